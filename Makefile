@@ -1,0 +1,46 @@
+# Works with Python >= 3.11 and make alone. Every path is relative, so that the checkout may lie in a path with spaces.
+PYTHON ?= python3
+PREPARE = command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) was not found; name another: make up PYTHON=python3.12" >&2; exit 1; }; "$(PYTHON)" scripts/venv.py
+RUN = .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help up demo test check format lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+up: ## Run Headwater on this machine; Ctrl-C stops it
+	@$(PREPARE)
+	@exec $(RUN) -m headwater up
+
+demo: ## Run Headwater against a small synthetic web; needs no internet
+	@$(PREPARE)
+	@exec $(RUN) -m headwater demo
+
+test: ## Run all tests, then the database tests again on a PostgreSQL server
+	@$(PREPARE) --dev
+	$(RUN) -m pytest -n 2
+	$(RUN) scripts/server_tests.py
+
+check: ## Lint, formatting, types and import contracts
+	@$(PREPARE) --dev
+	$(RUN) -m ruff check
+	$(RUN) -m ruff format --check
+	$(RUN) -m basedpyright
+	.venv/bin/lint-imports
+
+format: ## Mend what lint and formatting can mend
+	@$(PREPARE) --dev
+	$(RUN) -m ruff check --fix
+	$(RUN) -m ruff format
+
+lock: ## Renew the locks after a change in pyproject.toml; UPGRADE=1 takes the newest of everything; needs uv
+	@"$(PYTHON)" scripts/lock.py $(if $(UPGRADE),--upgrade)
+
+bench-%: ## Run one benchmark: benchmarks/%.py
+	@$(PREPARE) --dev
+	@exec $(RUN) benchmarks/$*.py
+
+clean: ## Remove .venv and caches; the data of Headwater stays
+	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,319 @@
+"""Runs the tests marked `database` again, on a PostgreSQL server of their own; arguments are passed on to pytest.
+
+Their login is no superuser, as on a managed PostgreSQL. Debian's server is installed where it is missing and that is
+possible. The cluster lives in a temporary directory; whatever happens, nothing of it stays.
+"""
+
+import os
+import pwd
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from urllib.parse import quote
+
+OLDEST = PREFERRED = 15
+NO_TESTS_RAN = 5
+LOGIN = "headwater_tests"
+APT = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=120"]
+# Durability is for data one wants back.
+THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+class ServerError(Exception):
+    """The server did not start; its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Where a PostgreSQL server's programs lie."""
+
+    bindir: Path
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A throwaway cluster; `owner` is whom it runs as where we are root, since PostgreSQL refuses root."""
+
+    programs: Programs
+    home: Path
+    port: int
+    owner: pwd.struct_passwd | None
+    password: str  # of the superuser
+
+
+def main() -> int:
+    """Return pytest's exit code; 0 with a loud line where there is no server to test on."""
+    for stop in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(stop, leave)
+    programs = find_programs() or install_programs()
+    if programs is None:
+        print(in_bold(f"SKIPPED: the database tests on a PostgreSQL server. {how_to_get_it()}"), file=sys.stderr)
+        return 0
+    try:
+        with cluster(programs) as server:
+            return run_pytest(create_login(server), sys.argv[1:])
+    except ServerError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def leave(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+# Finding a server
+
+
+def find_programs(installed: Path = Path("/usr/lib/postgresql")) -> Programs | None:
+    """Choose among Debian's versions and the one on PATH: 15, the oldest we promise, else the newest."""
+    bindirs = [*installed.glob("*/bin"), *bindir_on_path()]
+    found = [programs for programs in map(inspect_programs, bindirs) if programs is not None]
+    return max(found, key=lambda programs: (programs.version == PREFERRED, programs.version), default=None)
+
+
+def bindir_on_path() -> Iterator[Path]:
+    if pg_config := shutil.which("pg_config"):
+        yield Path(subprocess.check_output([pg_config, "--bindir"], text=True).strip())
+
+
+def inspect_programs(bindir: Path) -> Programs | None:
+    """Look whether a folder holds a whole server that is new enough."""
+    if not all((bindir / name).exists() for name in ("initdb", "postgres", "psql", "pg_isready")):
+        return None
+    version = re.search(r"\d+", subprocess.check_output([bindir / "postgres", "--version"], text=True))
+    if version is None or int(version[0]) < OLDEST:
+        return None
+    return Programs(bindir, int(version[0]))
+
+
+def how_to_get_it() -> str:
+    if shutil.which("apt-get"):
+        return "To run them: sudo apt-get install postgresql, then make test."
+    return "To run them: install a PostgreSQL server (15 or newer) with pg_config on PATH, then make test."
+
+
+def install_programs() -> Programs | None:
+    """Install Debian's server where we may, without the cluster that comes with it."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return None
+    say("There is no PostgreSQL server here: installing Debian's (apt-get install postgresql) …")
+    before = debian_clusters()
+    if not any(Path("/var/lib/apt/lists").glob("*_Packages*")):
+        apt("update")
+    done = apt_install()
+    if done.returncode:  # the lists may name versions that are gone
+        apt("update")
+        done = apt_install()
+    if done.returncode:
+        print(done.stdout, file=sys.stderr)
+    for version, name in debian_clusters() - before:
+        subprocess.run(["pg_dropcluster", "--stop", version, name], check=False)
+    return find_programs()
+
+
+def apt_install() -> subprocess.CompletedProcess[str]:
+    return apt("install", "-y", "--no-install-recommends", "postgresql")
+
+
+def apt(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    command = [*APT, *arguments]
+    return subprocess.run(
+        command, env=environ, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+
+
+def debian_clusters() -> set[tuple[str, str]]:
+    return {(path.parent.name, path.name) for path in Path("/etc/postgresql").glob("*/*")}
+
+
+# Running it
+
+
+@contextmanager
+def cluster(programs: Programs) -> Generator[Cluster]:
+    """Initialise a cluster, start it, and remove all of it at the end. Raises ServerError."""
+    # Not TMPDIR: a socket's path must be short, and another user must be able to reach it.
+    home = Path(tempfile.mkdtemp(prefix="headwater-", dir="/tmp"))
+    try:
+        server = Cluster(programs, home, free_port(), unprivileged_user(), secrets.token_urlsafe())
+        initialise(server)
+        with started(server):
+            yield server
+    finally:
+        with undisturbed():
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+def unprivileged_user() -> pwd.struct_passwd | None:
+    """Choose whom the server runs as: us, or where we are root, a user it accepts."""
+    if os.geteuid() != 0:
+        return None
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    return users.get("postgres") or users["nobody"]
+
+
+def initialise(server: Cluster) -> None:
+    password = server.home / "password"
+    password.write_text(server.password)
+    if server.owner:
+        for path in (server.home, password):
+            os.chown(path, server.owner.pw_uid, server.owner.pw_gid)
+    locale = "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8"
+    options = ["--username=postgres", "--auth=scram-sha-256", f"--pwfile={password}", "--no-sync"]
+    run(server, "initdb", f"--pgdata={server.home}/data", "--encoding=UTF8", f"--locale={locale}", *options)
+
+
+@contextmanager
+def started(server: Cluster) -> Generator[None]:
+    """Run the server in a session of its own, so that Ctrl-C ends the tests first and the server after them."""
+    log = server.home / "server.log"
+    settings = THROWAWAY | {
+        "listen_addresses": "127.0.0.1",
+        "port": str(server.port),
+        "unix_socket_directories": str(server.home),
+    }
+    command = [server.programs.bindir / "postgres", "-D", server.home / "data"]
+    command += [f"--{name}={value}" for name, value in settings.items()]
+    with log.open("w") as output:
+        process = popen(server, command, output.fileno())
+    try:
+        wait_until_ready(server, process, log)
+        yield
+    finally:
+        with undisturbed():
+            stop(process)
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Clean up to the end: a second Ctrl-C must not leave a server behind."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def popen(server: Cluster, command: Sequence[str | Path], output: int) -> subprocess.Popen[bytes]:
+    user = server.owner
+    return subprocess.Popen(
+        command,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=server.home,
+        env=clean_environ(),
+        start_new_session=True,
+        user=user and user.pw_uid,
+        group=user and user.pw_gid,
+        extra_groups=[] if user else None,
+    )
+
+
+def wait_until_ready(server: Cluster, process: subprocess.Popen[bytes], log: Path) -> None:
+    ready = [server.programs.bindir / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(server.port)]
+    give_up_at = time.monotonic() + 60
+    while subprocess.run(ready, check=False, env=clean_environ()).returncode:
+        if process.poll() is not None or time.monotonic() > give_up_at:
+            raise ServerError(f"PostgreSQL did not start:\n{log.read_text()}")
+        time.sleep(0.05)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Stop fast: SIGINT tells PostgreSQL to disconnect everyone."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
+
+
+def create_login(server: Cluster) -> str:
+    """Make a login with the rights a managed PostgreSQL grants, and a database of its own; return its URL."""
+    password = f"{secrets.token_urlsafe()}@/%:?"  # what a URL must quote
+    for statement in (
+        f"CREATE ROLE {LOGIN} LOGIN CREATEDB CREATEROLE NOSUPERUSER PASSWORD '{password}'",
+        f"CREATE DATABASE {LOGIN} OWNER {LOGIN}",
+    ):
+        superuser = ["--host", "127.0.0.1", "--port", str(server.port), "--username", "postgres"]
+        run(server, "psql", "--no-psqlrc", "--quiet", *superuser, "--command", statement)
+    return f"postgresql://{LOGIN}:{quote(password, safe='')}@127.0.0.1:{server.port}/{LOGIN}"
+
+
+def run(server: Cluster, program: str, *arguments: str) -> None:
+    """Run one of the server's programs as its owner; raise ServerError with its output."""
+    user = server.owner
+    done = subprocess.run(
+        [server.programs.bindir / program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=server.home,
+        env=clean_environ() | {"PGPASSWORD": server.password},
+        user=user and user.pw_uid,
+        group=user and user.pw_gid,
+        extra_groups=[] if user else None,
+    )
+    if done.returncode:
+        raise ServerError(f"{program} failed:\n{done.stdout}")
+
+
+def clean_environ() -> dict[str, str]:
+    """Leave out PGHOST, PGSSLMODE and the like: they lead to a server that is not ours."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+
+
+def run_pytest(url: str, arguments: Sequence[str]) -> int:
+    """Run the marked tests; an interruption leaves pytest the time to clean up."""
+    command = [sys.executable, "-m", "pytest", "-m", "database", "-n", "2", *arguments]
+    pytest = subprocess.Popen(command, env=clean_environ() | {"DATABASE_URL": url})
+    try:
+        code = pytest.wait()
+    except BaseException as reason:
+        if not isinstance(reason, KeyboardInterrupt):  # the terminal sends Ctrl-C to pytest as well
+            pytest.send_signal(signal.SIGINT)
+        wait_or_kill(pytest)
+        raise
+    if code == NO_TESTS_RAN:
+        print("No test is marked `database`: nothing was tested on the server.", file=sys.stderr)
+    return code
+
+
+def wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def in_bold(line: str) -> str:
+    return f"\033[1;33m{line}\033[0m" if sys.stderr.isatty() else line
+
+
+if __name__ == "__main__":
+    sys.exit(main())
