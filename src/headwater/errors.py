@@ -1,0 +1,140 @@
+"""Every refusal Headwater can give, in one tree.
+
+    HeadwaterError
+    ├── Invalid                 what was given cannot be used
+    │   ├── InvalidUrl
+    │   └── InvalidSettings
+    ├── NotFound                what was asked for is not here
+    │   └── SourceNotFound
+    ├── Conflict                what was asked for clashes with what is here
+    │   ├── SourceExists
+    │   └── PortTaken
+    └── Unavailable             nobody's fault: try again, or mend the machine
+        ├── DatabaseUnavailable
+        ├── EmbeddedServerFailed
+        ├── SchemaBehind
+        ├── SchemaTooNew
+        └── MigrationFailed
+
+What the outside world does to us (a feed that is gone, a host that hangs) is not here: that is a value, see
+`net/types.py` and `polling/types.py`. HTTP statuses and exit codes are given at the edges: `asgi/errors.py` and
+`cli/exit_codes.py`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class HeadwaterError(Exception):
+    """The base of everything above. Its text is written for the person who reads it."""
+
+
+class Invalid(HeadwaterError):
+    """What was given cannot be used."""
+
+
+class InvalidUrl(Invalid):
+    """A URL that Headwater will not follow."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url!r} is not a URL that can be followed: {reason}")
+        self.url = url
+        self.reason = reason
+
+
+class InvalidSettings(Invalid):
+    """One or more settings have a wrong value, or a name that does not exist."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class NotFound(HeadwaterError):
+    """What was asked for is not here."""
+
+
+class SourceNotFound(NotFound):
+    """No source has this id or address."""
+
+    def __init__(self, wanted: str) -> None:
+        super().__init__(f"There is no source {wanted!r}. `headwater source list` shows those that there are.")
+        self.wanted = wanted
+
+
+class Conflict(HeadwaterError):
+    """What was asked for clashes with what is here."""
+
+
+class SourceExists(Conflict):
+    """The feed is already followed."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} is followed already.")
+        self.url = url
+
+
+class PortTaken(Conflict):
+    """Another program listens where we were told to."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"Port {port} on {host} is taken, perhaps by another Headwater. "
+            f"Stop that one, or choose another port: --port {port + 1}, or HEADWATER_PORT={port + 1}."
+        )
+        self.host = host
+        self.port = port
+
+
+class Unavailable(HeadwaterError):
+    """Something we stand on is not there just now."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """PostgreSQL does not answer."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"The database does not answer: {cause}. `headwater doctor` tells more.")
+        self.cause = cause
+
+
+class EmbeddedServerFailed(Unavailable):
+    """The embedded PostgreSQL could not be started."""
+
+    def __init__(self, data_dir: Path, reason: str) -> None:
+        super().__init__(f"The embedded PostgreSQL in {data_dir} did not start: {reason}")
+        self.data_dir = data_dir
+        self.reason = reason
+
+
+class SchemaBehind(Unavailable):
+    """The database lacks migrations that this version needs."""
+
+    def __init__(self, found: int, wanted: int) -> None:
+        super().__init__(
+            f"The database is at migration {found}, this version of Headwater needs {wanted}. "
+            "Run `headwater migrate up`."
+        )
+        self.found = found
+        self.wanted = wanted
+
+
+class SchemaTooNew(Unavailable):
+    """The database was migrated by a newer version; we would not understand it."""
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"The database is at migration {found}, but this version of Headwater knows only {known}. "
+            "Run the newer version that migrated it, or migrate down with that one first."
+        )
+        self.found = found
+        self.known = known
+
+
+class MigrationFailed(Unavailable):
+    """A migration was refused by PostgreSQL; nothing of it was kept."""
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(f"Migration {name} failed and was rolled back: {cause}")
+        self.name = name
+        self.cause = cause

@@ -1,0 +1,293 @@
+"""Settings: one frozen object, from the environment and an optional TOML file. Nothing else reads either.
+
+Each setting is a field with a type, a default, bounds and a sentence; `headwater settings` and docs/settings.md are
+made from them. Code below the composition root never sees this object: it takes the values it needs as arguments.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from urllib.parse import urlsplit
+
+import platformdirs
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+
+from headwater.errors import InvalidSettings
+
+PREFIX = "HEADWATER_"
+CONFIG_VARIABLE = "HEADWATER_CONFIG"
+CONFIG_NAME = "headwater.toml"
+DEFAULT_CONTACT = "https://headwater.example/"  # `doctor` asks for a real one
+# Names that other programs set too, and that people expect to work without our prefix.
+PLAIN_NAMES = {"DATABASE_URL": "database_url"}
+
+_DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$")
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _duration(value: object) -> object:
+    """Reads 30s, 15m, 1.5h, 2d, or a plain number of seconds."""
+    if isinstance(value, timedelta):
+        return value
+    match = _DURATION.match(str(value))
+    if match is None or isinstance(value, bool):
+        raise ValueError("not a duration")
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
+
+
+def _pairs(value: object) -> object:
+    """Reads `zoo.test=127.0.0.1, other=127.0.0.2`, or a TOML table of the same."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    return {name.strip(): address.strip() for name, _, address in pairs}
+
+
+def _blank_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _address(value: object) -> str:
+    return str(ip_address(str(value)))
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Address = Annotated[str, BeforeValidator(_address)]
+HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
+
+
+def default_data_dir() -> Path:
+    """Where an embedded database lives. Root's home is closed to the account that PostgreSQL then runs under."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/headwater")
+    return Path(platformdirs.user_data_dir("headwater", appauthor=False))
+
+
+class Settings(BaseModel):
+    """Everything that can be set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    database_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="PostgreSQL 15 or newer to use. Empty: one runs embedded, in `data_dir`."
+    )
+    data_dir: Path = Field(
+        default_factory=default_data_dir, description="Folder that holds the embedded database and its log."
+    )
+    database_pool_size: int = Field(10, ge=2, le=500, description="Most database connections one process opens.")
+    database_wait: Duration = Field(
+        timedelta(seconds=3),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=5),
+        description="How long a request waits for a database connection before it is answered with 503.",
+    )
+    host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
+    work_port: int = Field(
+        0, ge=0, le=65535, description="Port on which `headwater work` serves /metrics and health; 0 serves none."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
+    log_format: Literal["auto", "console", "json"] = Field(
+        "auto", description="How events are written; `auto` is readable on a terminal and JSON otherwise."
+    )
+    contact_url: str = Field(
+        DEFAULT_CONTACT,
+        pattern=r"^(https?://|mailto:)\S+$",
+        description="Where a site's owner can learn who asks; part of the User-Agent.",
+    )
+    allow_loopback: bool = Field(
+        False, description="Let outbound requests reach 127.0.0.1, this machine itself. For the demo and tests only."
+    )
+    resolve: HostMap = Field(
+        default_factory=dict,
+        description="Names to resolve without DNS, each with all its subdomains: `zoo.test=127.0.0.1`.",
+    )
+    poll_interval: Duration = Field(
+        timedelta(hours=1),
+        ge=timedelta(seconds=1),
+        le=timedelta(days=1),
+        description="How long after a good poll a feed is polled again.",
+    )
+    poll_interval_max: Duration = Field(
+        timedelta(days=1),
+        ge=timedelta(seconds=1),
+        le=timedelta(days=30),
+        description="Longest wait between two polls of a feed that keeps failing.",
+    )
+    poll_concurrency: int = Field(10, ge=1, le=500, description="Most feeds one process polls at the same time.")
+    poll_timeout: Duration = Field(
+        timedelta(seconds=30),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
+        description="Most time one poll may take, redirects and body included.",
+    )
+    poll_max_bytes: int = Field(
+        10_000_000, ge=1_000, le=1_000_000_000, description="Largest feed that is read, before and after decompression."
+    )
+    poll_max_entries: int = Field(
+        50, ge=1, le=10_000, description="Most entries taken from a feed in one poll, the newest first."
+    )
+    drain_timeout: Duration = Field(
+        timedelta(seconds=10),
+        ge=timedelta(0),
+        le=timedelta(minutes=10),
+        description="How long work in flight may take to finish when Headwater stops.",
+    )
+    doctor_url: str = Field(
+        "https://example.com/",
+        pattern=r"^https?://\S+$",
+        description="Page that `headwater doctor` asks for, to see whether the network reaches out.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings, and where each one that is not a default came from."""
+
+    values: Settings
+    origins: Mapping[str, str]
+
+    def origin(self, name: str) -> str:
+        """`default`, or the variable, file or option that set it."""
+        return self.origins.get(name, "default")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    value: object
+    origin: str
+    label: str
+
+
+def load_settings(
+    environ: Mapping[str, str] | None = None, overrides: Mapping[str, object] | None = None
+) -> LoadedSettings:
+    """Settings from the TOML file, then the environment over it, then `overrides`. Raises InvalidSettings."""
+    environ = os.environ if environ is None else environ
+    given = {
+        **dict(_from_file(_config_file(environ))),
+        **dict(_from_environment(environ)),
+        **{name: _Given(value, "command line", name) for name, value in (overrides or {}).items()},
+    }
+    try:
+        values = Settings.model_validate({name: item.value for name, item in given.items()})
+    except ValidationError as error:
+        raise InvalidSettings(sorted({_problem(item["loc"], given) for item in error.errors()})) from error
+    return LoadedSettings(values, {name: item.origin for name, item in given.items()})
+
+
+def _config_file(environ: Mapping[str, str]) -> Path | None:
+    named = environ.get(CONFIG_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise InvalidSettings([f"{CONFIG_VARIABLE} is {named!r}: there is no such file."])
+        return Path(named)
+    return Path(CONFIG_NAME) if Path(CONFIG_NAME).is_file() else None
+
+
+def _from_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
+    if path is None:
+        return
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidSettings([f"{path} cannot be read: {error}."]) from error
+    for name, value in table.items():
+        _must_exist(name, f"{name} in {path}", "")
+        yield name, _Given(value, str(path), f"{name} in {path}")
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, _Given]]:
+    for variable, value in sorted(environ.items()):
+        if variable in PLAIN_NAMES:
+            yield PLAIN_NAMES[variable], _Given(value, variable, variable)
+    for variable, value in sorted(environ.items()):
+        if variable.startswith(PREFIX) and variable != CONFIG_VARIABLE:
+            name = variable.removeprefix(PREFIX).lower()
+            _must_exist(name, variable, PREFIX)
+            yield name, _Given(value, variable, variable)
+
+
+def _must_exist(name: str, label: str, prefix: str) -> None:
+    if name in Settings.model_fields:
+        return
+    close = difflib.get_close_matches(name, Settings.model_fields, n=1)
+    hint = f" Did you mean {(prefix + close[0]).upper() if prefix else close[0]}?" if close else ""
+    raise InvalidSettings([f"{label} is not a setting.{hint} `headwater settings` lists them all."])
+
+
+def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> str:
+    name = str(location[0])
+    item = given[name]
+    shown = "********" if _is_secret(Settings.model_fields[name]) else repr(item.value)
+    return f"{item.label} is {shown}: {allowed(name)} is needed."
+
+
+def allowed(name: str) -> str:
+    """What a setting takes, in words: `a whole number from 0 to 65535`."""
+    field = Settings.model_fields[name]
+    kind = field.annotation
+    bounds = {
+        key: getattr(rule, key) for rule in field.metadata for key in ("ge", "le", "pattern") if hasattr(rule, key)
+    }
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(get_args(kind))
+    if kind is bool:
+        return "true or false"
+    if kind is int:
+        return f"a whole number from {bounds['ge']} to {bounds['le']}"
+    if kind is timedelta:
+        return f"a duration from {show_duration(bounds['ge'])} to {show_duration(bounds['le'])}, such as 30s, 15m or 2h"
+    if kind is Path:
+        return "a folder"
+    if get_origin(kind) is dict:
+        return "a list of name=address, such as zoo.test=127.0.0.1"
+    if _is_secret(field):
+        return "an address such as postgresql://user:password@host/database"
+    return "a URL such as https://example.com/" if "pattern" in bounds else "a host name or address"
+
+
+def shown(name: str, value: Any) -> str:  # noqa: ANN401  one of every type above
+    """A setting's value as a person would write it; secrets masked."""
+    if value is None or value == {}:
+        return ""
+    if isinstance(value, SecretStr):
+        return _without_password(value.get_secret_value()) if name == "database_url" else "********"
+    if isinstance(value, timedelta):
+        return show_duration(value)
+    if isinstance(value, dict):
+        pairs = cast("dict[str, str]", value)
+        return ", ".join(f"{key}={item}" for key, item in sorted(pairs.items()))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _without_password(url: str) -> str:
+    """Only the parts that are known to be harmless: a password can also stand in the query, or in `key=value` form."""
+    parts = urlsplit(url)
+    if not parts.hostname:
+        return "********"
+    user = f"{parts.username}:********@" if parts.username else ""
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{user}{parts.hostname}{port}{parts.path}"
+
+
+def show_duration(value: timedelta) -> str:
+    """1 day is `1d`, 90 seconds `90s`: the largest unit that leaves no rest."""
+    milliseconds = round(value.total_seconds() * 1000)
+    for unit in ("d", "h", "m", "s"):
+        size = int(_UNITS[unit] * 1000)
+        if milliseconds and milliseconds % size == 0:
+            return f"{milliseconds // size}{unit}"
+    return f"{milliseconds}ms" if milliseconds else "0s"
+
+
+def _is_secret(field: FieldInfo) -> bool:
+    return field.annotation is SecretStr or SecretStr in get_args(field.annotation)

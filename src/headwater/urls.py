@@ -1,0 +1,77 @@
+"""URLs: what a browser would make of one, and the form under which two of them are the same.
+
+A URL is kept as given for fetching; `canonical` and `url_key` tell whether two mean the same page. The scheme is left
+out of the key, so that http and https are one page and a site that only speaks http still works.
+"""
+
+import hashlib
+import re
+
+import can_ada
+
+from headwater.errors import InvalidUrl
+
+MAX_LENGTH = 2048
+
+TRACKING_PARAMETERS = frozenset(
+    {"fbclid", "gclid", "gclsrc", "dclid", "msclkid", "ref"}
+    | {f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
+)
+
+_SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
+_HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
+
+
+def parse_url(text: str, base: str | None = None) -> str:
+    """The absolute http(s) URL that a browser would open for this text. Raises InvalidUrl."""
+    text = text.strip()
+    if len(text) > MAX_LENGTH:
+        raise InvalidUrl(f"{text[:60]}…", f"longer than {MAX_LENGTH} characters")
+    try:
+        parsed = can_ada.parse(base) + text if base else can_ada.parse(text)
+    except ValueError as error:
+        raise InvalidUrl(text, "it cannot be understood") from error
+    if parsed.protocol not in {"http:", "https:"}:
+        raise InvalidUrl(text, "only http and https are followed")
+    if parsed.username or parsed.password:
+        raise InvalidUrl(text, "a name or password inside a URL is not sent")
+    return parsed.href
+
+
+def complete_url(text: str) -> str:
+    """What a person typed, as a URL: `example.com/feed` becomes https://example.com/feed. Raises InvalidUrl."""
+    text = text.strip()
+    if not text:
+        raise InvalidUrl(text, "it is empty")
+    if not _SCHEME.match(text) or _HOST_AND_PORT.match(text):
+        text = f"https://{text}"
+    return parse_url(text)
+
+
+def canonical(url: str) -> str:
+    """The one form under which equal pages meet (seed 004's rules on WHATWG parsing). Raises InvalidUrl."""
+    parsed = can_ada.parse(parse_url(url))
+    port = "" if parsed.port in {"80", "443"} else parsed.port
+    host = f"{parsed.hostname}:{port}" if port else parsed.hostname
+    path = parsed.pathname.rstrip("/") or "/"
+    query = _clean_query(parsed.search.removeprefix("?"))
+    return f"https://{host}{path}{'?' + query if query else ''}"
+
+
+def url_key(url: str) -> bytes:
+    """SHA-256 of the canonical form without its scheme: 32 bytes that identify the page. Raises InvalidUrl."""
+    return hashlib.sha256(canonical(url).removeprefix("https").encode()).digest()
+
+
+def host_of(url: str) -> str:
+    """The host name, without port. Raises InvalidUrl."""
+    return can_ada.parse(parse_url(url)).hostname
+
+
+def _clean_query(query: str) -> str:
+    kept = [pair for pair in query.split("&") if pair and _name(pair) not in TRACKING_PARAMETERS]
+    return "&".join(sorted(kept, key=lambda pair: pair.split("=", 1)[0]))
+
+
+def _name(pair: str) -> str:
+    return pair.split("=", 1)[0].lower()

@@ -1,0 +1,96 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.errors import InvalidUrl
+from headwater.urls import canonical, complete_url, host_of, parse_url, url_key
+
+SEED_EXAMPLES = [
+    ("HTTP://Example.com/Path", "https://example.com/Path"),
+    ("https://EXAMPLE.COM/path", "https://example.com/path"),
+    ("https://example.com:443/path", "https://example.com/path"),
+    ("http://example.com:80/path", "https://example.com/path"),
+    ("https://example.com:8080/path", "https://example.com:8080/path"),
+    ("https://example.com/path/", "https://example.com/path"),
+    ("https://example.com/", "https://example.com/"),
+    ("https://example.com/path#section", "https://example.com/path"),
+    ("https://example.com/path?z=1&a=2", "https://example.com/path?a=2&z=1"),
+    ("https://example.com/path?utm_source=twitter&id=1", "https://example.com/path?id=1"),
+    ("https://example.com/path?fbclid=abc123&id=1", "https://example.com/path?id=1"),
+    ("https://example.com/a/b/../c", "https://example.com/a/c"),
+    ("http://example.com/path", "https://example.com/path"),
+    ("https://example.com/path?utm_source=x", "https://example.com/path"),
+]
+
+
+@pytest.mark.parametrize(("given_url", "expected"), SEED_EXAMPLES)
+def test_canonical_form_follows_the_seeds_examples(given_url: str, expected: str) -> None:
+    assert canonical(given_url) == expected
+
+
+def test_values_of_one_parameter_keep_their_order() -> None:
+    assert canonical("https://example.com/?b=2&a=9&a=1") == "https://example.com/?a=9&a=1&b=2"
+
+
+def test_http_and_https_are_one_page() -> None:
+    assert url_key("HTTP://Example.com/path?b=2&a=1") == url_key("https://example.com/path?a=1&b=2")
+    assert len(url_key("https://example.com/")) == 32
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://example.com/path", "example.com"),
+        ("https://example.com:8080/path", "example.com"),
+        ("https://www.example.com/path", "www.example.com"),
+    ],
+)
+def test_host_leaves_the_port_out(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("example.com/feed", "https://example.com/feed"),
+        ("  http://example.com/feed ", "http://example.com/feed"),
+        ("localhost:8000/feed", "https://localhost:8000/feed"),
+        ("example.com:8000", "https://example.com:8000/"),
+        ("HTTP://EXAMPLE.com", "http://example.com/"),
+        ("münchen.example/ä", "https://xn--mnchen-3ya.example/%C3%A4"),
+    ],
+)
+def test_what_a_person_types_becomes_a_url(typed: str, url: str) -> None:
+    assert complete_url(typed) == url
+
+
+REFUSED = [
+    "", "   ", "file:///etc/passwd", "javascript:alert(1)", "ftp://example.com/", "http://", "feed:https://example.com/",
+    "http://user:pw@example.com/", "http://user@example.com/", "https://exa mple.com/",
+    "https://example.com/" + "a" * 3000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("typed", REFUSED, ids=lambda typed: typed[:30])
+def test_what_cannot_be_followed_is_refused(typed: str) -> None:
+    with pytest.raises(InvalidUrl):
+        complete_url(typed)
+
+
+def test_a_backslash_is_no_way_around_the_host() -> None:
+    assert host_of("http://example.com\\@evil.example/") == "example.com"
+
+
+def test_a_relative_link_is_read_against_its_base() -> None:
+    assert parse_url("../c?d", base="https://example.com/a/b") == "https://example.com/c?d"
+
+
+@given(st.text())
+def test_any_text_is_a_url_or_is_refused(text: str) -> None:
+    try:
+        url = complete_url(text)
+    except InvalidUrl:
+        return
+
+    assert canonical(url) == canonical(canonical(url))
+    assert url_key(url) == url_key(canonical(url))
