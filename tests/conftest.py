@@ -1,0 +1,142 @@
+"""What tests stand on: a real PostgreSQL, a clock that can be moved, and no way out of this machine."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from headwater.db import Connection, Database
+from headwater.db.migrate import migrate_up
+from headwater.db.server import EmbeddedServer
+from tests.clock import MovableClock
+
+# Durability is not what tests test; the crash tests start a server of their own.
+QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+GIVEN_SERVER = os.environ.get("DATABASE_URL", "")
+
+
+def _refuse_the_outside(event: str, arguments: tuple[object, ...]) -> None:
+    if event != "socket.connect":
+        return
+    address = arguments[1]
+    if isinstance(address, tuple) and not ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        raise PermissionError(f"a test tried to connect to {address}: tests talk to loopback only")
+
+
+sys.addaudithook(_refuse_the_outside)
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of whoever runs the tests must not change what they say."""
+    for name in list(os.environ):
+        if name.startswith("HEADWATER_") or name == "DATABASE_URL":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def server_conninfo() -> Iterator[str]:
+    """A server in which tests may make databases: the one of DATABASE_URL, or an embedded one."""
+    if GIVEN_SERVER:
+        yield GIVEN_SERVER
+        return
+    with _open_folder() as folder:
+        server = EmbeddedServer(folder / "data", options=QUICK)
+        server.start()
+        yield server.conninfo_of("postgres")
+        server.leave()
+
+
+@pytest.fixture(scope="session")
+async def template(server_conninfo: str) -> AsyncIterator[str]:
+    """A migrated database that others are copied from. Nobody stays connected to it."""
+    async with new_database(server_conninfo) as name:
+        await migrate_up(make_conninfo(server_conninfo, dbname=name))
+        yield name
+
+
+@pytest.fixture
+async def conninfo(server_conninfo: str, template: str) -> AsyncIterator[str]:
+    """A database of the test's own, migrated, for tests that commit or need two connections."""
+    async with new_database(server_conninfo, template) as name:
+        yield make_conninfo(server_conninfo, dbname=name)
+
+
+@pytest.fixture
+async def empty_conninfo(server_conninfo: str) -> AsyncIterator[str]:
+    """A database of the test's own in which nothing was migrated."""
+    async with new_database(server_conninfo) as name:
+        yield make_conninfo(server_conninfo, dbname=name)
+
+
+@pytest.fixture
+async def database(conninfo: str) -> AsyncIterator[Database]:
+    """The pool on a database of the test's own."""
+    async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+async def shared_conn(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
+    async with new_database(server_conninfo, template) as name:
+        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name))
+        yield conn
+        await conn.close()
+
+
+@pytest.fixture
+async def conn(shared_conn: Connection) -> AsyncIterator[Connection]:
+    """A connection whose every change is rolled back: under a millisecond."""
+    async with shared_conn.transaction(force_rollback=True):
+        yield shared_conn
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every account of the machine can enter."""
+    with _open_folder() as folder:
+        yield folder
+
+
+@contextmanager
+def _open_folder() -> Iterator[Path]:
+    # Not one of pytest's: each run of pytest closes their common parent to other accounts, and as root
+    # PostgreSQL runs under another account.
+    with TemporaryDirectory(prefix="headwater-test-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+class new_database:  # noqa: N801  used as a function
+    """Makes a database, drops it at the end."""
+
+    def __init__(self, server: str, template: str = "template0") -> None:
+        self._server = server
+        self._template = template
+        self._name = f"test_{uuid4().hex}"
+
+    async def __aenter__(self) -> str:
+        await self._execute(f'CREATE DATABASE "{self._name}" TEMPLATE "{self._template}"')
+        return self._name
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._execute(f'DROP DATABASE "{self._name}" WITH (FORCE)')
+
+    async def _execute(self, statement: str) -> None:
+        async with await psycopg.AsyncConnection.connect(self._server, autocommit=True) as conn:
+            await conn.execute(statement.encode())

@@ -1,0 +1,85 @@
+"""The hot statements use their indexes, and touch no more than they must, however large the tables are."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from headwater.db import Connection
+from headwater.ids import new_id
+from tests.clock import START
+from tests.conftest import new_database
+from tests.db.test_every_statement import IN_STORES
+
+pytestmark = pytest.mark.database
+
+FEEDS = 20_000
+ARTICLES = 50_000
+
+
+@pytest.fixture(scope="module")
+async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
+    """Many feeds, a hundred of them due, and many articles."""
+    async with new_database(server_conninfo, template) as name:
+        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
+        values = {"start": START, "feeds": FEEDS, "articles": ARTICLES}
+        for statement in FILL:
+            await conn.execute(statement, values)
+        await conn.execute("VACUUM ANALYZE")
+        yield conn
+        await conn.close()
+
+
+FILL = (
+    """
+    INSERT INTO sources (id, name, feed_url, feed_url_key)
+    SELECT md5(n::text)::uuid, 'source ' || n, 'https://example.com/' || n, sha256(n::text::bytea)
+    FROM generate_series(1, %(feeds)s) AS n
+    """,
+    """
+    INSERT INTO feed_state (source_id, feed_url, next_poll_at)
+    SELECT id, feed_url, %(start)s::timestamptz + (row_number() OVER () - 100) * interval '1 second'
+    FROM sources
+    """,
+    """
+    INSERT INTO articles (id, url, url_key, title, seen_at)
+    SELECT md5('a' || n)::uuid, 'https://example.com/a' || n, sha256(('a' || n)::bytea), 'title ' || n,
+        %(start)s::timestamptz + n * interval '1 second'
+    FROM generate_series(1, %(articles)s) AS n
+    """,
+    """
+    INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
+    SELECT md5('a' || n)::uuid, md5((1 + mod(n, %(feeds)s))::text)::uuid, n::text, %(start)s
+    FROM generate_series(1, %(articles)s) AS n
+    """,
+)
+
+HOT = {
+    # function: the values it is called with, and how many 8 kB pages it may touch
+    "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10}, 150),
+    "oldest_due_at": ({"now": START}, 10),
+    "latest": ({"limit": 50}, 1_000),
+}
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
+    values, budget = HOT[name]
+    (sql,) = (found.sql for found in IN_STORES if found.function == name)
+
+    async with full.transaction(force_rollback=True):
+        cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
+        row = await cur.fetchone()
+    assert row is not None
+    plan = row[0][0]["Plan"]
+
+    assert tables_read_in_full(plan) == []
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
+
+
+def tables_read_in_full(plan: dict[str, Any]) -> list[str]:
+    found = [plan["Relation Name"]] if plan["Node Type"] == "Seq Scan" else []
+    return found + [name for child in plan.get("Plans", []) for name in tables_read_in_full(child)]

@@ -1,0 +1,114 @@
+import asyncio
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from headwater.db import Connection, Database, translate
+from headwater.errors import DatabaseUnavailable, SourceExists
+from headwater.ids import new_id
+from headwater.types import UserId
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+async def diary(database: Database) -> Database:
+    """A table that belongs to people, guarded as all of them will be."""
+    async with database.transaction() as conn:
+        await conn.execute("CREATE TABLE diary (user_id uuid NOT NULL, line text NOT NULL)")
+        await conn.execute("ALTER TABLE diary ENABLE ROW LEVEL SECURITY")
+        await conn.execute("CREATE POLICY own ON diary USING (user_id = current_person())")
+        await conn.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON diary TO headwater_person")
+    return database
+
+
+async def lines(conn: Connection) -> list[str]:
+    rows = await conn.execute("SELECT line FROM diary ORDER BY line")
+    return [line for (line,) in await rows.fetchall()]
+
+
+async def test_a_transaction_is_kept_whole_or_not_at_all(diary: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with diary.transaction() as conn:
+            await conn.execute("INSERT INTO diary VALUES (%(id)s, 'lost')", {"id": new_id()})
+            raise ZeroDivisionError
+
+    async with diary.transaction() as conn:
+        assert await lines(conn) == []
+
+
+async def test_a_person_sees_and_changes_only_their_own_rows_even_without_a_where(diary: Database) -> None:
+    ann, bob = UserId(new_id()), UserId(new_id())
+    for person, line in ((ann, "ann's"), (bob, "bob's")):
+        async with diary.as_user(person) as conn:
+            await conn.execute("INSERT INTO diary VALUES (%(id)s, %(line)s)", {"id": person, "line": line})
+
+    async with diary.as_user(ann) as conn:
+        seen = await lines(conn)
+        deleted = await conn.execute("DELETE FROM diary")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with conn.transaction():
+                await conn.execute("INSERT INTO diary VALUES (%(id)s, 'forged')", {"id": bob})
+
+    assert seen == ["ann's"]
+    assert deleted.rowcount == 1
+    async with diary.as_user(bob) as conn:
+        assert await lines(conn) == ["bob's"]
+
+
+async def test_the_person_is_forgotten_when_the_transaction_ends(diary: Database) -> None:
+    async with diary.as_user(UserId(new_id())):
+        pass
+
+    async with diary.transaction() as conn:
+        rows = await conn.execute("SELECT current_user <> 'headwater_person', current_person()")
+        assert await rows.fetchone() == (True, None)
+
+
+async def test_the_role_of_a_person_cannot_escape_row_level_security(conn: Connection) -> None:
+    rows = await conn.execute(
+        "SELECT rolsuper, rolbypassrls, rolcanlogin FROM pg_roles WHERE rolname = 'headwater_person'"
+    )
+
+    assert await rows.fetchone() == (False, False, False)
+
+
+async def test_the_role_of_a_person_may_touch_none_of_our_tables_unless_granted(database: Database) -> None:
+    async with database.as_user(UserId(new_id())) as conn:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            await conn.execute("SELECT * FROM sources")
+
+
+async def test_connections_that_were_cut_are_replaced(database: Database, conninfo: str) -> None:
+    await database.ping()
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as other:
+        await other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    await database.ping()
+
+
+async def test_no_server_is_one_clear_error_within_the_wait() -> None:
+    async with Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(seconds=0.3)) as database:
+        with pytest.raises(DatabaseUnavailable, match="The database does not answer"):
+            async with asyncio.timeout(5):
+                await database.ping()
+
+
+async def test_a_violated_constraint_becomes_the_error_given_for_it(conn: Connection) -> None:
+    with pytest.raises(SourceExists):
+        async with conn.transaction():
+            with translate(thing_key=SourceExists("u")):
+                await conn.execute("CREATE TEMP TABLE thing (id int CONSTRAINT thing_key UNIQUE)")
+                await conn.execute("INSERT INTO thing VALUES (1), (1)")
+
+
+async def test_another_violated_constraint_is_a_bug_and_surfaces(conn: Connection) -> None:
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        async with conn.transaction():
+            with translate(other_key=SourceExists("u")):
+                await conn.execute("CREATE TEMP TABLE thing (id int CONSTRAINT thing_key UNIQUE)")
+                await conn.execute("INSERT INTO thing VALUES (1), (1)")
