@@ -1,0 +1,62 @@
+"""The log: events with fields, readable on a terminal and JSON otherwise, on standard error. Secrets never."""
+
+import logging
+import re
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_key", "database_url")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+
+
+def get_logger() -> FilteringBoundLogger:
+    """A logger. `log.info("feed polled", source=id, new=3)`: an event, then its fields."""
+    return structlog.get_logger()
+
+
+def configure_log(level: str, style: Literal["auto", "console", "json"]) -> None:
+    """Set up the log of this process, our own events and those of the libraries alike."""
+    readable = style == "console" or (style == "auto" and sys.stderr.isatty())
+    shared: Sequence[Processor] = (
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if readable else "iso", utc=not readable),
+        structlog.processors.StackInfoRenderer(),
+        mask_secrets,
+    )
+    rendering: Sequence[Processor] = (
+        (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
+        if readable
+        else (structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str))
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
+        )
+    )
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Other libraries report through us only what a person must look at: we log our own requests and outages.
+    for name in ("uvicorn", "litestar", "aiohttp", "asyncio", "psycopg", "psycopg.pool"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Hide the values of fields that sound secret, and credentials inside any URL."""
+    for key, value in event.items():
+        if any(word in key.lower() for word in SECRET_WORDS):
+            event[key] = "********"
+        elif isinstance(value, str):
+            event[key] = _CREDENTIALS.sub("********@", value)
+    return event

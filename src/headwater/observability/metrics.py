@@ -1,0 +1,41 @@
+"""The metrics, all in one place. Served at /metrics; explained in docs/metrics.md."""
+
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, Info, generate_latest
+
+from headwater import __version__
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+BUILD = Info("headwater_build", "The version that is running.")
+BUILD.info({"version": __version__})
+
+HTTP_REQUESTS = Counter(
+    "headwater_http_requests_total", "Requests answered, by method and status.", ["method", "status"]
+)
+HTTP_SECONDS = Histogram("headwater_http_request_seconds", "Time to answer a request.", ["method"])
+
+POLLS = Counter(
+    "headwater_polls_total", "Polls ended, by outcome: polled, not_modified, or the class of failure.", ["outcome"]
+)
+POLL_SECONDS = Histogram(
+    "headwater_poll_seconds",
+    "Time a poll took, network and parsing included.",
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+NEW_ARTICLES = Counter("headwater_new_articles_total", "Articles seen for the first time.")
+
+STAGE_LAG = Gauge("headwater_stage_lag_seconds", "How long the oldest due work of a stage has been waiting.", ["stage"])
+STAGE_LAST_SUCCESS = Gauge(
+    "headwater_stage_last_success_timestamp_seconds",
+    "When a stage last looked for work and found the database.",
+    ["stage"],
+)
+STAGE_RUNNING = Gauge("headwater_stage_running", "Pieces of work a stage has in hand.", ["stage"])
+STAGE_FAILURES = Counter(
+    "headwater_stage_failures_total", "Times a stage could not go on, by cause.", ["stage", "cause"]
+)
+
+
+def render_metrics() -> bytes:
+    """All metrics in Prometheus' text format."""
+    return generate_latest()
