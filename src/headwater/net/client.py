@@ -1,0 +1,205 @@
+"""The one HTTP client: a URL in, a response or a FetchError out. Bounded in time, size and redirects; guarded."""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Any, Self, TypeVar
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+from yarl import URL
+
+from headwater.errors import InvalidUrl
+from headwater.net.guard import BlockedAddress, check_address
+from headwater.net.types import FetchError, FetchFailure, Hop, Response
+from headwater.urls import parse_url
+
+_E = TypeVar("_E", bound=BaseException)
+_SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
+
+MAX_REDIRECTS = 5
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
+CHUNK_BYTES = 65_536
+
+
+class Client:
+    """Makes GET requests. Use as an async context manager."""
+
+    def __init__(
+        self, *, user_agent: str, allow_loopback: bool = False, resolve: Mapping[str, str] | None = None
+    ) -> None:
+        self._user_agent = user_agent
+        self._allow_loopback = allow_loopback
+        self._resolve = dict(resolve or {})
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            resolver=_Resolver(self._resolve, allow_loopback=self._allow_loopback),
+            socket_factory=self._checked_socket,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate, br, zstd"},
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(
+        self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """The response at the end of at most five redirects. Raises FetchError."""
+        try:
+            async with asyncio.timeout(within.total_seconds()):
+                return await self._follow(_followable(url), headers or {}, max_bytes)
+        except TimeoutError as error:
+            detail = f"no complete answer within {within.total_seconds():g} s"
+            raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
+
+    async def _follow(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Response:
+        hops: list[Hop] = []
+        seen = {url}
+        while True:
+            response = await self._ask(url, headers, max_bytes, tuple(hops))
+            if response.status not in REDIRECTS or "Location" not in response.headers:
+                return response
+            hops.append(Hop(response.status, url))
+            url = _redirect_target(url, response.headers["Location"])
+            if url in seen:
+                raise FetchError(url, FetchFailure.REDIRECT_LOOP, "the redirects lead back to where they began")
+            if len(hops) > MAX_REDIRECTS:
+                raise FetchError(url, FetchFailure.REDIRECT_LOOP, f"more than {MAX_REDIRECTS} redirects")
+            seen.add(url)
+
+    async def _ask(self, url: str, headers: Mapping[str, str], max_bytes: int, hops: tuple[Hop, ...]) -> Response:
+        assert self._session is not None, "open the client first"
+        try:
+            async with self._session.get(URL(url, encoded=True), headers=headers, allow_redirects=False) as answer:
+                body = await _read(answer, url, max_bytes)
+                return Response(url, answer.status, answer.headers, body, hops)
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+            raise _failure(url, error) from error
+
+    def _checked_socket(self, address: _SocketAddress) -> socket.socket:
+        """The last look before a connection is made: at the very address it is made to."""
+        family, kind, protocol, _, sockaddr = address
+        check_address(str(sockaddr[0]), allow_loopback=self._allow_loopback)
+        return socket.socket(family, kind, protocol)
+
+
+class _Resolver(AbstractResolver):
+    """DNS, save for the names given in settings; drops what the guard would refuse."""
+
+    def __init__(self, overrides: Mapping[str, str], *, allow_loopback: bool) -> None:
+        self._overrides = overrides
+        self._allow_loopback = allow_loopback
+        self._dns = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        override = self._override(host)
+        found = [_result(host, port, override)] if override else await self._dns.resolve(host, port, family)
+        allowed = [result for result in found if self._is_allowed(result["host"])]
+        if found and not allowed:
+            check_address(found[0]["host"], allow_loopback=self._allow_loopback)
+        return allowed
+
+    async def close(self) -> None:
+        await self._dns.close()
+
+    def _override(self, host: str) -> str | None:
+        names = host.rstrip(".").split(".")
+        suffixes = (".".join(names[start:]) for start in range(len(names)))
+        return next((self._overrides[suffix] for suffix in suffixes if suffix in self._overrides), None)
+
+    def _is_allowed(self, address: str) -> bool:
+        try:
+            check_address(address, allow_loopback=self._allow_loopback)
+        except BlockedAddress:
+            return False
+        return True
+
+
+def _result(host: str, port: int, address: str) -> ResolveResult:
+    family = socket.AF_INET if ip_address(address).version == 4 else socket.AF_INET6
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+
+
+def _followable(url: str) -> str:
+    try:
+        return parse_url(url)
+    except InvalidUrl as error:
+        raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
+
+
+def _redirect_target(url: str, location: str) -> str:
+    try:
+        return parse_url(location, base=url)
+    except InvalidUrl as error:
+        raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {location[:200]!r}: {error.reason}") from error
+
+
+async def _read(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
+    if not answer.ok or answer.status in REDIRECTS:
+        return await _read_some(answer)
+    if "," in answer.headers.get("Content-Encoding", ""):
+        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
+    if (answer.content_length or 0) > max_bytes:
+        raise _too_large(url, max_bytes)
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) > max_bytes:
+            raise _too_large(url, max_bytes)
+    return bytes(body)
+
+
+async def _read_some(answer: aiohttp.ClientResponse) -> bytes:
+    """The beginning of an error page; that it breaks off, or cannot be decompressed, does not matter."""
+    body = bytearray()
+    try:
+        async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+            body += chunk
+            if len(body) >= ERROR_BODY_BYTES:
+                break
+    except aiohttp.ClientError:
+        pass
+    return bytes(body[:ERROR_BODY_BYTES])
+
+
+def _too_large(url: str, max_bytes: int) -> FetchError:
+    return FetchError(url, FetchFailure.TOO_LARGE, f"its body is larger than {max_bytes:,} bytes")
+
+
+def _failure(url: str, error: Exception) -> FetchError:
+    blocked = _cause(error, BlockedAddress)
+    if blocked is not None:
+        return FetchError(url, FetchFailure.BLOCKED, f"{blocked}: Headwater does not connect there")
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return FetchError(url, FetchFailure.DNS, "its name cannot be found")
+        case aiohttp.ClientPayloadError() if "decod" in str(error).lower():
+            return FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed")
+        case aiohttp.ClientSSLError():
+            return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {error}")
+        case aiohttp.ClientResponseError():
+            return FetchError(url, FetchFailure.NETWORK, "its answer is not proper HTTP")
+        case _:
+            return FetchError(url, FetchFailure.NETWORK, str(error) or type(error).__name__)
+
+
+def _cause(error: BaseException | None, kind: type[_E]) -> _E | None:
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error

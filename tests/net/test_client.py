@@ -1,0 +1,107 @@
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from headwater.net import Client, FetchError, FetchFailure
+from headwater.net.types import Hop
+from headwater.zoo import DOMAIN, EXHIBITS, Zoo
+
+SECOND = timedelta(seconds=1)
+BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
+
+
+@pytest.fixture(scope="module")
+async def zoo() -> AsyncIterator[Zoo]:
+    async with Zoo() as zoo:
+        yield zoo
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncIterator[Client]:
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client:
+        yield client
+
+
+async def failure_of(
+    client: Client, url: str, *, within: timedelta = SECOND, max_bytes: int = 10_000_000
+) -> FetchError:
+    with pytest.raises(FetchError) as failed:
+        await client.get(url, within=within, max_bytes=max_bytes)
+    return failed.value
+
+
+async def test_a_page_comes_whole_with_its_headers(zoo: Zoo, client: Client) -> None:
+    response = await client.get(zoo.url_of(BY_NAME["daily"]), within=5 * SECOND, max_bytes=1_000_000)
+
+    assert (response.status, response.hops) == (200, ())
+    assert response.headers["content-type"].startswith("application/rss+xml")
+    assert response.body.startswith(b"<?xml")
+
+
+@pytest.mark.parametrize("name", ["gzipped", "deflated", "raw-deflated", "brotli", "zstandard"])
+async def test_every_compression_we_offer_is_undone(name: str, zoo: Zoo, client: Client) -> None:
+    response = await client.get(zoo.url_of(BY_NAME[name]), within=5 * SECOND, max_bytes=1_000_000)
+
+    assert response.headers["Content-Encoding"]
+    assert response.body.lstrip().startswith(b"<")
+
+
+async def test_redirects_are_followed_and_told(zoo: Zoo, client: Client) -> None:
+    moved = BY_NAME["moved"]
+
+    response = await client.get(zoo.url_of(moved), within=5 * SECOND, max_bytes=1_000_000)
+
+    assert response.status == 200
+    assert response.hops == (Hop(301, zoo.url_of(moved)),)
+    assert response.url != zoo.url_of(moved)
+
+
+CAGES = {
+    FetchFailure.TIMEOUT: ("silent", "drip"),
+    FetchFailure.NETWORK: ("slammed", "dropped", "short", "mailman", "shouting", "plaintext"),
+    FetchFailure.TOO_LARGE: ("elephant", "whale", "bomb-gzip", "bomb-brotli", "bomb-zstd", "bomb-stacked"),
+    FetchFailure.REDIRECT_LOOP: ("mirror", "carousel", "too-many-hops"),
+    FetchFailure.BLOCKED: ("tunnel-metadata", "tunnel-private", "tunnel-loopback", "tunnel-file", "tunnel-ftp"),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in CAGES.items() for name in names])
+async def test_a_cage_ends_in_its_kind_of_failure(kind: FetchFailure, name: str, zoo: Zoo, client: Client) -> None:
+    assert (await failure_of(client, zoo.url_of(BY_NAME[name]))).kind is kind
+
+
+async def test_a_name_that_does_not_exist_is_told_as_such(client: Client) -> None:
+    failed = await failure_of(client, "http://nowhere.invalid/", within=10 * SECOND)
+
+    assert (failed.kind, failed.detail) == (FetchFailure.DNS, "its name cannot be found")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/", "http://[::1]/", "http://localhost/",
+     "http://[::ffff:127.0.0.1]/", "http://daily.zoo.test/"],
+)  # fmt: skip
+async def test_this_machine_is_out_of_reach_unless_a_setting_says_otherwise(url: str) -> None:
+    async with Client(user_agent="Test/1", resolve={DOMAIN: "127.0.0.1"}) as client:
+        failed = await failure_of(client, url)
+
+    assert failed.kind is FetchFailure.BLOCKED
+    assert "Headwater does not connect there" in failed.detail
+
+
+async def test_a_body_may_be_exactly_as_large_as_allowed_and_no_larger(zoo: Zoo, client: Client) -> None:
+    url = zoo.url_of(BY_NAME["museum"])
+    size = len((await client.get(url, within=5 * SECOND, max_bytes=1_000_000)).body)
+
+    whole = await client.get(url, within=5 * SECOND, max_bytes=size)
+    cut = await failure_of(client, url, max_bytes=size - 1)
+
+    assert len(whole.body) == size
+    assert cut.kind is FetchFailure.TOO_LARGE
+
+
+async def test_no_cookie_is_kept_between_requests(zoo: Zoo, client: Client) -> None:
+    await client.get(zoo.url_of(BY_NAME["daily"]), within=5 * SECOND, max_bytes=1_000_000, headers={"X-Test": "1"})
+
+    assert zoo.visits_to("daily")[-1].accept_encoding == "gzip, deflate, br, zstd"
