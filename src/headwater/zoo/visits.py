@@ -1,0 +1,85 @@
+"""The visitors' book: what the zoo was asked, when, and what it answered, so that tests can prove politeness.
+
+In: a request as it arrives, and its status when it leaves. Out: Visits in the order of arrival, at most a million.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from sys import intern
+from time import monotonic
+
+from aiohttp import web
+
+_KEPT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request. `at` and `ended_at` are time.monotonic(), which all processes of a machine share and nobody moves.
+
+    `status` and `ended_at` are None while the answer is under way; `status` stays None when none was sent in full.
+    `clock_at` is the zoo's own clock, which a test may move, in seconds since 1970.
+    """
+
+    at: float
+    ended_at: float | None
+    clock_at: float
+    host: str
+    path: str
+    method: str
+    status: int | None
+    user_agent: str | None
+    if_none_match: str | None
+    if_modified_since: str | None
+    accept_encoding: str | None
+
+
+class VisitorsBook:
+    """Open visits beside the finished ones, since a Visit never changes."""
+
+    def __init__(self) -> None:
+        self._finished: deque[Visit] = deque(maxlen=_KEPT)
+        self._open: dict[int, Visit] = {}
+        self._entries = 0
+
+    def arrive(self, request: web.BaseRequest, host: str, clock_at: float) -> int:
+        headers = request.headers
+        self._entries += 1
+        self._open[self._entries] = Visit(
+            at=monotonic(),
+            ended_at=None,
+            clock_at=clock_at,
+            host=intern(host),
+            path=request.path_qs,
+            method=intern(request.method),
+            status=None,
+            user_agent=_shared(headers.get("User-Agent")),
+            if_none_match=headers.get("If-None-Match"),
+            if_modified_since=headers.get("If-Modified-Since"),
+            accept_encoding=_shared(headers.get("Accept-Encoding")),
+        )
+        return self._entries
+
+    def leave(self, entry: int, status: int | None) -> None:
+        visit = self._open.pop(entry, None)  # the book may have been cleared meanwhile
+        if visit is not None:
+            self._finished.append(replace(visit, ended_at=monotonic(), status=status))
+
+    def visits(self) -> list[Visit]:
+        return sorted((*self._finished, *self._open.values()), key=lambda visit: visit.at)
+
+    def clear(self) -> None:
+        self._finished.clear()
+        self._open.clear()
+
+    def lines(self) -> Iterator[bytes]:
+        """JSON, one visit a line."""
+        for visit in self.visits():
+            yield json.dumps(asdict(visit)).encode() + b"\n"
+
+
+def _shared(text: str | None) -> str | None:
+    """A million visits by one reader keep its User-Agent once."""
+    return None if text is None else intern(text)
