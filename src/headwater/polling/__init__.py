@@ -1,0 +1,1 @@
+"""Due feed → entries → articles."""

@@ -1,0 +1,78 @@
+"""What markup a reader is shown: the tags, attributes and URL schemes that survive. Everything else goes."""
+
+FLOW = frozenset(
+    ["address", "article", "aside", "blockquote", "center", "dd", "details", "div", "dt", "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "legend", "li", "main", "nav", "section", "summary", "td", "th"]
+)
+INLINE = frozenset(
+    ["a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "meter", "output", "progress", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var"]
+)
+_TEXT = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "p", "pre"})
+VOID = frozenset({"area", "br", "col", "hr", "img", "source", "track", "wbr"})
+
+TAGS = (
+    FLOW | INLINE | _TEXT | VOID
+    | frozenset(["audio", "caption", "colgroup", "dir", "dl", "map", "menu", "ol", "picture", "rp", "rt", "ruby", "table", "tbody", "tfoot", "thead", "tr", "ul", "video"])
+)  # fmt: skip
+
+# Nothing inside these is prose.
+DROPPED_WHOLE = frozenset({"math", "script", "select", "style", "svg", "template", "textarea", "title"})
+
+_EVERYWHERE = frozenset({"dir", "lang", "title"})
+_CELL = frozenset({"abbr", "align", "colspan", "headers", "rowspan", "scope", "valign"})
+_SIZE = frozenset({"height", "width"})
+_EDIT = frozenset({"cite", "datetime"})
+_OWN: dict[str, frozenset[str]] = {
+    "a": frozenset({"href", "hreflang", "name"}),
+    "area": frozenset({"alt", "coords", "href", "shape"}),
+    "audio": frozenset({"controls", "preload", "src"}),
+    "blockquote": frozenset({"cite"}),
+    "code": frozenset({"class"}),
+    "col": frozenset({"span"}),
+    "colgroup": frozenset({"span"}),
+    "data": frozenset({"value"}),
+    "del": _EDIT,
+    "details": frozenset({"open"}),
+    "font": frozenset({"color"}),
+    "img": frozenset({"align", "alt", "sizes", "src", "srcset", "usemap"}) | _SIZE,
+    "ins": _EDIT,
+    "li": frozenset({"value"}),
+    "map": frozenset({"name"}),
+    "meter": frozenset({"max", "min", "value"}),
+    "ol": frozenset({"reversed", "start", "type"}),
+    "pre": frozenset({"class"}),
+    "progress": frozenset({"max", "value"}),
+    "q": frozenset({"cite"}),
+    "source": frozenset({"media", "sizes", "src", "srcset", "type"}),
+    "table": frozenset({"border", "cellpadding", "cellspacing", "summary"}),
+    "td": _CELL,
+    "th": _CELL,
+    "time": frozenset({"datetime"}),
+    "track": frozenset({"kind", "label", "src", "srclang"}),
+    "video": frozenset({"controls", "poster", "preload", "src"}) | _SIZE,
+}
+ATTRIBUTES = {tag: _OWN.get(tag, frozenset[str]()) | _EVERYWHERE for tag in TAGS}
+
+SCHEMES = frozenset({"ftp", "geo", "http", "https", "magnet", "mailto", "tel", "xmpp"})
+SINGLE_URLS = frozenset({"cite", "href", "poster", "src"})
+LINK_REL = "noopener noreferrer nofollow"
+
+# Which tag may stand right inside which, so that a browser's parser builds the very tree that is written. Narrower than
+# HTML allows: what is left out is not refused, it only goes through the parser.
+PHRASING = INLINE | {"audio", "br", "img", "picture", "video", "wbr"}
+ANYTHING = PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - {"dd", "dt", "legend", "li", "td", "th"})
+_ROWS = frozenset({"tr"})
+INSIDE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_TEXT, PHRASING),
+    **dict.fromkeys(FLOW, ANYTHING),
+    "audio": frozenset({"source", "track"}),
+    "dl": frozenset({"dd", "dt"}),
+    "ol": frozenset({"li"}),
+    "picture": frozenset({"img", "source"}),
+    "table": frozenset({"tbody", "tfoot", "thead", "tr"}),
+    **dict.fromkeys(("tbody", "tfoot", "thead"), _ROWS),
+    "tr": frozenset({"td", "th"}),
+    "ul": frozenset({"li"}),
+    "video": frozenset({"source", "track"}),
+}
+# A browser moves text that stands between the rows or cells of a table to before it.
+NO_TEXT_AMONG = frozenset({INSIDE["table"], INSIDE["tbody"], INSIDE["tr"]})

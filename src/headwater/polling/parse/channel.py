@@ -1,0 +1,121 @@
+"""The feed itself: what a <channel> or <feed> says about the whole, and how often it wants to be asked."""
+
+from datetime import timedelta
+
+from headwater.polling.parse.dates import parse_date
+from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
+from headwater.polling.parse.links import unreferenced
+from headwater.polling.parse.media import picture, whole
+from headwater.polling.parse.names import Element
+from headwater.polling.parse.people import authors
+from headwater.polling.parse.sanitise import sanitise
+from headwater.polling.parse.subjects import categories
+from headwater.polling.parse.text import HTML, PLAIN, plain
+from headwater.polling.parse.types import ParsedFeed
+
+_PERIODS = {
+    "hourly": timedelta(hours=1),
+    "daily": timedelta(days=1),
+    "weekly": timedelta(weeks=1),
+    "monthly": timedelta(days=30),
+    "yearly": timedelta(days=365),
+}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DESCRIPTIONS = (
+    *(("description", HTML), ("tagline", PLAIN), ("subtitle", PLAIN), ("abstract", PLAIN), ("itunes:summary", PLAIN)),
+    *(("dc:description", HTML), ("itunes:subtitle", PLAIN), ("googleplay:description", PLAIN)),
+)
+_MAX_TTL = 60 * 24 * 366
+
+
+def feed(document: Document, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
+    """The feed without its entries."""
+    return ParsedFeed(
+        format=form,
+        title=_title(document, fields),
+        site_url=_site(document, fields) or document.link(element, attribute(element, "href")),
+        description=_description(document, fields),
+        language=_language(document, element, fields),
+        authors=authors(document, fields),
+        categories=categories(fields),
+        updated_at=parse_date(
+            attribute(element, "lastmod")
+            or first_text(fields, "updated", "modified", "lastbuilddate", "dcterms:modified", "dc:date", "pubdate")
+        ),
+        icon_url=_icon(document, fields) or picture(document, fields),
+        image_url=picture(document, fields),
+        ttl=_ttl(fields),
+        update_period=_update_period(fields),
+        skip_hours=frozenset(
+            hour % 24 for text in _inner(fields, "skiphours") if (hour := whole(text)) is not None and hour <= 24
+        ),
+        skip_days=frozenset(
+            _WEEKDAYS.index(day) for text in _inner(fields, "skipdays") if (day := text.lower()) in _WEEKDAYS
+        ),
+        hub_urls=tuple(dict.fromkeys(_related(document, fields, "hub"))),
+        self_url=next(iter(_related(document, fields, "self")), None),
+        next_url=next(iter(_related(document, fields, "next")), None),
+        generator=first_text(fields, "generator") or None,
+    )
+
+
+def _title(document: Document, fields: Fields) -> str:
+    for element in each(fields, "title", "dc:title", "itunes:title", "media:title"):
+        if text := document.line(element):
+            return text
+    return ""
+
+
+def _site(document: Document, fields: Fields) -> str | None:
+    links = fields.get("link", ())
+    for link in links:
+        if link.get("href") is None and (url := document.link(link, unreferenced(plain(link)))):
+            return url
+    return next(iter(_related(document, fields, "alternate")), None)
+
+
+def _related(document: Document, fields: Fields, rel: str) -> list[str]:
+    found = (
+        document.link(link, link.get("href"))
+        for link in fields.get("link", ())
+        if rel in (link.get("rel") or "alternate").lower().split()
+    )
+    return [url for url in found if url]
+
+
+def _description(document: Document, fields: Fields) -> str | None:
+    for word, default in _DESCRIPTIONS:
+        for element in fields.get(word, ()):
+            if html := document.markup(element, default):
+                return sanitise(html, document.base(element)) or None
+    return None
+
+
+def _language(document: Document, element: Element, fields: Fields) -> str | None:
+    if given := first_text(fields, "language", "dc:language"):
+        return tidy_language(given)
+    return document.language(element, None)
+
+
+def _icon(document: Document, fields: Fields) -> str | None:
+    for element in each(fields, "icon", "webfeeds:icon"):
+        if url := document.link(element, plain(element)):
+            return url
+    return None
+
+
+def _ttl(fields: Fields) -> timedelta | None:
+    minutes = whole(first_text(fields, "ttl"))
+    return timedelta(minutes=min(minutes, _MAX_TTL)) if minutes else None
+
+
+def _update_period(fields: Fields) -> timedelta | None:
+    period = first_text(fields, "sy:updateperiod").lower()
+    frequency = whole(first_text(fields, "sy:updatefrequency"))
+    if not period and not frequency:
+        return None
+    return _PERIODS.get(period or "daily", _PERIODS["daily"]) / max(frequency or 1, 1)
+
+
+def _inner(fields: Fields, word: str) -> list[str]:
+    return [plain(inner) for element in fields.get(word, ()) for inner in element][:64]

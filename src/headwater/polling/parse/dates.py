@@ -1,0 +1,122 @@
+"""Dates: every way in which feeds write a moment, as an aware UTC datetime or None. Never raises, never slow."""
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+
+from headwater.polling.parse.months import ZONES, month_number
+
+MAX_LENGTH = 80
+
+_TIME = r"(?P<hour>\d{1,2})[:.h](?P<minute>\d{1,2})(?:[:.](?P<second>\d{1,2})(?:[.,]\d{1,9})?)?(?:\s*(?P<half>[ap])\.?m\b\.?)?"
+_WEEKDAY = r"(?:[^\W\d]+\.?\s*,?\s+|[^\W\d]+,)?"
+_NTH = r"(?:st|nd|rd|th)?"
+
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        # Mon, 02 Jan 2006 15:04:05 -0700, and everything that people make of it
+        rf"{_WEEKDAY}(?P<day>\d{{1,2}}){_NTH}[\s.,/-]+(?:de\s)?(?P<name>[^\W\d]{{3,12}})[\s.,/-]+(?:de\s)?"
+        rf"(?P<year>\d{{4}}|\d\d)(?:[\s,T]+(?:at\s)?{_TIME})?(?P<zone>\D.*)?",
+        # Mon Jan 2 15:04:05 -0700 2006
+        rf"(?:[^\W\d]+\.?,?\s+)?(?P<name>[^\W\d]{{3,12}})\s+(?P<day>\d{{1,2}})\s+{_TIME}"
+        r"(?:\s+(?P<zone>\S{1,12}))??\s+(?P<year>\d{4})",
+        # January 2, 2006 3:04 PM EST
+        rf"{_WEEKDAY}(?P<name>[^\W\d]{{3,12}})\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+(?P<year>\d{{4}})"
+        rf"(?:[\s,T]+(?:at\s)?{_TIME})?(?P<zone>\D.*)?",
+        # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
+        rf"{_WEEKDAY}(?P<year>\d{{4}})(?:([-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:\2(?P<day>\d\d|(?<=\D)\d))?)?"
+        rf"(?:[\sT]+(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,9}})?))?(?P<zone>(?!\d).*)?",
+        # 2006-W01-1, 2006-002
+        rf"(?P<year>\d{{4}})-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))"
+        rf"(?:[\sT]+{_TIME})?(?P<zone>(?!\d).*)?",
+        # 2004-július-13T9:15-03:00
+        rf"(?P<year>\d{{4}})-(?P<name>[^\W\d]{{3,12}})-(?P<day>\d{{1,2}})T{_TIME}(?P<zone>\D.*)?",
+        # 2004년 05월 28일 01:31:15
+        rf"(?P<year>\d{{4}})(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일(?:\s+{_TIME})?(?P<zone>\D.*)?",
+        # 2004-05-25 오후 11:23:17
+        rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}(?P<zone>\D.*)?",
+    )
+)
+_OFFSET = re.compile(
+    r"(?:utc|gmt|etc/gmt|z)?\s*(?P<sign>[+\-−])\s*(?P<hours>\d{1,2})(?::?(?P<minutes>\d\d))?(?!\d)", re.IGNORECASE
+)
+_PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_PLAIN_822 = re.compile(
+    r"(?:\w\w\w, )?(\d\d?) (\w\w\w) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d\d)(\d\d))", re.ASCII
+)
+_KOREA = timezone(timedelta(hours=9))
+_LATE_CENTURY = 90
+
+
+def parse_date(text: str | None) -> datetime | None:
+    """The moment meant by this text, in UTC; a date without a zone is taken as UTC."""
+    if not text:
+        return None
+    text = text.strip()
+    if len(text) > MAX_LENGTH:
+        return None
+    try:
+        return _usual(text) or _unusual(" ".join(text.split()))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _usual(text: str) -> datetime | None:
+    """The two forms that nearly all feeds use."""
+    if not (found := _PLAIN_822.fullmatch(text)):
+        return datetime.fromisoformat(text).astimezone(UTC) if _PLAIN_ISO.fullmatch(text) else None
+    day, name, year, hour, minute, second, sign, hours, minutes = found.groups()
+    month = month_number(name)
+    if month is None or second == "60" or hour == "24":
+        return None
+    moment = datetime(int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+    if not sign or (hours == "00" and minutes == "00"):
+        return moment
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    return moment + offset if sign == "-" else moment - offset
+
+
+def _unusual(text: str) -> datetime | None:
+    for form in _FORMS:
+        if (found := form.fullmatch(text)) and (day := _day(found.groupdict())):
+            return _moment(day, found.groupdict())
+    return None
+
+
+def _day(parts: dict[str, str | None]) -> date | None:
+    year = int(parts["year"] or 0)
+    if len(parts["year"] or "") <= 2:
+        year += 1900 if year >= _LATE_CENTURY else 2000
+    if week := parts.get("week"):
+        return date.fromisocalendar(year, int(week), int(parts["weekday"] or 1))
+    if ordinal := parts.get("ordinal"):
+        return date(year, 1, 1) + timedelta(days=int(ordinal) - 1)
+    month = month_number(parts["name"] or "") if parts.get("name") else int(parts.get("month") or 1)
+    return date(year, month, int(parts.get("day") or 1)) if month else None
+
+
+def _moment(day: date, parts: dict[str, str | None]) -> datetime:
+    hour, minute, second = _clock(parts)
+    zone = _KOREA if parts.get("korean") else _zone((parts.get("zone") or "").strip())
+    moment = datetime(day.year, day.month, day.day, tzinfo=zone) + timedelta(hours=hour, minutes=minute, seconds=second)
+    return moment.astimezone(UTC)
+
+
+def _clock(parts: dict[str, str | None]) -> tuple[int, int, int]:
+    if compact := parts.get("compact"):
+        return int(compact[:2]), int(compact[2:4]), int(compact[4:] or 0)
+    hour, minute, second = (int(parts.get(name) or 0) for name in ("hour", "minute", "second"))
+    half = (parts.get("half") or "").lower() or {"오전": "a", "오후": "p"}.get(parts.get("korean") or "", "")
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    if hour > 24 or minute > 59 or second > 60:
+        raise ValueError("no such time")
+    return hour, minute, min(second, 59)
+
+
+def _zone(text: str) -> timezone:
+    if offset := _OFFSET.match(text):
+        size = timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
+        return timezone(size if offset["sign"] == "+" else -size)
+    name = text.strip("()[]. ").lower().removeprefix("etc/")
+    return timezone(timedelta(hours=ZONES.get(name, 0)))

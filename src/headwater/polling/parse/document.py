@@ -1,0 +1,104 @@
+"""One document while it is read: its words, where it stands, and what its elements inherit from those around them."""
+
+from collections.abc import Iterator
+
+from headwater.polling.parse.links import absolute, rebased
+from headwater.polling.parse.mend import mended
+from headwater.polling.parse.names import XML_BASE, XML_LANG, Element, Names
+from headwater.polling.parse.text import line, markup, plain
+
+Fields = dict[str, list[Element]]
+
+_TRANSPARENT = frozenset({"media:group", "media:content"})
+_NONE: list[Element] = []
+
+
+class Document:
+    """What every part of the mapping needs to know of the document it reads from."""
+
+    __slots__ = ("_names", "_suspect", "guess", "scoped", "url")
+
+    def __init__(self, url: str, *, is_atom: bool = False, scoped: bool = False, suspect: bool = False) -> None:
+        self.url = url
+        self.guess = not is_atom
+        self.scoped = scoped
+        self._suspect = suspect
+        self._names = Names()
+
+    def word(self, element: Element) -> str:
+        """The element's name, as one word."""
+        return self._names.of(element)
+
+    def fields(self, element: Element) -> Fields:
+        """An element's children under their words; those of a media:group stand beside it."""
+        found: Fields = {}
+        self._collect(element, found)
+        return found
+
+    def _collect(self, element: Element, found: Fields) -> None:
+        known = self._names.known
+        for child in element:
+            word = known.get(child.tag) or self._names.of(child)
+            if word in found:
+                found[word].append(child)
+            else:
+                found[word] = [child]
+            if word in _TRANSPARENT and len(child):
+                self._collect(child, found)
+
+    def base(self, element: Element) -> str:
+        """The URL that relative links inside this element start from."""
+        if not self.scoped:
+            return self.url
+        base = self.url
+        for around in reversed([element, *element.iterancestors()]):
+            base = rebased(base, around.get(XML_BASE))
+        return base
+
+    def language(self, element: Element, otherwise: str | None) -> str | None:
+        """The language that xml:lang gives to this element; a blank one says that there is none."""
+        if not self.scoped:
+            return otherwise
+        for node in (element, *element.iterancestors()):
+            if (given := node.get(XML_LANG)) is not None:
+                return tidy_language(given)
+        return otherwise
+
+    def line(self, element: Element) -> str:
+        """A title: one plain line."""
+        text = line(element, guess=self.guess)
+        return mended(text) if self._suspect else text
+
+    def markup(self, element: Element, default: str) -> str:
+        """Prose, as HTML that is not yet safe."""
+        html = markup(element, default, guess=self.guess)
+        return mended(html) if self._suspect else html
+
+    def link(self, element: Element, text: str | None) -> str | None:
+        """An absolute URL from a text or attribute of this element."""
+        return absolute(text, self.base(element)) if text else None
+
+
+def each(fields: Fields, *words: str) -> Iterator[Element]:
+    """The elements under these words, the first word's first."""
+    for word in words:
+        yield from fields.get(word, _NONE)
+
+
+def first_text(fields: Fields, *words: str) -> str:
+    """The first text that is not blank."""
+    for word in words:
+        for element in fields.get(word, _NONE):
+            if text := plain(element):
+                return text
+    return ""
+
+
+def attribute(element: Element, name: str) -> str | None:
+    """An attribute in lower or upper case: the oldest formats shout."""
+    return element.get(name) or element.get(name.upper())
+
+
+def tidy_language(tag: str) -> str | None:
+    """A language tag as everybody writes it: `en_US ` becomes en-US."""
+    return tag.strip().replace("_", "-")[:35] or None

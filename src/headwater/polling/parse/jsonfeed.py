@@ -1,0 +1,133 @@
+"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/), read with the leniency that real ones need."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from headwater.polling.parse.choose import newest
+from headwater.polling.parse.dates import parse_date
+from headwater.polling.parse.document import tidy_language
+from headwater.polling.parse.links import absolute
+from headwater.polling.parse.sanitise import from_text, sanitise
+from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
+
+Json = Mapping[str, object]
+
+_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    item: Json
+    published_at: datetime | None
+    updated_at: datetime | None
+
+
+def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
+    """Raises NotAFeed for JSON that is something else, and FeedParseError for JSON that cannot be read."""
+    document = _load(text)
+    version = _text(document, "version")
+    items = document.get("items")
+    if "jsonfeed.org" not in version and not (isinstance(items, list) and "title" in document):
+        raise NotAFeed("it is JSON, and no JSON Feed")
+    drafts = [_Draft(item, _moment(item, "date_published"), _moment(item, "date_modified")) for item in _objects(items)]
+    language = tidy_language(_text(document, "language"))
+    authors = _authors(document)
+    return ParsedFeed(
+        format="json10" if version.rstrip("/").endswith(("/1", "/1.0")) else "json11",
+        title=_line(document, "title"),
+        site_url=absolute(_text(document, "home_page_url"), url),
+        description=from_text(_text(document, "description")) or None,
+        language=language,
+        authors=authors,
+        icon_url=absolute(_text(document, "favicon") or _text(document, "icon"), url),
+        image_url=absolute(_text(document, "icon") or _text(document, "favicon"), url),
+        hub_urls=tuple(hub for each in _objects(document.get("hubs")) if (hub := absolute(_text(each, "url"), url))),
+        self_url=absolute(_text(document, "feed_url"), url),
+        next_url=absolute(_text(document, "next_url"), url),
+        entries=tuple(_entry(draft, url, language, authors) for draft in newest(drafts, max_entries)),
+    )
+
+
+def _load(text: str) -> Json:
+    try:
+        document: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if "jsonfeed.org" in text[:4096]:
+            raise FeedParseError("the JSON is broken") from error
+        raise NotAFeed("it looks like JSON and is none") from error
+    if not isinstance(document, dict):
+        raise NotAFeed("it is JSON, and no JSON Feed")
+    return document  # pyright: ignore[reportUnknownVariableType]
+
+
+def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[str, ...]) -> Entry:
+    item = draft.item
+    link = absolute(_text(item, "url"), url)
+    title = _line(item, "title")
+    content = sanitise(_text(item, "content_html"), url) or from_text(_text(item, "content_text"))
+    return Entry(
+        id=_line(item, "id") or link or f"sha256:{sha256((title + content).encode()).hexdigest()}",
+        url=link or absolute(_text(item, "external_url"), url),
+        title=title,
+        authors=_authors(item) or feed_authors,
+        published_at=draft.published_at,
+        updated_at=draft.updated_at,
+        summary=from_text(_text(item, "summary")) or None,
+        content=content or None,
+        language=tidy_language(_text(item, "language")) or language,
+        categories=tuple(_words(item.get("tags"))),
+        enclosures=tuple(_enclosures(item, url)),
+        image_url=absolute(_text(item, "image") or _text(item, "banner_image"), url),
+    )
+
+
+def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:
+    for attachment in _objects(item.get("attachments"))[:64]:
+        if link := absolute(_text(attachment, "url"), url):
+            size, seconds = _number(attachment, "size_in_bytes"), _number(attachment, "duration_in_seconds")
+            yield Enclosure(
+                url=link,
+                type=_line(attachment, "mime_type") or None,
+                length=int(size) if size is not None else None,
+                duration=timedelta(seconds=seconds) if seconds else None,
+                title=_line(attachment, "title") or None,
+            )
+
+
+def _authors(of: Json) -> tuple[str, ...]:
+    named = [*_objects(of.get("authors")), *_objects([of.get("author")])]
+    return tuple(dict.fromkeys(name for author in named if (name := _line(author, "name") or _line(author, "url"))))
+
+
+def _moment(of: Json, key: str) -> datetime | None:
+    return parse_date(_text(of, key))
+
+
+def _text(of: Json, key: str) -> str:
+    value = of.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)[:400]
+    return _UNSTORABLE.sub("", value).strip() if isinstance(value, str) else ""
+
+
+def _line(of: Json, key: str) -> str:
+    return " ".join(_text(of, key)[:4096].split())
+
+
+def _number(of: Json, key: str) -> float | None:
+    value = of.get(key)
+    return value if isinstance(value, int | float) and 0 <= value < 1e15 else None
+
+
+def _objects(value: object) -> list[Json]:
+    found: list[object] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    return [each for each in found if isinstance(each, dict)]
+
+
+def _words(value: object) -> Iterator[str]:
+    found: list[object] = value[:100] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+    yield from dict.fromkeys(word for each in found if isinstance(each, str) and (word := _line({"": each}, "")))

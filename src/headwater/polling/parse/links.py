@@ -1,0 +1,78 @@
+"""Links: what a feed wrote, and where it stands, become an absolute http(s) URL or nothing."""
+
+import re
+from functools import lru_cache
+
+import can_ada
+
+MAX_LENGTH = 8192
+
+_WHOLE = re.compile(r"https?://[^/?#\s][^\t\r\n]*+\Z")
+_WEB = re.compile(r"(https?):[/\\]{2,}", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_NEXT_IN_SET = re.compile(r",(?=\s|https?:|/)")
+_REFERENCE = re.compile(r"&(\w+);")
+_BREAKS = re.compile(r"[\t\r\n]+\s*")
+
+
+def absolute(text: str | None, base: str) -> str | None:
+    """The http(s) URL meant by `text` on a page at `base`. One that is absolute already is kept as it was written."""
+    if not text:
+        return None
+    text = text.strip()
+    if _WHOLE.match(text) and len(text) <= MAX_LENGTH:
+        return text
+    return _unusual(text, base)
+
+
+def _unusual(text: str, base: str) -> str | None:
+    text = _BREAKS.sub("", text)
+    if not text or len(text) > MAX_LENGTH:
+        return None
+    if web := _WEB.match(text):
+        # "http:////example.com" is a slip that browsers forgive.
+        host_and_path = text[web.end() :]
+        return f"{web[1].lower()}://{host_and_path}" if host_and_path[:1] not in {"", "?", "#"} else None
+    if _SCHEME.match(text) and not text.lower().startswith(("http:", "https:")):
+        return None
+    return _joined(text, base)
+
+
+def _joined(text: str, base: str) -> str | None:
+    try:
+        joined = can_ada.parse(base) + text
+    except ValueError:
+        return None
+    return joined.href if joined.protocol in {"http:", "https:"} else None
+
+
+def unreferenced(text: str) -> str:
+    """A URL whose query was escaped once too often: `?a=1&amp;b=2` or, half mended by something else, `?a=1&b;=2`."""
+    if "&" not in text:
+        return text
+    return _REFERENCE.sub(r"&\1", text.replace("&amp;", "&"))
+
+
+def kept_link(text: str, base: str) -> str | None:
+    """A link inside prose: absolute, or one that opens a program a reader expects. None for anything else."""
+    if text.lower().startswith(("mailto:", "tel:")):
+        return text
+    return absolute(text, base)
+
+
+def link_set(text: str, base: str) -> str:
+    """A srcset with every candidate absolute; those that lead nowhere are left out."""
+    found: list[str] = []
+    for candidate in _NEXT_IN_SET.split(text)[:64]:
+        url, *descriptor = candidate.split()[:2] or [""]
+        if target := absolute(url.strip(","), base):
+            found.append(" ".join([target, *descriptor]))
+    return ", ".join(found)
+
+
+@lru_cache(maxsize=256)
+def rebased(base: str, given: str | None) -> str:
+    """The base that an xml:base gives to what stands below it; one that leads nowhere changes nothing."""
+    if not given:
+        return base
+    return absolute(given, base) or base

@@ -1,0 +1,103 @@
+"""Media: the files and pictures that come with an entry."""
+
+import re
+from datetime import timedelta
+
+from headwater.polling.parse.document import Document, Fields, each, first_text
+from headwater.polling.parse.names import Element
+from headwater.polling.parse.text import plain
+from headwater.polling.parse.types import Enclosure
+
+MAX_ENCLOSURES = 64
+MAX_DIGITS = 15
+
+_CLOCK = re.compile(r"(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?")
+_PICTURE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?:[?#]|$)", re.IGNORECASE)
+_FILES = frozenset({"enclosure", "link", "media:content"})
+_MARKED = ("itunes:image", "itunes:link", "media:thumbnail", "googleplay:image")
+_PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "icon"})
+
+
+def enclosures(document: Document, fields: Fields) -> tuple[Enclosure, ...]:
+    """The files that come with an entry, each URL once; a picture counts when it is called an enclosure."""
+    if fields.keys().isdisjoint(_FILES):
+        return ()
+    files = [
+        *fields.get("enclosure", ()),
+        *(link for link in fields.get("link", ()) if (link.get("rel") or "").strip().lower() == "enclosure"),
+        *(
+            content
+            for content in fields.get("media:content", ())
+            if not _is_picture(content) and not _is_player(content)
+        ),
+    ]
+    if not files:
+        return ()
+    spoken = duration(first_text(fields, "itunes:duration"))
+    found = (_enclosure(document, file, spoken) for file in files[:MAX_ENCLOSURES])
+    return tuple({each.url: each for each in found if each}.values())
+
+
+def _enclosure(document: Document, element: Element, spoken: timedelta | None) -> Enclosure | None:
+    url = document.link(element, _address(element) or plain(element))
+    if url is None:
+        return None
+    return Enclosure(
+        url=url,
+        type=(element.get("type") or "").strip().lower() or None,
+        length=whole(element.get("length") or element.get("fileSize")),
+        duration=duration(element.get("duration")) or spoken,
+        title=(element.get("title") or "").strip() or None,
+    )
+
+
+def _address(element: Element) -> str | None:
+    return element.get("url") or element.get("href") or element.get("uri")
+
+
+def picture(document: Document, fields: Fields) -> str | None:
+    """The picture that stands for an entry or a feed."""
+    if fields.keys().isdisjoint(_PICTURES):
+        return None
+    for element in each(fields, *_MARKED):
+        if url := document.link(element, _address(element)):
+            return url
+    for element in each(fields, "media:content", "enclosure"):
+        if _is_picture(element) and (url := document.link(element, _address(element))):
+            return url
+    for element in each(fields, "image", "logo", "icon"):
+        if url := document.link(element, _image_address(document, element)):
+            return url
+    return None
+
+
+def _image_address(document: Document, element: Element) -> str | None:
+    if len(element):
+        return first_text(document.fields(element), "url", "href")
+    return _address(element) or plain(element)
+
+
+def _is_picture(element: Element) -> bool:
+    if kind := element.get("medium") or element.get("type"):
+        return kind.lower().startswith("image")
+    return _PICTURE.search(_address(element) or "") is not None
+
+
+def _is_player(element: Element) -> bool:
+    """A Flash player is a page's machinery, and dead: not a file that comes with an entry."""
+    return "shockwave" in (element.get("type") or "")
+
+
+def duration(text: str | None) -> timedelta | None:
+    """`1:02:03`, `62:03` or `3723` as a length of time."""
+    found = _CLOCK.fullmatch(text.strip()) if text else None
+    if not found:
+        return None
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds) or None
+
+
+def whole(text: str | None) -> int | None:
+    """A number of bytes, comments or minutes: None where it is none, or is absurd."""
+    text = text.strip() if text else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None

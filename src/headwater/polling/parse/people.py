@@ -1,0 +1,50 @@
+"""People: the names behind an entry, out of the many ways in which feeds put a name and an address together."""
+
+import re
+
+from headwater.polling.parse.document import Document, Fields, each
+from headwater.polling.parse.names import Element
+from headwater.polling.parse.text import plain
+
+MAX_AUTHORS = 32
+MAX_NAME = 300
+
+_WRITERS = ("author", "dc:creator", "dc:author")
+_SHOWS = ("itunes:author", "managingeditor")
+_ALL = frozenset({*_WRITERS, *_SHOWS})
+
+_ADDRESS = re.compile(r"(?:mailto:)?[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?:\?subject=\S+)?")
+_EMPTY = re.compile(r"\(\s*\)|<\s*>|\[\s*\]|&lt;\s*&gt;")
+
+
+def authors(document: Document, fields: Fields) -> tuple[str, ...]:
+    """Who wrote it, each name once."""
+    if fields.keys().isdisjoint(_ALL):
+        return ()
+    for words in (_WRITERS, _SHOWS):
+        if written := [name for element in each(fields, *words) for name in _names(document, element)]:
+            return tuple(dict.fromkeys(written))[:MAX_AUTHORS]
+    return ()
+
+
+def _names(document: Document, element: Element) -> list[str]:
+    if not len(element):
+        name = name_in(plain(element))
+        return [name] if name else []
+    parts = document.fields(element)
+    for word in ("name", "itunes:name", "email", "itunes:email", "uri", "url"):
+        if names := [name for part in parts.get(word, ()) if (name := name_in(plain(part)))]:
+            return names
+    name = name_in(plain(element))
+    return [name] if name else []
+
+
+def name_in(text: str) -> str:
+    """The name in `ann@example.com (Ann)` or `Ann <ann@example.com>`; the address itself where it stands alone."""
+    text = " ".join(text[:MAX_NAME].split())
+    if "@" not in text:
+        return text
+    rest = _EMPTY.sub("", _ADDRESS.sub("", text)).strip()
+    if rest.startswith("(") and rest.endswith(")"):
+        rest = rest[1:-1]
+    return rest.strip(" ,;\"'") or text

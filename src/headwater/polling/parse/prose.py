@@ -1,0 +1,55 @@
+"""Prose: which of the many elements for it hold an entry's summary and its content."""
+
+from headwater.polling.parse.document import Document, Fields
+from headwater.polling.parse.sanitise import sanitise
+from headwater.polling.parse.text import HTML, INLINE, PLAIN
+
+# Each with what its text is when it does not say so itself, the best first.
+CONTENTS = {"content:encoded": HTML, "content": PLAIN, "xhtml:body": INLINE, "body": INLINE, "fullitem": HTML}
+SUMMARIES = {
+    "description": HTML,
+    "summary": PLAIN,
+    "abstract": PLAIN,
+    "itunes:summary": PLAIN,
+    "dc:description": HTML,
+    "googleplay:description": PLAIN,
+    "media:description": PLAIN,
+    "itunes:subtitle": PLAIN,
+}
+PROSE = (*CONTENTS, *SUMMARIES)
+
+_Written = tuple[str, str]
+
+
+def prose(document: Document, fields: Fields) -> tuple[str | None, str | None]:
+    """An entry's summary and content, safe."""
+    contents = _written(document, fields, CONTENTS)
+    summaries = _written(document, fields, SUMMARIES)
+    content = contents[0] if contents else None
+    summary = summaries[0] if summaries else None
+    if content is None and len(summaries) > 1:
+        summary, content = _told_twice(fields, summaries)
+    safe = sanitise(*content) or None if content else None
+    if summary == content:
+        return safe, safe
+    return sanitise(*summary) or None if summary else None, safe
+
+
+def _written(document: Document, fields: Fields, words: dict[str, str]) -> list[_Written]:
+    found: list[_Written] = []
+    for word in words:
+        if word in fields:
+            for element in fields[word]:
+                if html := document.markup(element, words[word]):
+                    found.append((html, document.base(element)))
+    return found
+
+
+def _told_twice(fields: Fields, summaries: list[_Written]) -> tuple[_Written, _Written | None]:
+    """Two summaries and no content: with both <description> and <summary> the second is the content, in the feed's order;
+    of any other two only a longer one is (podcasts tell the story twice)."""
+    first, second, *_ = summaries
+    if "description" in fields and "summary" in fields:
+        order = list(fields)
+        return (first, second) if order.index("description") < order.index("summary") else (second, first)
+    return first, next((other for other in summaries[1:] if len(other[0]) > len(first[0])), None)

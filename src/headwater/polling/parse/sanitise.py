@@ -1,0 +1,114 @@
+"""Sanitising: HTML from anywhere becomes HTML that a reader can show, with every link absolute.
+
+`allowed` says what is kept; nh3 parses and serialises as a browser would. Before it sees the text, what would make it slow
+is cut: its time grows with the square of the depth, and of the attributes on one tag.
+"""
+
+import re
+from functools import lru_cache
+from html import escape
+
+import nh3
+
+from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, TAGS, VOID
+from headwater.polling.parse.links import absolute, link_set
+from headwater.polling.parse.proven import proven
+
+MAX_LENGTH = 1_000_000
+MAX_DEPTH = 200
+MAX_ATTRIBUTES = 50
+
+SAFE_COUNT = 1500
+MAX_SCRIPTS = 100
+
+# Tags that go while what they hold stays. A browser takes all that follows some of them for raw text, up to an end tag that
+# may be missing, so they go first.
+_SHELLS = re.compile(
+    r"</?(?:iframe|noscript|noembed|noframes|plaintext|xmp|object|embed|form|button|input|canvas|link|meta|html|body)\b[^<>]*>",
+    re.IGNORECASE,
+)
+# Attributes as a browser's tokeniser reads them, an unclosed quote running to the end: no tag can hide some from the count.
+_ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
+_TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
+_LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
+_SCRIPT = re.compile(r"<(script|style|svg)\b[^<>]*>.*?</\1\s*>", re.DOTALL)
+_DATA = re.compile(r""" data-[\w-]+=(?:"[^"]*+"|'[^']*+')""")
+# nh3 resolves all links but these; they cost a call for every attribute, and are mostly absolute.
+_RELATIVE = re.compile(r"""(?:srcset|cite)\s*=\s*["']?\s*(?!https?:|["'\s])""", re.IGNORECASE)
+_MARKUP = re.compile(r"<[^<>]*>")
+# Void, or closed by the next of their kind: these do not pile up.
+_FLAT = VOID | frozenset(["base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"])
+
+
+def sanitise(html: str, base: str) -> str:
+    """Safe HTML for a page at `base`; text without markup comes back as it is."""
+    html = html.strip()
+    if "<" not in html:
+        return html.replace(">", "&gt;") if ">" in html else html
+    clean = proven(html, base)
+    if clean is None:
+        text = _without_machinery(html)
+        clean = proven(text, base) if len(text) < len(html) else None
+        clean = _parsed(text, base) if clean is None else clean
+    return clean.strip()
+
+
+def _without_machinery(html: str) -> str:
+    """Take out what is dropped anyway and would only keep the rest from being proven. What is left is still judged."""
+    html = _SHELLS.sub("", html)
+    if 0 < html.count("<script") + html.count("<style") + html.count("<svg") <= MAX_SCRIPTS:
+        html = _SCRIPT.sub("", html)
+    return _DATA.sub("", html) if " data-image-" in html else html
+
+
+def from_text(text: str) -> str:
+    """Plain text as HTML."""
+    return escape(text.strip(), quote=False)
+
+
+def _parsed(html: str, base: str) -> str:
+    html = html[:MAX_LENGTH]
+    if (html.count("<") > SAFE_COUNT or _LOADED.search(html)) and _is_hostile(html):
+        return from_text(_MARKUP.sub(" ", html))
+    return _cleaner(base, ("srcset" in html or " cite" in html) and _RELATIVE.search(html) is not None).clean(html)
+
+
+def _is_hostile(html: str) -> bool:
+    """Whether tags pile up as nobody would write them, or one carries a heap of attributes."""
+    depth = 0
+    unclosed: dict[str, int] = {}
+    for closing, name, attributes in _TAG.findall(html):
+        if _LOADED.match(f"<{name}{attributes}"):
+            return True
+        name = name.lower()  # noqa: PLW2901
+        step = 0 if name in _FLAT else 1 if not closing else -1 if unclosed.get(name) else 0
+        unclosed[name] = unclosed.get(name, 0) + step
+        depth += step
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+@lru_cache(maxsize=64)
+def _cleaner(base: str, has_sets: bool) -> nh3.Cleaner:  # noqa: FBT001  (part of the cache key)
+    try:
+        return _made(base, has_sets=has_sets)
+    except ValueError:
+        return _made("", has_sets=has_sets)
+
+
+def _made(base: str, *, has_sets: bool) -> nh3.Cleaner:
+    def rewrite(_tag: str, name: str, value: str) -> str | None:
+        if name == "srcset":
+            return link_set(value, base) or None
+        return absolute(value, base) if name == "cite" else value
+
+    return nh3.Cleaner(
+        tags=TAGS,
+        clean_content_tags=DROPPED_WHOLE,
+        attributes=ATTRIBUTES,
+        attribute_filter=rewrite if has_sets else None,
+        url_schemes=SCHEMES,
+        link_rel=LINK_REL,
+        url_relative=("rewrite_with_base", base) if base else "deny",
+    )

@@ -1,0 +1,48 @@
+"""Sniffing: what a body is, told by its first bytes and not by its label."""
+
+import re
+
+from headwater.polling.parse.types import FeedParseError, NotAFeed
+
+_BINARY = (
+    (b"%PDF-", "a PDF document"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "gzip data that was never unpacked"),
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"RIFF", "a media file"),
+    (b"ID3", "an MP3 file"),
+    (b"\x00\x00\x01\x00", "an icon"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!", "a rar archive"),
+    (b"BM", "a bitmap image"),
+    (b"OggS", "a media file"),
+    (b"\x7fELF", "a program"),
+)
+_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_FEED = re.compile(r"<(?:[\w.-]+:)?(?:rss|feed|rdf|channel|item|entry)[\s>/]", re.IGNORECASE)
+
+
+def refuse_binary(body: bytes) -> None:
+    """Turn away what is no text at all. Raises FeedParseError for an empty body, and NotAFeed."""
+    if not body.strip():
+        raise FeedParseError("the body is empty")
+    for mark, kind in _BINARY:
+        if body.startswith(mark):
+            raise NotAFeed(f"it is {kind}")
+
+
+def is_json(text: str) -> bool:
+    """Whether the text sets out to be JSON."""
+    return text[:64].lstrip()[:1] in {"{", "["}
+
+
+def is_page(text: str) -> bool:
+    """Whether the text opens like a web page."""
+    return _PAGE.match(text[:4096]) is not None
+
+
+def mentions_feed(text: str) -> bool:
+    """Whether a tag that only a feed has stands anywhere in the text."""
+    return _FEED.search(text) is not None

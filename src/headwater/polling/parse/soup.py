@@ -1,0 +1,174 @@
+"""Soup: a tree from text that is no well-formed XML. Loses no text, and no entry.
+
+Reads tags one after the other and forgives what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes, tags
+left open or closed twice, an item inside an item, a CDATA section without an end. Linear in the length of the text.
+"""
+
+import re
+from html.entities import html5, name2codepoint
+
+from lxml import etree
+
+from headwater.polling.parse.names import UNDECLARED, Element
+
+MAX_DEPTH = 200
+MAX_TOKENS = 1_000_000
+MAX_ATTRIBUTES = 64
+MAX_EXPANSION = 1_000_000
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
+# No part can run past the next "<", so that no start is read twice: that keeps hostile text linear.
+_TOKEN = re.compile(
+    rf"""
+    <!\[CDATA\[(?P<cdata>.*?)\]\]>
+    | <!--.*?-->
+    | <[?!][^<>]*>
+    | </\s*(?P<end>{_NAME})[^<>]*>?
+    | <(?P<start>{_NAME})(?P<attributes>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|["'])*+)>
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(rf"""({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,39}));")
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+_VOID = frozenset({"br", "img", "hr", "input", "area", "col", "wbr", "embed", "param", "meta"})
+_ENTRIES = frozenset({"item", "entry"})
+# These hold text alone: a tag inside one means that its own end tag was forgotten or mistyped.
+_PLAIN = frozenset(
+    {
+        "link",
+        "guid",
+        "id",
+        "pubdate",
+        "updated",
+        "published",
+        "modified",
+        "issued",
+        "created",
+        "lastbuilddate",
+        "dc:date",
+    }
+    | {"dc:creator", "language", "ttl", "name", "email", "uri", "url", "width", "height", "comments", "category"}
+)
+_AFTER_TITLE = _PLAIN | _ENTRIES | {"description", "summary", "content", "content:encoded", "author", "image"}
+
+
+def read(text: str, entities: dict[str, str]) -> Element | None:
+    """The root element of what can be understood, or None where no tag was found."""
+    text = _ILLEGAL.sub("", text)
+    for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
+        text = _without_open(text, opening, closing)
+    return _Soup(entities).tree(text)
+
+
+def _without_open(text: str, opening: str, closing: str) -> str:
+    """Drop the marks of sections that never end; what they hold is read as if they were not there."""
+    end = text.rfind(closing)
+    return text[: end + 1] + text[end + 1 :].replace(opening, "") if opening in text[end + 1 :] else text
+
+
+class _Soup:
+    def __init__(self, entities: dict[str, str]) -> None:
+        self._entities = entities
+        self._room = MAX_EXPANSION
+        self._namespaces: dict[str, str] = {}
+        self._default = ""
+        self._open: list[str] = []
+        self._tags: list[tuple[str, str]] = []  # with the default namespace that held outside
+        self._builder = etree.TreeBuilder()
+
+    def tree(self, text: str) -> Element | None:
+        self._builder.start("soup", {})
+        at = 0
+        for number, token in enumerate(_TOKEN.finditer(text)):
+            if number >= MAX_TOKENS:
+                break
+            self._data(self._decoded(text[at : token.start()]))
+            at = token.end()
+            self._take(token)
+        self._data(self._decoded(text[at:]))
+        self._close_down_to(0)
+        self._builder.end("soup")
+        root = self._builder.close()
+        return root[0] if len(root) == 1 else root if len(root) else None
+
+    def _take(self, token: re.Match[str]) -> None:
+        if (cdata := token["cdata"]) is not None:
+            self._data(cdata)
+        elif end := token["end"]:
+            self._end(end.lower())
+        elif start := token["start"]:
+            self._start(start, token["attributes"])
+
+    def _data(self, text: str) -> None:
+        if text and self._open:
+            self._builder.data(text)
+
+    def _start(self, name: str, raw: str) -> None:
+        word = name.lower()
+        self._close_forgotten(word)
+        if len(self._open) >= MAX_DEPTH:
+            return
+        outside = self._default
+        attributes = self._attributes(raw) if raw else {}
+        tag = self._clark(name)
+        self._builder.start(tag, attributes)
+        self._open.append(word)
+        self._tags.append((tag, outside))
+        if raw.endswith("/") or word in _VOID:
+            self._close_down_to(len(self._open) - 1)
+
+    def _close_forgotten(self, word: str) -> None:
+        if word in _ENTRIES:
+            self._close_down_to(next((at for at, name in enumerate(self._open) if name in _ENTRIES), len(self._open)))
+        elif self._open and (self._open[-1] in _PLAIN or (self._open[-1] == "title" and word in _AFTER_TITLE)):
+            self._close_down_to(len(self._open) - 1)
+
+    def _end(self, word: str) -> None:
+        for at in range(len(self._open) - 1, -1, -1):
+            if self._open[at] == word:
+                self._close_down_to(at)
+                return
+
+    def _close_down_to(self, depth: int) -> None:
+        while len(self._open) > depth:
+            self._open.pop()
+            tag, self._default = self._tags.pop()
+            self._builder.end(tag)
+
+    def _attributes(self, raw: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, double, single, bare in _ATTRIBUTE.findall(raw)[:MAX_ATTRIBUTES]:
+            value = self._decoded(double or single or bare)
+            if name.startswith("xmlns:"):
+                self._namespaces[name[6:]] = value
+            elif name == "xmlns":
+                self._default = value
+            else:
+                found.setdefault(self._clark(name) if ":" in name else name, value)
+        return found
+
+    def _clark(self, name: str) -> str:
+        prefix, _, local = name.rpartition(":")
+        if prefix == "xml":
+            return f"{{http://www.w3.org/XML/1998/namespace}}{local}"
+        uri = (self._namespaces.get(prefix) or UNDECLARED + prefix) if prefix else self._default
+        return f"{{{uri}}}{local}" if uri and not set(uri) & set("{}\"'<> ") else local
+
+    def _decoded(self, text: str) -> str:
+        return _REFERENCE.sub(self._resolve, text) if "&" in text else text
+
+    def _resolve(self, reference: re.Match[str]) -> str:
+        hexadecimal, decimal, name = reference.groups()
+        if name is None:
+            code = int(hexadecimal, 16) if hexadecimal else int(decimal)
+            legal = (
+                0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000 or code in {9, 10, 13}
+            )
+            return chr(code) if legal else ""
+        if (declared := self._entities.get(name)) is not None and len(declared) <= self._room:
+            self._room -= len(declared)
+            return declared
+        # HTML 4's names first, as XML feeds mean them: its &lang; is not HTML 5's.
+        return chr(name2codepoint[name]) if name in name2codepoint else html5.get(f"{name};", reference[0])

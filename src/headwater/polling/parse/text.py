@@ -1,0 +1,123 @@
+"""Text constructs: an element that carries prose becomes a plain line (titles) or HTML that is yet to be sanitised.
+
+Formats disagree on how markup travels: escaped, inline, as XHTML, in base64, or not at all though it is there anyway.
+"""
+
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from html import escape, unescape
+from html.entities import html5
+
+from lxml import etree
+
+from headwater.polling.parse.names import Element
+
+MAX_TITLE = 4096
+
+HTML = "text/html"
+PLAIN = "text/plain"
+INLINE = "application/xhtml+xml"
+
+_KINDS = {"text": PLAIN, "plain": PLAIN, "html": HTML, "xhtml": INLINE, "text/xhtml": INLINE, "text/x-html": HTML}
+_KNOWN_TAGS = frozenset(
+    ["a", "abbr", "acronym", "address", "article", "aside", "audio", "b", "big", "blockquote", "br", "caption", "center", "cite", "code", "col", "dd", "del", "details", "div", "dl", "dt", "em", "figcaption", "figure", "font", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i", "img", "ins", "kbd", "label", "li", "mark", "nav", "ol", "p", "picture", "pre", "q", "s", "samp", "section", "small", "source", "span", "strike", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "video", "wbr"]
+)
+_CLOSING = re.compile(r"</\w+>|&#?\w+;")
+_TAG_NAME = re.compile(r"</?(\w+)")
+_ENTITY_NAME = re.compile(r"&(\w+);")
+_HIDDEN = re.compile(r"<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"<!--.*?-->|</?[a-zA-Z!?][^<>]*>", re.DOTALL)
+_SPACES = re.compile(r"[ \t\r\n\f\v]+")
+_BREAK = re.compile(r"<(?:br|p|div|li|tr|h[1-6])\b[^<>]*>", re.IGNORECASE)
+
+
+def plain(element: Element) -> str:
+    """All the text inside an element, trimmed."""
+    text = element.text if not len(element) else "".join(element.itertext())
+    return text.strip() if text else ""
+
+
+def line(element: Element, *, guess: bool) -> str:
+    """An element's text as one plain line; `guess` where the format leaves open whether markup is meant."""
+    if len(element):
+        text = without_markup(inner_html(element)[:MAX_TITLE])
+    else:
+        text = (element.text or "")[:MAX_TITLE]
+        if element.attrib or "<" in text or "&" in text:
+            kind = kind_of(element, PLAIN)
+            if is_base64(element, kind):
+                text = _unpacked(text) or ""
+            if kind == HTML or (guess and kind == PLAIN and looks_like_html(text)) or is_base64(element, kind):
+                text = without_markup(text)
+    return one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Text with each run of white space as one space; a no-break space is a character like any other."""
+    return _SPACES.sub(" ", text).strip()
+
+
+def without_markup(html: str) -> str:
+    """The text of a short piece of HTML."""
+    html = _MARKUP.sub("", _BREAK.sub(" ", _HIDDEN.sub("", html)))
+    return unescape(html.partition("<!--")[0])
+
+
+def markup(element: Element, default: str, *, guess: bool) -> str:
+    """An element's prose as HTML, not yet safe; '' where it holds none."""
+    if len(element):
+        return inner_html(element)
+    text = element.text
+    if not text or not (text := text.strip()):
+        return ""
+    kind = kind_of(element, default)
+    if kind == HTML:
+        return text if element.get("mode") != "base64" else _unpacked(text) or ""
+    if is_base64(element, kind):
+        return _unpacked(text) or ""
+    if guess and kind == PLAIN and looks_like_html(text):
+        return text
+    return escape(text, quote=False)
+
+
+def kind_of(element: Element, default: str) -> str:
+    """The media type of an element's text."""
+    given = (element.get("type") or "").strip().lower()
+    return _KINDS.get(given, given) or default
+
+
+def looks_like_html(text: str) -> bool:
+    """Whether nominally plain text is HTML after all: it closes a tag or names a character, and nothing in it is unknown."""
+    if not _CLOSING.search(text):
+        return False
+    if any(name.lower() not in _KNOWN_TAGS for name in _TAG_NAME.findall(text)):
+        return False
+    return all(f"{name};" in html5 for name in _ENTITY_NAME.findall(text))
+
+
+def inner_html(element: Element) -> str:
+    """What stands inside an element, as HTML: prefixes and namespaces gone, and the <div> that Atom's xhtml must have."""
+    for node in element.iterdescendants("*"):
+        tag = node.tag
+        if tag[0] == "{":
+            node.tag = tag[tag.index("}") + 1 :]
+    if element.get("type") == "xhtml" and len(element) == 1 and element[0].tag == "div":
+        element = element[0]
+    pieces = [escape(element.text or "", quote=False)]
+    pieces += (etree.tostring(child, encoding="unicode", method="html") for child in element)
+    return "".join(pieces).strip()
+
+
+def is_base64(element: Element, kind: str) -> bool:
+    """Whether an element's text is packed: it says so, or its media type is none that could be written out."""
+    if element.get("mode") == "base64":
+        return True
+    return not (kind.startswith("text/") or kind.endswith(("+xml", "/xml")))
+
+
+def _unpacked(text: str) -> str | None:
+    try:
+        return b64decode(text).decode("utf-8")
+    except (NotBase64, ValueError):
+        return None

@@ -1,0 +1,85 @@
+"""What a feed says, in one shape for every format. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+class UnreadableBody(Exception):
+    """A body that gives no feed; `reason` says why, in words a person can act on."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NotAFeed(UnreadableBody):
+    """The body is something else: a web page, a picture, an archive, some other XML or JSON."""
+
+
+class FeedParseError(UnreadableBody):
+    """The body is empty, or is meant as a feed and cannot be read at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A file that comes with an entry: a podcast's audio, a video. Pictures are `Entry.image_url`."""
+
+    url: str
+    type: str | None = None
+    length: int | None = None
+    duration: timedelta | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point on Earth, in degrees."""
+
+    latitude: float
+    longitude: float
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing a feed lists. URLs are absolute http(s); times are aware and in UTC; `summary` and `content` are safe HTML."""
+
+    id: str
+    url: str | None = None
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    published_at: datetime | None = None
+    updated_at: datetime | None = None
+    summary: str | None = None
+    content: str | None = None
+    language: str | None = None
+    categories: tuple[str, ...] = ()
+    enclosures: tuple[Enclosure, ...] = ()
+    image_url: str | None = None
+    comments_url: str | None = None
+    comment_count: int | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFeed:
+    """A feed and its entries. `description` is safe HTML, `title` plain text; weekdays count from Monday = 0."""
+
+    format: str
+    title: str = ""
+    site_url: str | None = None
+    description: str | None = None
+    language: str | None = None
+    authors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    updated_at: datetime | None = None
+    icon_url: str | None = None
+    image_url: str | None = None
+    ttl: timedelta | None = None
+    update_period: timedelta | None = None
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+    hub_urls: tuple[str, ...] = ()
+    self_url: str | None = None
+    next_url: str | None = None
+    generator: str | None = None
+    entries: tuple[Entry, ...] = ()

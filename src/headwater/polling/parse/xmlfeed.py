@@ -1,0 +1,101 @@
+"""XML feeds: finds the feed in the tree, tells its format, and maps its channel and items."""
+
+from dataclasses import replace
+
+from headwater.polling.parse import channel
+from headwater.polling.parse.choose import newest
+from headwater.polling.parse.document import Document, Fields
+from headwater.polling.parse.entry import draft, finish
+from headwater.polling.parse.mend import is_suspect
+from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element
+from headwater.polling.parse.sniff import is_page, mentions_feed
+from headwater.polling.parse.tree import read_text
+from headwater.polling.parse.types import FeedParseError, NotAFeed, ParsedFeed
+
+MAX_ITEMS = 20_000
+
+_ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
+_ITEMS = frozenset({"item", "entry"})
+_RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094"}
+
+
+def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
+    """Read any text as XML. Raises NotAFeed for what is something else, FeedParseError for a feed without any tag."""
+    if is_page(text) and not mentions_feed(text):
+        raise NotAFeed("it is a web page")
+    tree, data = read_text(text)
+    if tree is None:
+        raise (
+            FeedParseError("it was cut off before the first tag")
+            if mentions_feed(text)
+            else NotAFeed("it is plain text")
+        )
+    return parse_tree(tree, data, url, max_entries)
+
+
+def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) -> ParsedFeed:
+    """Map a tree, given with the UTF-8 that it was read from. Raises NotAFeed."""
+    root = _feed_root(tree)
+    form = _format(root)
+    document = Document(url, is_atom=form.startswith("atom"), scoped=b"xml:" in data, suspect=is_suspect(data))
+    head, fields, items = _parts(document, root)
+    about = channel.feed(document, head, fields, form=form)
+    drafts = newest([draft(document, item) for item in items[:MAX_ITEMS]], max_entries)
+    entries = [finish(document, each, feed_language=about.language, feed_authors=about.authors) for each in drafts]
+    return replace(about, entries=tuple(entries))
+
+
+def _feed_root(tree: Element) -> Element:
+    """The element that is the feed: the root itself, or one inside a wrapper or behind stray output, or a lone entry."""
+    finder = Document("")
+    if finder.word(tree).endswith("html"):
+        raise NotAFeed("it is a web page")
+    for wanted in (_ROOTS, _ITEMS):
+        for element in tree.iter("*"):
+            if finder.word(element) in wanted:
+                return element
+    raise NotAFeed(f"it is XML, and no feed: its root is <{finder.word(tree)[:60]}>")
+
+
+def _format(root: Element) -> str:
+    uri, _, local = root.tag.rpartition("}")
+    uri = uri[1:].strip().lower()
+    match local.lower():
+        case "rss":
+            version = (root.get("version") or "").strip()
+            return _RSS_VERSIONS.get(version) or ("rss20" if version.startswith("2") else "rss")
+        case "rdf":
+            return "rss10" if _uses(root, RSS_10) else "rss090" if any(_uses(root, old) for old in RSS_090) else "rss"
+        case "feed" | "entry":
+            version = (root.get("version") or "").strip()
+            return (
+                "atom10" if uri == ATOM_10 else {"0.1": "atom01", "0.2": "atom02", "0.3": "atom03"}.get(version, "atom")
+            )
+        case "channel":
+            return "cdf" if root.getparent() is None else "rss"
+        case _:
+            return "rss"
+
+
+def _uses(root: Element, uri: str) -> bool:
+    return any((declared or "").lower() == uri for declared in root.nsmap.values()) or any(
+        f"{{{uri}" in child.tag.lower() for child in root[:1]
+    )
+
+
+def _parts(document: Document, root: Element) -> tuple[Element, Fields, list[Element]]:
+    """The element that speaks for the feed, its fields, and its items wherever they stand."""
+    if document.word(root) in _ITEMS:
+        return root, {}, [root, *(item for item in root.itersiblings("*") if document.word(item) in _ITEMS)]
+    around = document.fields(root)
+    channels = around.get("channel", [])
+    head = channels[0] if channels else root
+    fields = document.fields(head) if channels else around
+    items = [item for part in (fields, around if channels else {}) for word in _ITEMS for item in part.get(word, ())]
+    items += [item for other in channels[1:] for item in other if document.word(item) in _ITEMS]
+    if not items:
+        items = [element for element in root.iter("*") if document.word(element) in _ITEMS]
+    for outside in ("image", "textinput"):
+        if channels and outside in around:
+            fields.setdefault(outside, around[outside])
+    return head, fields, items
