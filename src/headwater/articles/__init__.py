@@ -1,0 +1,1 @@
+"""The record that the stages fill in: one article per URL, whichever feeds list it."""

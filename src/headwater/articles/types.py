@@ -1,0 +1,42 @@
+"""What an article is when it comes in, and when it is shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from headwater.types import ArticleId
+
+
+@dataclass(frozen=True, slots=True)
+class NewArticle:
+    """An article as a feed tells of it."""
+
+    entry_id: str
+    url: str
+    url_key: bytes
+    title: str
+    author: str | None
+    summary: str | None
+    content: str | None
+    published_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a feed's articles: how many nobody had, and how many this source had not listed before."""
+
+    new: int
+    linked: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedArticle:
+    """A line in a list of articles."""
+
+    id: ArticleId
+    url: str
+    title: str
+    author: str | None
+    summary: str | None
+    published_at: datetime | None
+    listed_at: datetime
+    sources: list[str]

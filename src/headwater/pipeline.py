@@ -1,0 +1,58 @@
+"""The stages in order: the one page that shows the flow.
+
+    sources ─▶ polling ─▶ articles
+
+Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
+transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol, TypeVar
+
+from headwater.db import Database
+from headwater.net import Client
+from headwater.polling.types import PollingOptions
+from headwater.polling.worker import Poller
+from headwater.types import Clock
+
+Item = TypeVar("Item")
+
+
+class Stage(Protocol[Item]):
+    """What every stage can do; `workers.py` runs the loop around it."""
+
+    name: str
+    concurrency: int
+
+    async def claim(self, limit: int, /) -> Sequence[Item]:
+        """Up to `limit` pieces of due work, held until their lease ends."""
+        ...
+
+    async def work(self, item: Item, /) -> object:
+        """Do one piece and write its outcome, whatever happens."""
+        ...
+
+    async def lag(self) -> timedelta:
+        """How long the oldest due piece has been waiting."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the stages work with; made by the composition root."""
+
+    database: Database
+    client: Client
+    clock: Clock
+    polling: PollingOptions
+
+
+def _polling(tools: Tools) -> Poller:
+    return Poller(tools.database, tools.client, tools.clock, tools.polling)
+
+
+STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
+    "polling": _polling,
+}

@@ -1,0 +1,94 @@
+"""What an answer means, and what it means that there is none. Pure: a response or an error in, a failure out."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from headwater.net.types import FetchError, FetchFailure
+from headwater.polling.parse.types import NotAFeed, UnreadableBody
+from headwater.polling.types import FailureClass, PollFailed
+
+_BY_STATUS = {
+    401: FailureClass.UNAUTHORIZED,
+    403: FailureClass.FORBIDDEN,
+    404: FailureClass.NOT_FOUND,
+    410: FailureClass.GONE,
+    429: FailureClass.RATE_LIMITED,
+}
+_BY_FETCH_FAILURE = {
+    FetchFailure.TIMEOUT: FailureClass.NETWORK,
+    FetchFailure.NETWORK: FailureClass.NETWORK,
+    FetchFailure.DNS: FailureClass.DNS,
+    FetchFailure.TOO_LARGE: FailureClass.TOO_LARGE,
+    FetchFailure.REDIRECT_LOOP: FailureClass.REDIRECT_LOOP,
+    FetchFailure.BAD_ENCODING: FailureClass.PARSE_ERROR,
+    FetchFailure.BLOCKED: FailureClass.SSRF_BLOCKED,
+}
+_SENTENCES = {
+    FailureClass.RATE_LIMITED: "The site asks us to come less often.",
+    FailureClass.UNAUTHORIZED: "The site wants a name and password for this feed.",
+    FailureClass.FORBIDDEN: "The site refuses to let us read this feed.",
+    FailureClass.NOT_FOUND: "There is no feed at this address.",
+    FailureClass.GONE: "The site says that this feed is gone for good.",
+    FailureClass.BAD_REQUEST: "The site does not accept our request.",
+    FailureClass.UPSTREAM_FAILURE: "The site has a fault of its own.",
+    FailureClass.BOT_CHALLENGE: "The site shows a test that only a person in a browser can pass.",
+    FailureClass.UNEXPECTED: "The site gave an answer that we do not understand.",
+}
+CHALLENGE_STATUSES = frozenset({403, 429, 503})
+
+
+def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> PollFailed:
+    """What an answer other than 200 and 304 means."""
+    kind = _class_of(status, headers, body)
+    return PollFailed(kind, f"{_SENTENCES[kind]} (HTTP {status})", status, retry_after(headers, now))
+
+
+def classify_fetch_error(error: FetchError) -> PollFailed:
+    """What it means that there was no answer."""
+    return PollFailed(_BY_FETCH_FAILURE[error.kind], _sentence(error.detail))
+
+
+def classify_body(error: UnreadableBody, status: int) -> PollFailed:
+    """What it means that the answer's body gives no feed."""
+    kind = FailureClass.NOT_A_FEED if isinstance(error, NotAFeed) else FailureClass.PARSE_ERROR
+    return PollFailed(kind, _sentence(error.reason), status)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    """The wait a Retry-After header asks for, given in seconds or as a date; None where it makes no sense."""
+    value = headers.get("Retry-After", "").strip()
+    try:
+        wait = timedelta(seconds=int(value)) if value.isascii() and value.isdigit() else _until(value, now)
+    except (ValueError, OverflowError):
+        return None
+    return wait if wait > timedelta(0) else None
+
+
+def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
+    if status in CHALLENGE_STATUSES and is_challenge(headers, body):
+        return FailureClass.BOT_CHALLENGE
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    if 400 <= status < 500:
+        return FailureClass.BAD_REQUEST
+    if 500 <= status < 600:
+        return FailureClass.UPSTREAM_FAILURE
+    return FailureClass.UNEXPECTED
+
+
+def is_challenge(headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a refusal is a page that tests for a browser. We say so, and never try to pass one."""
+    page = body[:20_000].lower()
+    return headers.get("cf-mitigated", "").lower() == "challenge" or (
+        b"<title>just a moment" in page or b"/cdn-cgi/challenge-platform/" in page
+    )
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+
+
+def _until(value: str, now: datetime) -> timedelta:
+    moment = parsedate_to_datetime(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now

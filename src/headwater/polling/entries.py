@@ -1,0 +1,63 @@
+"""Entries become articles. Pure: what a feed lists in, what is kept out."""
+
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+
+from headwater.articles.types import NewArticle
+from headwater.errors import InvalidUrl
+from headwater.polling.parse.types import Entry, ParsedFeed
+from headwater.urls import parse_url, url_key
+
+TITLE_WORDS = 12
+_TAG = re.compile(r"<[^>]*>")
+
+
+def articles_of(feed: ParsedFeed, feed_url: str) -> Sequence[NewArticle]:
+    """An article for each entry, whatever it lacks."""
+    return tuple(_article(entry, feed, feed_url) for entry in feed.entries)
+
+
+def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
+    url, key = _identity(entry, feed, feed_url)
+    return NewArticle(
+        entry_id=storable(entry.id),
+        url=url,
+        url_key=key,
+        title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
+        author=storable(", ".join(entry.authors)) or None,
+        summary=storable(entry.summary or "") or None,
+        content=storable(entry.content or "") or None,
+        published_at=entry.published_at or entry.updated_at,
+    )
+
+
+def _identity(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
+    """An entry with no usable link is known by its feed and its id, and leads to the site."""
+    url = _followable(entry.url)
+    if url is not None:
+        return url, url_key(url)
+    key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
+    return _followable(feed.site_url) or feed_url, key
+
+
+def _followable(url: str | None) -> str | None:
+    """The URL if it is one that a browser may open: never `javascript:` and its like."""
+    try:
+        return parse_url(url) if url else None
+    except InvalidUrl:
+        return None
+
+
+def storable(text: str) -> str:
+    """Text as PostgreSQL takes it: no NUL, no half of a surrogate pair."""
+    if "\0" in text:
+        text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def title_from(markup: str) -> str:
+    """The first words of a text that has no title."""
+    words = html.unescape(_TAG.sub(" ", markup)).split()
+    return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")

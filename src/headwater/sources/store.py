@@ -1,0 +1,75 @@
+"""Every statement on `sources`."""
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection, translate
+from headwater.errors import SourceExists, SourceNotFound
+from headwater.sources.types import Source, SourceHealth
+from headwater.types import SourceId
+
+
+async def add(conn: Connection, *, source_id: SourceId, name: str, feed_url: str, feed_url_key: bytes) -> None:
+    """Add a source. Raises SourceExists."""
+    with translate(sources_feed_url_key=SourceExists(feed_url)):
+        await conn.execute(
+            """
+            INSERT INTO sources (id, name, feed_url, feed_url_key)
+            VALUES (%(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s)
+            """,
+            {"id": source_id, "name": name, "feed_url": feed_url, "feed_url_key": feed_url_key},
+        )
+
+
+async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
+    """The source with this id. Raises SourceNotFound."""
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute(
+            "SELECT id, name, feed_url, created_at FROM sources WHERE id = %(id)s",
+            {"id": source_id},
+        )
+        found = await cur.fetchone()
+    if found is None:
+        raise SourceNotFound(str(source_id))
+    return found
+
+
+async def find_by_url(conn: Connection, *, feed_url: str, feed_url_key: bytes) -> Source:
+    """The source that follows this feed. Raises SourceNotFound."""
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute(
+            "SELECT id, name, feed_url, created_at FROM sources WHERE feed_url_key = %(key)s",
+            {"key": feed_url_key},
+        )
+        found = await cur.fetchone()
+    if found is None:
+        raise SourceNotFound(feed_url)
+    return found
+
+
+async def list_all(conn: Connection) -> list[Source]:
+    """Every source, by name."""
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute("SELECT id, name, feed_url, created_at FROM sources ORDER BY lower(name), id")
+        return await cur.fetchall()
+
+
+async def remove(conn: Connection, *, source_id: SourceId) -> None:
+    """Stop following. Its polling state goes with it, and its articles' link to it. Raises SourceNotFound."""
+    cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
+    if cur.rowcount == 0:
+        raise SourceNotFound(str(source_id))
+
+
+async def list_health(conn: Connection) -> list[SourceHealth]:
+    """Every source with the state of its feed, by name."""
+    async with conn.cursor(row_factory=class_row(SourceHealth)) as cur:
+        await cur.execute(
+            """
+            SELECT sources.id, name, sources.feed_url, sources.created_at, next_poll_at, last_polled_at,
+                last_succeeded_at, last_error, last_error_type, consecutive_errors, article_count
+            FROM sources
+            JOIN feed_state ON feed_state.source_id = sources.id
+            ORDER BY lower(name), sources.id
+            """
+        )
+        return await cur.fetchall()

@@ -1,0 +1,87 @@
+from datetime import timedelta
+
+import pytest
+
+from headwater.articles import store
+from headwater.articles.types import Kept
+from headwater.db import Connection
+from tests.builders import a_source, an_article
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+DAY = timedelta(days=1)
+
+
+async def test_articles_are_listed_newest_first_with_their_sources(conn: Connection) -> None:
+    source = await a_source(conn, name="Example")
+    old, new = an_article("https://example.com/1", published_at=START - DAY), an_article("https://example.com/2")
+
+    kept = await store.keep(conn, source_id=source.id, seen_at=START, articles=[old, new])
+
+    assert kept == Kept(new=2, linked=2)
+    assert [(a.url, a.sources) for a in await store.latest(conn, limit=10)] == [
+        (new.url, ["Example"]),
+        (old.url, ["Example"]),
+    ]
+
+
+async def test_an_article_that_two_sources_list_is_one_with_two_sources(conn: Connection) -> None:
+    first = await a_source(conn, url="https://a.example/feed", name="A")
+    second = await a_source(conn, url="https://b.example/feed", name="B")
+
+    await store.keep(conn, source_id=first.id, seen_at=START, articles=[an_article("http://example.com/1/")])
+    kept = await store.keep(
+        conn, source_id=second.id, seen_at=START + DAY, articles=[an_article("https://example.com/1?utm_source=b")]
+    )
+
+    (article,) = await store.latest(conn, limit=10)
+    assert kept == Kept(new=0, linked=1)
+    assert (article.url, article.sources) == ("http://example.com/1/", ["A", "B"])
+
+
+async def test_a_changed_entry_renews_its_article_and_nothing_is_lost_by_a_poorer_one(conn: Connection) -> None:
+    source = await a_source(conn)
+    await store.keep(
+        conn, source_id=source.id, seen_at=START, articles=[an_article(title="First", summary="Long", author="Ann")]
+    )
+
+    await store.keep(
+        conn, source_id=source.id, seen_at=START + DAY, articles=[an_article(title="Second", published_at=None)]
+    )
+
+    (article,) = await store.latest(conn, limit=10)
+    assert (article.title, article.summary, article.author, article.published_at) == ("Second", "Long", "Ann", START)
+
+
+async def test_the_same_url_twice_in_one_feed_is_kept_once(conn: Connection) -> None:
+    source = await a_source(conn)
+
+    kept = await store.keep(
+        conn, source_id=source.id, seen_at=START, articles=[an_article(title="a"), an_article(title="b")]
+    )
+
+    assert kept == Kept(new=1, linked=1)
+
+
+async def test_an_article_dated_in_the_future_does_not_stick_to_the_top(conn: Connection) -> None:
+    source = await a_source(conn)
+    future = an_article("https://example.com/future", published_at=START + 365 * DAY)
+    await store.keep(conn, source_id=source.id, seen_at=START, articles=[future])
+    await store.keep(
+        conn,
+        source_id=source.id,
+        seen_at=START + DAY,
+        articles=[an_article("https://example.com/next", published_at=None)],
+    )
+
+    assert [a.url for a in await store.latest(conn, limit=10)] == [
+        "https://example.com/next",
+        "https://example.com/future",
+    ]
+
+
+async def test_nothing_to_keep_is_no_work(conn: Connection) -> None:
+    source = await a_source(conn)
+
+    assert await store.keep(conn, source_id=source.id, seen_at=START, articles=[]) == Kept(new=0, linked=0)

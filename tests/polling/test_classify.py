@@ -1,0 +1,66 @@
+from datetime import timedelta
+
+import pytest
+
+from headwater.net import FetchError, FetchFailure
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, retry_after
+from headwater.polling.parse.types import FeedParseError, NotAFeed
+from headwater.polling.types import FailureClass
+from tests.clock import START
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "bad_request"), (401, "unauthorized"), (403, "forbidden"), (404, "not_found"), (405, "bad_request"),
+        (410, "gone"), (418, "bad_request"), (429, "rate_limited"), (451, "bad_request"), (500, "upstream_failure"),
+        (502, "upstream_failure"), (503, "upstream_failure"), (504, "upstream_failure"), (599, "upstream_failure"),
+        (302, "unexpected"), (204, "unexpected"), (206, "unexpected"), (600, "unexpected"),
+    ],
+)  # fmt: skip
+def test_a_status_has_its_class(status: int, kind: str) -> None:
+    failed = classify_status(status, {}, b"", START)
+
+    assert failed.kind == kind
+    assert failed.status == status
+    assert failed.detail.endswith(f"(HTTP {status})")
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_a_page_that_tests_for_a_browser_is_a_bot_challenge(status: int) -> None:
+    by_header = classify_status(status, {"cf-mitigated": "challenge"}, b"", START)
+    by_body = classify_status(status, {}, b"<html><TITLE>Just a moment...</title>", START)
+
+    assert {by_header.kind, by_body.kind} == {FailureClass.BOT_CHALLENGE}
+
+
+def test_a_page_that_is_not_there_is_no_challenge_whatever_it_says() -> None:
+    assert classify_status(404, {"cf-mitigated": "challenge"}, b"", START).kind is FailureClass.NOT_FOUND
+
+
+@pytest.mark.parametrize("kind", list(FetchFailure))
+def test_every_way_to_get_no_answer_has_its_class_and_a_sentence(kind: FetchFailure) -> None:
+    failed = classify_fetch_error(FetchError("https://example.com/", kind, "it did not work"))
+
+    assert failed.kind in FailureClass
+    assert failed.detail == "It did not work."
+
+
+def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> None:
+    assert classify_body(NotAFeed("it is a web page"), 200).kind is FailureClass.NOT_A_FEED
+    assert classify_body(FeedParseError("the body is empty"), 200).kind is FailureClass.PARSE_ERROR
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("120", timedelta(minutes=2)),
+        (" 120 ", timedelta(minutes=2)),
+        ("Sun, 01 Mar 2026 12:05:00 GMT", timedelta(minutes=5)),
+        ("Sunday, 01-Mar-26 12:05:00 GMT", timedelta(minutes=5)),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", None),
+        ("0", None), ("-5", None), ("soon", None), ("", None), ("1.5", None), ("²", None), ("9" * 400, None),
+    ],
+)  # fmt: skip
+def test_retry_after_is_read_in_seconds_or_as_a_date(value: str, expected: timedelta | None) -> None:
+    assert retry_after({"Retry-After": value}, START) == expected

@@ -1,0 +1,68 @@
+import pytest
+
+from headwater.polling.entries import articles_of, storable
+from headwater.polling.parse.types import Entry
+from headwater.urls import url_key
+from tests.builders import a_parsed_feed
+from tests.clock import START
+
+FEED = "https://example.com/feed.xml"
+
+
+def test_an_entry_becomes_an_article() -> None:
+    entry = Entry(
+        id="tag:1",
+        url="https://example.com/1",
+        title="One",
+        authors=("Ann", "Bob"),
+        published_at=START,
+        summary="<p>S</p>",
+    )
+
+    (article,) = articles_of(a_parsed_feed(entry), FEED)
+
+    assert (article.url, article.url_key) == ("https://example.com/1", url_key("https://example.com/1"))
+    assert (article.title, article.author, article.published_at) == ("One", "Ann, Bob", START)
+    assert (article.summary, article.content) == ("<p>S</p>", None)
+
+
+def test_the_time_of_change_stands_in_for_a_missing_time_of_publication() -> None:
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1", updated_at=START)), FEED)
+
+    assert article.published_at == START
+
+
+def test_a_post_without_a_title_is_named_by_its_first_words() -> None:
+    text = "<p>It rained &amp; rained all day long here at the very edge of the sea today</p>"
+
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1", summary=text)), FEED)
+
+    assert article.title == "It rained & rained all day long here at the very edge…"
+
+
+def test_an_entry_without_anything_is_named_by_its_address() -> None:
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1")), FEED)
+
+    assert article.title == "https://example.com/1"
+
+
+@pytest.mark.parametrize("url", [None, "javascript:alert(1)", "mailto:ann@example.com", "not a url"])
+def test_entries_without_a_usable_link_are_known_by_feed_and_id_and_lead_to_the_site(url: str | None) -> None:
+    first, second = articles_of(a_parsed_feed(Entry(id="1", url=url), Entry(id="2", url=url)), FEED)
+    (elsewhere,) = articles_of(a_parsed_feed(Entry(id="1", url=url)), "https://other.example/feed")
+
+    assert first.url == "https://example.com/"
+    assert len({first.url_key, second.url_key, elsewhere.url_key}) == 3
+
+
+def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:
+    (article,) = articles_of(a_parsed_feed(Entry(id="1"), site_url="javascript:alert(1)"), FEED)
+
+    assert article.url == FEED
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("a\0b", "ab"), ("half \ud800 pair", "half ? pair"), ("é☃", "é☃"), ("", "")]
+)
+def test_text_that_postgresql_would_refuse_is_mended(text: str, kept: str) -> None:
+    assert storable(text) == kept

@@ -1,0 +1,76 @@
+import pytest
+
+from headwater.articles import store as articles
+from headwater.db import Connection
+from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
+from headwater.sources.follow import find, follow, leave
+from headwater.sources.store import list_all, list_health
+from tests.builders import a_source, an_article
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+
+async def test_a_source_is_named_by_its_host_unless_a_name_is_given(conn: Connection) -> None:
+    plain = await follow(conn, url="example.com/feed", name=None, now=START)
+    named = await follow(conn, url="https://example.com/other", name="  Mine ", now=START)
+
+    assert (plain.name, plain.feed_url) == ("example.com", "https://example.com/feed")
+    assert named.name == "Mine"
+
+
+@pytest.mark.parametrize(
+    "again", ["https://example.com/feed.xml", "http://EXAMPLE.com:80/feed.xml/", "example.com/feed.xml?utm_source=x"]
+)
+async def test_a_feed_is_followed_once_however_its_address_is_written(again: str, conn: Connection) -> None:
+    await a_source(conn)
+
+    with pytest.raises(SourceExists):
+        async with conn.transaction():
+            await follow(conn, url=again, name=None, now=START)
+
+
+async def test_what_is_no_address_is_refused(conn: Connection) -> None:
+    with pytest.raises(InvalidUrl):
+        await follow(conn, url="javascript:alert(1)", name=None, now=START)
+
+
+async def test_a_name_that_is_too_long_is_refused(conn: Connection) -> None:
+    with pytest.raises(Invalid, match="at most 255 characters; this one has 256"):
+        await follow(conn, url="example.com", name="x" * 256, now=START)
+
+
+async def test_a_source_is_found_by_id_and_by_address(conn: Connection) -> None:
+    source = await a_source(conn)
+
+    assert (await find(conn, str(source.id))).id == source.id
+    assert (await find(conn, "http://example.com/feed.xml")).id == source.id
+
+
+@pytest.mark.parametrize("wanted", ["", "https://example.com/unknown", "ftp://x", "0198c0de-0000-7000-8000-000000000000"])
+async def test_what_is_not_followed_is_not_found(wanted: str, conn: Connection) -> None:
+    with pytest.raises(SourceNotFound):
+        await find(conn, wanted)
+
+
+async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Connection) -> None:
+    leaving = await a_source(conn, url="https://a.example/feed")
+    staying = await a_source(conn, url="https://b.example/feed")
+    own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
+    await articles.keep(conn, source_id=leaving.id, seen_at=START, articles=[own, shared])
+    await articles.keep(conn, source_id=staying.id, seen_at=START, articles=[shared])
+
+    await leave(conn, leaving)
+
+    assert [source.id for source in await list_all(conn)] == [staying.id]
+    assert [article.url for article in await articles.latest(conn, limit=10)] == [shared.url]
+    with pytest.raises(SourceNotFound):
+        await leave(conn, leaving)
+
+
+async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:
+    await a_source(conn)
+
+    (health,) = await list_health(conn)
+
+    assert (health.status, health.next_poll_at, health.article_count) == ("pending", START, 0)

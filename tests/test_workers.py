@@ -1,0 +1,148 @@
+"""The loop around a stage, with stages made for the test: no network, no database."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from headwater import pipeline, workers
+from headwater.errors import DatabaseUnavailable
+from headwater.pipeline import Tools
+
+SECOND = timedelta(seconds=1)
+
+
+class Counting:
+    """A stage with so many pieces of work, each of which takes `takes` seconds."""
+
+    name = "counting"
+    concurrency = 3
+
+    def __init__(self, pieces: int, takes: float = 0.0) -> None:
+        self.waiting = list(range(pieces))
+        self.done: list[int] = []
+        self.at_once = self.most_at_once = 0
+        self.takes = takes
+
+    async def claim(self, limit: int) -> Sequence[int]:
+        taken, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return taken
+
+    async def work(self, item: int) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(self.takes)
+        self.at_once -= 1
+        self.done.append(item)
+
+    async def lag(self) -> timedelta:
+        return timedelta(seconds=7)
+
+
+async def run(stage: Any, monkeypatch: pytest.MonkeyPatch, *, until: Any, drain: timedelta = SECOND) -> None:
+    monkeypatch.setattr(workers, "STAGES", {stage.name: lambda _tools: stage})
+    monkeypatch.setattr(workers, "IDLE_S", 0.01)
+    stop = asyncio.Event()
+    running = asyncio.create_task(workers.run_stages(cast("Tools", None), [stage.name], stop, drain))
+    async with asyncio.timeout(10):
+        while not until():
+            await asyncio.sleep(0.005)
+        stop.set()
+        await running
+
+
+async def test_all_work_is_done_with_every_slot_busy_and_none_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Counting(20, takes=0.01)
+
+    await run(stage, monkeypatch, until=lambda: len(stage.done) == 20)
+
+    assert sorted(stage.done) == list(range(20))
+    assert stage.most_at_once == 3
+
+
+async def test_a_slow_piece_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneSlow(Counting):
+        async def work(self, item: int) -> None:
+            await asyncio.sleep(5 if item == 0 else 0)
+            self.done.append(item)
+
+    stage = OneSlow(10)
+
+    await run(stage, monkeypatch, until=lambda: len(stage.done) == 9, drain=timedelta(0))
+
+    assert 0 not in stage.done
+
+
+async def test_on_stop_work_in_hand_is_finished_and_none_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Counting(100, takes=0.1)
+
+    await run(stage, monkeypatch, until=lambda: stage.at_once == 3)
+
+    assert len(stage.done) == 3
+
+
+async def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Counting(1, takes=60)
+
+    with capture_logs() as logs:
+        await run(stage, monkeypatch, until=lambda: stage.at_once == 1, drain=timedelta(seconds=0.05))
+
+    assert "stage gives up work in hand" in [line["event"] for line in logs]
+
+
+async def test_a_stage_waits_for_its_database_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Outage(Counting):
+        failures = 0
+
+        async def claim(self, limit: int) -> Sequence[int]:
+            if self.failures < 3:
+                self.failures += 1
+                raise DatabaseUnavailable("it is away")
+            return await super().claim(limit)
+
+    monkeypatch.setattr(workers, "BACKOFF_MAX_S", 0.01)
+    stage = Outage(5)
+
+    with capture_logs() as logs:
+        await run(stage, monkeypatch, until=lambda: len(stage.done) == 5)
+
+    events = [line["event"] for line in logs]
+    assert events.count("stage waits for the database") == 1
+    assert events.count("database is back") == 1
+
+
+async def test_a_bug_in_one_piece_leaves_the_stage_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneBroken(Counting):
+        async def work(self, item: int) -> None:
+            if item == 1:
+                raise ZeroDivisionError
+            if item == 2:
+                raise DatabaseUnavailable("gone while writing")
+            self.done.append(item)
+
+    stage = OneBroken(6)
+
+    with capture_logs() as logs:
+        await run(stage, monkeypatch, until=lambda: len(stage.done) == 4)
+
+    levels = {line["event"]: line["log_level"] for line in logs}
+    assert levels["stage work broke"] == "error"
+    assert levels["outcome not written"] == "warning"
+
+
+async def test_a_stage_reports_its_lag_and_its_last_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Counting(1)
+
+    await run(stage, monkeypatch, until=lambda: len(stage.done) == 1)
+
+    assert REGISTRY.get_sample_value("headwater_stage_lag_seconds", {"stage": "counting"}) == 7
+    assert REGISTRY.get_sample_value("headwater_stage_last_success_timestamp_seconds", {"stage": "counting"})
+    assert REGISTRY.get_sample_value("headwater_stage_running", {"stage": "counting"}) == 0
+
+
+def test_the_pipeline_names_its_stages() -> None:
+    assert list(pipeline.STAGES) == ["polling"]
