@@ -1,0 +1,35 @@
+"""Is it alive, is it ready, and how does it do: /healthz, /readyz, /metrics."""
+
+from litestar import MediaType, Response, Router, get
+from litestar.di import NamedDependency
+
+from headwater.db import Database
+from headwater.db.migrate import check_schema
+from headwater.errors import HeadwaterError
+from headwater.observability.metrics import CONTENT_TYPE, render_metrics
+
+
+@get("/healthz", sync_to_thread=False)
+def healthz() -> dict[str, str]:
+    """The process answers. Says nothing about the database: restarting us would not mend that."""
+    return {"status": "ok"}
+
+
+@get("/readyz")
+async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]]:
+    """The database answers too, and its schema is ours."""
+    try:
+        async with database.transaction() as conn:
+            await check_schema(conn)
+    except HeadwaterError as error:
+        return Response({"status": "unavailable", "reason": type(error).__name__}, status_code=503)
+    return Response({"status": "ready"})
+
+
+@get("/metrics", media_type=MediaType.TEXT, sync_to_thread=False)
+def metrics() -> Response[bytes]:
+    """Everything we count, for Prometheus."""
+    return Response(render_metrics(), media_type=CONTENT_TYPE)
+
+
+health_routes = Router("/", route_handlers=[healthz, readyz, metrics], include_in_schema=False)

@@ -1,0 +1,100 @@
+"""The composition root: settings in, an open database, client and clock out, closed again in order.
+
+The only reader of settings: everything below takes the values it needs as arguments.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from headwater import __version__
+from headwater.db import Database, check_conninfo
+from headwater.db.migrate import check_schema, migrate_up
+from headwater.db.server import EmbeddedServer
+from headwater.net import Client
+from headwater.observability.log import configure_log
+from headwater.pipeline import Tools
+from headwater.polling.types import PollingOptions
+from headwater.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything that is open while Headwater runs."""
+
+    settings: Settings
+    tools: Tools
+    server: EmbeddedServer | None
+
+    @property
+    def database(self) -> Database:
+        """The pool of connections."""
+        return self.tools.database
+
+    async def watch_database(self) -> None:
+        """Keep the embedded server alive for ever; with a server of somebody else's there is nothing to do."""
+        if self.server is not None:
+            await self.server.keep_running()
+
+
+def utc_now() -> datetime:
+    """The clock on the wall."""
+    return datetime.now(UTC)  # noqa: TID251  the one place where the time comes in
+
+
+def start_log(settings: Settings) -> None:
+    """Set up this process's log."""
+    configure_log(settings.log_level, settings.log_format)
+
+
+@contextmanager
+def database_server(settings: Settings) -> Iterator[tuple[str, EmbeddedServer | None]]:
+    """How to connect: to the given server, or the embedded one, which runs meanwhile. Raises EmbeddedServerFailed."""
+    if settings.database_url is not None:
+        yield check_conninfo(settings.database_url.get_secret_value()), None
+        return
+    server = EmbeddedServer(settings.data_dir)
+    try:
+        server.start()
+        yield server.conninfo, server
+    finally:
+        server.leave()
+
+
+@asynccontextmanager
+async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Runtime]:
+    """Open everything; close it at the end. An embedded database is always migrated, a given one when told to.
+
+    Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, MigrationFailed.
+    """
+    with database_server(settings) as (conninfo, server):
+        if migrate or server is not None:
+            await migrate_up(conninfo)
+        async with (
+            Database(conninfo, pool_size=settings.database_pool_size, wait=settings.database_wait) as database,
+            open_client(settings) as client,
+        ):
+            async with database.transaction() as conn:
+                await check_schema(conn)
+            yield Runtime(settings, Tools(database, client, utc_now, _polling(settings)), server)
+
+
+def open_client(settings: Settings) -> Client:
+    """The outbound client; use as an async context manager."""
+    return Client(
+        user_agent=f"Headwater/{__version__} (+{settings.contact_url})",
+        allow_loopback=settings.allow_loopback,
+        resolve=settings.resolve,
+    )
+
+
+def _polling(settings: Settings) -> PollingOptions:
+    return PollingOptions(
+        interval=settings.poll_interval,
+        interval_max=settings.poll_interval_max,
+        concurrency=settings.poll_concurrency,
+        timeout=settings.poll_timeout,
+        max_bytes=settings.poll_max_bytes,
+        max_entries=settings.poll_max_entries,
+    )

@@ -1,0 +1,105 @@
+"""The ASGI app: mounts the pages and what they stand on, and serves it on one socket."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import uvicorn
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+
+from headwater.asgi.errors import break_down, refuse, refuse_http
+from headwater.asgi.headers import add_security_headers
+from headwater.asgi.health import health_routes
+from headwater.asgi.observe import observe
+from headwater.db import Database
+from headwater.errors import HeadwaterError, Invalid, PortTaken
+from headwater.types import Clock
+from headwater.web import templates, web_routes
+
+
+def create_app(database: Database, clock: Clock) -> Litestar:
+    """Everything that is served."""
+    return Litestar(
+        route_handlers=[health_routes, *web_routes],
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "clock": Provide(lambda: clock, sync_to_thread=False),
+        },
+        exception_handlers={HeadwaterError: refuse, HTTPException: refuse_http, Exception: break_down},
+        before_send=[add_security_headers],
+        middleware=[observe],
+        template_config=templates,
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def create_health_app(database: Database) -> Litestar:
+    """What a worker without pages serves: its health and its metrics."""
+    return Litestar(
+        route_handlers=[health_routes],
+        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        openapi_config=None,
+        logging_config=None,
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens already: a taken port is known before anything else starts. Raises PortTaken, Invalid."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, PermissionError):
+            raise Invalid(f"Only root may listen on port {port}; choose one above 1023.") from error
+        if isinstance(error, socket.gaierror) or "assign" in str(error):
+            raise Invalid(f"{host!r} is not an address of this machine.") from error
+        raise PortTaken(host, port) from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """What to type into a browser."""
+    host, port = listener.getsockname()[:2]
+    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104  shown, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+async def serve(app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta) -> None:
+    """Answer requests until `stop` is set; those under way may finish within `drain`."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
+        )
+    )
+
+    async def end_on_stop() -> None:
+        await stop.wait()
+        server.should_exit = True
+
+    ender = asyncio.create_task(end_on_stop())
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        ender.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without its own signal handling: one handler stops the web server and the stages together."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,129 @@
+"""What every response has in common, and what an outage looks like from outside."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from httpx import AsyncClient
+from litestar import get
+
+from headwater.db import Database
+from headwater.errors import Conflict, NotFound
+from headwater.server import create_app, create_health_app
+from tests.browser import visit
+from tests.clock import MovableClock
+
+pytestmark = pytest.mark.database
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+async def web(database: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    async with visit(create_app(database, clock)) as client:
+        yield client
+
+
+@pytest.fixture
+async def without_database(clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    async with (
+        Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(milliseconds=200)) as database,
+        visit(create_app(database, clock)) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/healthz", "/readyz", "/metrics", "/static/headwater.css", "/vendor/htmx.min.js", "/nothing"]
+)
+async def test_every_response_carries_the_security_headers(path: str, web: AsyncClient) -> None:
+    response = await web.get(path)
+
+    assert response.status_code == (404 if path == "/nothing" else 200)
+    assert "script-src 'self'" in response.headers["content-security-policy"]
+    assert "unsafe" not in response.headers["content-security-policy"]
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "no-referrer"
+
+
+async def test_it_is_alive_and_ready(web: AsyncClient) -> None:
+    assert (await web.get("/healthz")).json() == {"status": "ok"}
+    assert (await web.get("/readyz")).json() == {"status": "ready"}
+
+
+async def test_without_its_database_it_is_alive_but_not_ready(without_database: AsyncClient) -> None:
+    alive, ready = await without_database.get("/healthz"), await without_database.get("/readyz")
+
+    assert alive.status_code == 200
+    assert ready.status_code == 503
+    assert ready.json() == {"status": "unavailable", "reason": "DatabaseUnavailable"}
+
+
+async def test_without_its_database_a_page_says_so_and_asks_again(without_database: AsyncClient) -> None:
+    page = await without_database.get("/", headers=HTML)
+
+    assert page.status_code == 503
+    assert page.headers["retry-after"] == "5"
+    assert '<meta http-equiv="refresh" content="5">' in page.text
+    assert "cannot reach its database" in page.text
+    assert "127.0.0.1" not in page.text
+
+
+async def test_a_program_is_refused_in_json(web: AsyncClient) -> None:
+    response = await web.get("/nothing")
+
+    assert response.json() == {"status": 404, "detail": "This page does not exist."}
+
+
+async def test_a_person_is_refused_with_a_page(web: AsyncClient) -> None:
+    response = await web.get("/nothing", headers=HTML)
+
+    assert response.status_code == 404
+    assert "There is nothing here" in response.text
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+async def test_a_wrong_method_is_refused(method: str, web: AsyncClient) -> None:
+    assert (await web.request(method, "/")).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(NotFound("no such thing"), 404), (Conflict("already there"), 409), (ZeroDivisionError("secret"), 500)],
+)
+async def test_an_error_becomes_its_status_and_a_bug_tells_nothing(
+    error: Exception, status: int, database: Database, clock: MovableClock
+) -> None:
+    @get("/raise")
+    async def fail() -> None:
+        raise error
+
+    app = create_app(database, clock)
+    app.register(fail)
+    async with visit(app) as client:
+        response = await client.get("/raise")
+
+    assert response.status_code == status
+    assert "secret" not in response.text
+
+
+async def test_requests_are_counted(web: AsyncClient) -> None:
+    await web.get("/nothing")
+
+    told = (await web.get("/metrics")).text
+    assert 'headwater_http_requests_total{method="GET",status="404"}' in told
+    assert "headwater_build_info{version=" in told
+
+
+async def test_a_worker_without_pages_serves_health_and_metrics_only(database: Database) -> None:
+    async with visit(create_health_app(database)) as client:
+        assert (await client.get("/readyz")).status_code == 200
+        assert (await client.get("/metrics")).status_code == 200
+        assert (await client.get("/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../pages/home.py", "/static/%2e%2e/templates/base.html", "/vendor/../../apps.py"]
+)
+async def test_static_files_do_not_lead_out_of_their_folder(path: str, web: AsyncClient) -> None:
+    assert (await web.get(path)).status_code == 404
