@@ -1,0 +1,64 @@
+"""`headwater demo`: Headwater against the zoo, a small web on this machine. Needs no network, leaves nothing."""
+
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.cli.stopping import stop_on_signals
+from headwater.cli.terminal import load, run, say
+from headwater.cli.up import Host, Port, run_everything
+from headwater.runtime import Runtime, open_runtime
+from headwater.server import address_of, listen
+from headwater.settings import Settings
+from headwater.sources.follow import follow
+from headwater.zoo import DOMAIN, EXHIBITS, Zoo
+
+
+def demo(host: Host = None, port: Port = None) -> None:
+    """See a living Headwater within a minute: it follows a whole synthetic web, good feeds and bad. Ctrl-C ends it.
+
+    Example: headwater demo --port 8080
+    """
+    with _scratch_folder() as folder:
+        settings = load(
+            host=host,
+            port=port,
+            data_dir=folder,
+            database_url="",
+            allow_loopback=True,
+            resolve={DOMAIN: "127.0.0.1"},
+            poll_interval="10s",
+            poll_interval_max="60s",
+            poll_timeout="5s",
+            poll_concurrency=20,
+        )
+        with listen(settings.host, settings.port) as listener:
+            run(_demo(settings, listener))
+    say("The demo is over; nothing of it is left.")
+
+
+async def _demo(settings: Settings, listener: socket.socket) -> None:
+    with stop_on_signals() as stop:
+        async with Zoo() as zoo, open_runtime(settings) as runtime:
+            await _follow_exhibits(runtime, zoo)
+            say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
+            say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
+            await run_everything(runtime, listener, stop)
+
+
+async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
+    async with runtime.database.transaction() as conn:
+        for exhibit in EXHIBITS:
+            await follow(conn, url=zoo.url_of(exhibit), name=exhibit.name, now=runtime.tools.clock())
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,139 @@
+"""`headwater doctor`: what is well, what is not, and how to mend it."""
+
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import typer
+
+from headwater.cli.exit_codes import ExitCode
+from headwater.cli.terminal import AsJson, load_quietly, out, print_json, run
+from headwater.db.health import database_clock, server_version
+from headwater.errors import Conflict, HeadwaterError, Invalid
+from headwater.net import FetchError
+from headwater.runtime import open_client, open_runtime, utc_now
+from headwater.server import listen
+from headwater.settings import DEFAULT_CONTACT, Settings
+
+DISK_LOW_BYTES = 1_000_000_000
+CLOCK_SLACK = timedelta(seconds=30)
+PROBE_TIMEOUT = timedelta(seconds=10)
+OLDEST_SERVER = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    mend: str = ""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check database, port, clock, network and disk, and say how to mend what is not well. Exits with 1 if anything is.
+
+    Example: headwater doctor
+    """
+    findings = run(_examine(load_quietly()))
+    if as_json:
+        print_json(findings)
+    else:
+        for finding in findings:
+            _show(finding)
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+async def _examine(settings: Settings) -> Sequence[Finding]:
+    checks: Sequence[Callable[[Settings], Awaitable[Sequence[Finding]]]] = (_database, _network)
+    found = [finding for check in checks for finding in await check(settings)]
+    return [*found, _port(settings), _disk(settings), _contact(settings)]
+
+
+async def _database(settings: Settings) -> Sequence[Finding]:
+    where = "the server of DATABASE_URL" if settings.database_url else f"embedded in {settings.data_dir}"
+    try:
+        async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+            version, theirs = await server_version(conn), await database_clock(conn)
+    except HeadwaterError as error:
+        mend = (
+            "See that the server runs and that DATABASE_URL is right; its text is above."
+            if settings.database_url
+            else f"See {settings.data_dir / 'postgres.log'}; or give a server of your own with DATABASE_URL."
+        )
+        return [Finding("database", ok=False, detail=str(error), mend=mend)]
+    old = Finding(
+        "database",
+        ok=False,
+        detail=f"PostgreSQL {version} is too old",
+        mend=f"Use PostgreSQL {OLDEST_SERVER} or newer.",
+    )
+    good = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
+    return [good if version >= OLDEST_SERVER else old, _clock("clock (database)", theirs)]
+
+
+async def _network(settings: Settings) -> Sequence[Finding]:
+    try:
+        async with open_client(settings) as client:
+            response = await client.get(settings.doctor_url, within=PROBE_TIMEOUT, max_bytes=10_000_000)
+    except FetchError as error:
+        mend = (
+            "See the network, its DNS and its firewall; or name a page that can be reached with HEADWATER_DOCTOR_URL."
+        )
+        return [Finding("network", ok=False, detail=str(error), mend=mend)]
+    good = Finding("network", ok=True, detail=f"{settings.doctor_url} answers with {response.status}")
+    try:
+        return [good, _clock("clock (network)", parsedate_to_datetime(response.headers.get("Date", "")))]
+    except ValueError:
+        return [good]
+
+
+def _clock(name: str, theirs: datetime) -> Finding:
+    apart = abs(utc_now() - theirs)
+    ok = apart <= CLOCK_SLACK
+    mend = "" if ok else "Set the clock by NTP: schedules and leases go wrong with clocks that differ."
+    return Finding(name, ok=ok, detail=f"{apart.total_seconds():.1f} s apart from ours", mend=mend)
+
+
+def _port(settings: Settings) -> Finding:
+    try:
+        listen(settings.host, settings.port).close()
+    except Conflict:
+        detail = f"{settings.port} on {settings.host} is taken; that is as it should be while Headwater runs"
+        return Finding("port", ok=True, detail=detail)
+    except Invalid as error:
+        return Finding(
+            "port", ok=False, detail=str(error), mend="Choose others with HEADWATER_HOST and HEADWATER_PORT."
+        )
+    return Finding("port", ok=True, detail=f"{settings.port} on {settings.host} is free")
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = settings.data_dir.expanduser().absolute()
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    ok = free >= DISK_LOW_BYTES or settings.database_url is not None
+    mend = (
+        "" if ok else "Make room, or move the data elsewhere with HEADWATER_DATA_DIR: a full disk stops the database."
+    )
+    return Finding("disk", ok=ok, detail=f"{free / 1e9:.1f} GB free at {folder}", mend=mend)
+
+
+def _contact(settings: Settings) -> Finding:
+    known = settings.contact_url != DEFAULT_CONTACT
+    detail = settings.contact_url if known else "site owners cannot tell who asks"
+    mend = "" if known else "Set HEADWATER_CONTACT_URL to a page or mailto: of yours; it is part of the User-Agent."
+    return Finding("contact", ok=True, detail=detail, mend=mend)
+
+
+def _show(finding: Finding) -> None:
+    mark = "[green]✓[/]" if finding.ok and not finding.mend else "[yellow]![/]" if finding.ok else "[red]✗[/]"
+    out.print(f"{mark} [bold]{finding.name}[/]", end=" ")
+    out.print(finding.detail, markup=False)
+    if finding.mend:
+        out.print(f"  → {finding.mend}", markup=False)

@@ -1,0 +1,40 @@
+"""What a command's exit code means: the one table, shown by `headwater --help` and docs/cli.md."""
+
+from enum import IntEnum
+
+from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, Unavailable
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    UNAVAILABLE = 5
+    INTERRUPTED = 130
+
+
+MEANINGS = {
+    ExitCode.OK: "It worked.",
+    ExitCode.FAILED: "It ran, and something it looked at is not well: a poll failed, `doctor` found a fault.",
+    ExitCode.USAGE: "An argument, option or setting cannot be used.",
+    ExitCode.NOT_FOUND: "What was named does not exist.",
+    ExitCode.CONFLICT: "It is there already, or the port is taken.",
+    ExitCode.UNAVAILABLE: "The database cannot be used just now; trying again may help.",
+    ExitCode.INTERRUPTED: "It was stopped by Ctrl-C before it was done.",
+}
+
+_CODES: dict[type[HeadwaterError], ExitCode] = {
+    Invalid: ExitCode.USAGE,
+    NotFound: ExitCode.NOT_FOUND,
+    Conflict: ExitCode.CONFLICT,
+    Unavailable: ExitCode.UNAVAILABLE,
+}
+
+
+def exit_code_of(error: HeadwaterError) -> ExitCode:
+    """The exit code of a refusal."""
+    return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)

@@ -1,0 +1,59 @@
+"""`headwater settings`: what is set, to what, and by whom."""
+
+from typing import Annotated
+
+import typer
+
+from headwater.cli.terminal import AsJson, out, print_json, print_table
+from headwater.settings import PREFIX, Settings, allowed, load_settings, shown
+
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")]
+
+
+def settings(as_json: AsJson = False, as_markdown: AsMarkdown = False) -> None:
+    """Show every setting: its value, where that comes from, and what it is for. Secrets are masked.
+
+    Example: headwater settings --json
+    """
+    if as_markdown:
+        out.print(settings_page(), markup=False, soft_wrap=True)
+        return
+    loaded = load_settings()
+    rows = [
+        {
+            "name": name,
+            "value": shown(name, getattr(loaded.values, name)),
+            "origin": loaded.origin(name),
+            "allowed": allowed(name),
+            "description": field.description or "",
+        }
+        for name, field in Settings.model_fields.items()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        columns = ("name", "value", "origin", "description")
+        print_table(columns, [[row[column] for column in columns] for row in rows])
+
+
+def settings_page() -> str:
+    """docs/settings.md, made from the settings themselves."""
+    lines = [
+        "# Settings",
+        "",
+        "Each is read from the environment under the name below, or from a TOML file under that name in lower case",
+        f"without `{PREFIX}`. The file is `headwater.toml` in the current folder, or what `HEADWATER_CONFIG` names.",
+        "The environment wins. `headwater settings` shows what is in force. This page is made by",
+        "`headwater settings --markdown`; a test keeps it true.",
+        "",
+        "| setting | default | takes | what it does |",
+        "|---|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default_factory or field.default is None else shown(name, field.default)
+        text = {"data_dir": "`~/.local/share/headwater`; for root `/var/lib/headwater`"}.get(
+            name, f"`{default}`" if default else ""
+        )
+        lines.append(f"| `{PREFIX}{name.upper()}` | {text} | {allowed(name)} | {field.description} |")
+    lines += ["", "`DATABASE_URL` is read too, where `HEADWATER_DATABASE_URL` is not set."]
+    return "\n".join(lines)

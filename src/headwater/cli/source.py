@@ -1,0 +1,153 @@
+"""`headwater source`: what we follow."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from headwater.cli.exit_codes import ExitCode
+from headwater.cli.poll_now import poll_now
+from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
+from headwater.errors import Invalid
+from headwater.polling.types import PollFailed, PollReport
+from headwater.runtime import open_runtime
+from headwater.settings import Settings
+from headwater.sources import follow, store
+from headwater.sources.types import Source, SourceHealth
+
+source_app = typer.Typer(
+    help="Follow feeds, see how they do, leave them.\n\nExample: headwater source add https://example.com/feed.xml",
+    no_args_is_help=True,
+)
+
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@source_app.command()
+def add(
+    urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Addresses of feeds.")],
+    name: Annotated[str | None, typer.Option(help="What to call it.", show_default="its host")] = None,
+    later: Annotated[bool, typer.Option("--later", help="Leave the first poll to a Headwater that runs.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Follow feeds, and poll each of them at once.
+
+    Example: headwater source add https://example.com/feed.xml --name "Example news"
+    """
+    if name is not None and len(urls) > 1:
+        raise Invalid("--name goes with one URL, not with several.")
+    added = run(_add(load_quietly(), urls, name, later=later))
+    if as_json:
+        print_json([asdict(source) | {"poll": _story(report) if report else None} for source, report in added])
+        return
+    for source, report in added:
+        say(f"Following {source.name} ({source.feed_url}).")
+        say(_sentence(report) if report else "It is polled by the next Headwater that runs.")
+
+
+@source_app.command("list")
+def list_sources(as_json: AsJson = False) -> None:
+    """Show every source and how it does.
+
+    Example: headwater source list
+    """
+    found = run(_health(load_quietly()))
+    if as_json:
+        print_json([asdict(source) | {"status": source.status} for source in found])
+    elif found:
+        print_table(["status", "name", "articles", "next try", "feed", "why"], [_row(source) for source in found])
+    else:
+        say("No sources yet. `headwater source add URL` follows a feed.")
+
+
+@source_app.command()
+def poll(
+    wanted: Annotated[list[str] | None, typer.Argument(metavar="[ID|URL]…", help="Sources, by id or feed URL.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every source.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Poll sources now, due or not. Exits with 1 when a poll failed.
+
+    Example: headwater source poll https://example.com/feed.xml
+    """
+    if bool(wanted) == every:
+        raise Invalid("Name the sources to poll, or pass --all.")
+    reports = run(_poll(load_quietly(), wanted))
+    if as_json:
+        print_json([_story(report) for report in reports])
+    else:
+        for report in reports:
+            say(f"{report.feed_url}: {_sentence(report)}")
+    if any(isinstance(report.outcome, PollFailed) for report in reports):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@source_app.command()
+def remove(
+    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")], yes: Yes = False
+) -> None:
+    """Stop following a source. Articles that no other source lists go with it.
+
+    Example: headwater source remove https://example.com/feed.xml --yes
+    """
+    source = run(_find(load_quietly(), wanted))
+    confirm(f"Stop following {source.name} ({source.feed_url}), and forget the articles only it lists?", yes=yes)
+    run(_remove(load_quietly(), source))
+    say(f"{source.name} is not followed any more.")
+
+
+async def _add(
+    settings: Settings, urls: Sequence[str], name: str | None, *, later: bool
+) -> list[tuple[Source, PollReport | None]]:
+    async with open_runtime(settings) as runtime:
+        async with runtime.database.transaction() as conn:
+            added = [await follow.follow(conn, url=url, name=name, now=runtime.tools.clock()) for url in urls]
+        reports = [] if later else await poll_now(runtime, added)
+    told = {report.source_id: report for report in reports}
+    return [(source, told.get(source.id)) for source in added]
+
+
+async def _health(settings: Settings) -> list[SourceHealth]:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return await store.list_health(conn)
+
+
+async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollReport]:
+    async with open_runtime(settings) as runtime:
+        async with runtime.database.transaction() as conn:
+            sources = [await follow.find(conn, one) for one in wanted] if wanted else await store.list_all(conn)
+        return await poll_now(runtime, sources)
+
+
+async def _find(settings: Settings, wanted: str) -> Source:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return await follow.find(conn, wanted)
+
+
+async def _remove(settings: Settings, source: Source) -> None:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        await follow.leave(conn, source)
+
+
+def _sentence(report: PollReport) -> str:
+    if isinstance(report.outcome, PollFailed):
+        return f"{report.outcome.detail} [{report.outcome_name}] Next try at {report.next_poll_at:%Y-%m-%d %H:%M} UTC."
+    return f"{report.outcome_name.replace('_', ' ')}, {report.new_articles} new articles."
+
+
+def _story(report: PollReport) -> dict[str, object]:
+    return {
+        "source_id": report.source_id,
+        "feed_url": report.feed_url,
+        "outcome": report.outcome_name,
+        "detail": report.outcome.detail if isinstance(report.outcome, PollFailed) else None,
+        "status": report.outcome.status if isinstance(report.outcome, PollFailed) else None,
+        "new_articles": report.new_articles,
+        "next_poll_at": report.next_poll_at,
+    }
+
+
+def _row(source: SourceHealth) -> tuple[str, ...]:
+    due = f"{source.next_poll_at:%m-%d %H:%M}"
+    return source.status, source.name, str(source.article_count), due, source.feed_url, source.last_error or ""

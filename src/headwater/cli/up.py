@@ -1,0 +1,49 @@
+"""`headwater up`: everything in one process tree."""
+
+import asyncio
+import socket
+from typing import Annotated
+
+import typer
+
+from headwater.cli.stopping import stop_on_signals
+from headwater.cli.terminal import load, own_command, run, say
+from headwater.pipeline import STAGES
+from headwater.runtime import Runtime, open_runtime
+from headwater.server import address_of, create_app, listen, serve
+from headwater.settings import Settings
+from headwater.workers import run_stages
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.", show_default="8000")]
+
+
+def up(host: Host = None, port: Port = None) -> None:
+    """Run Headwater: its database, its pages and all its stages. Ctrl-C stops it.
+
+    Example: headwater up --port 8080
+    """
+    settings = load(host=host, port=port)
+    with listen(settings.host, settings.port) as listener:
+        run(_up(settings, listener))
+
+
+async def _up(settings: Settings, listener: socket.socket) -> None:
+    with stop_on_signals() as stop:
+        async with open_runtime(settings, migrate=True) as runtime:
+            say(f"Headwater runs on {address_of(listener)} (Ctrl-C stops it)")
+            say(f"First, follow a feed: {own_command()} source add https://example.com/feed.xml")
+            await run_everything(runtime, listener, stop)
+    say("Headwater has stopped.")
+
+
+async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve the pages and run all stages until `stop` is set and what is under way is done."""
+    drain = runtime.settings.drain_timeout
+    watch = asyncio.create_task(runtime.watch_database())
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(serve(create_app(runtime.database, runtime.tools.clock), listener, stop, drain))
+            tasks.create_task(run_stages(runtime.tools, list(STAGES), stop, drain))
+    finally:
+        watch.cancel()

@@ -1,0 +1,49 @@
+"""`headwater work`: chosen stages, without the pages."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from headwater.cli.stopping import stop_on_signals
+from headwater.cli.terminal import load, run, say
+from headwater.errors import Invalid
+from headwater.pipeline import STAGES
+from headwater.runtime import open_runtime
+from headwater.server import address_of, create_health_app, listen, serve
+from headwater.settings import Settings
+from headwater.workers import run_stages
+
+Stages = Annotated[
+    list[str] | None, typer.Argument(metavar="[STAGE]…", help=f"Which: {', '.join(STAGES)}.", show_default="all")
+]
+
+
+def work(stages: Stages = None) -> None:
+    """Run stages, on this machine or any other that reaches the same database. Ctrl-C drains and stops them.
+
+    Example: headwater work polling
+    """
+    names = stages or list(STAGES)
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        raise Invalid(f"There is no stage {unknown[0]!r}. There are: {', '.join(STAGES)}.")
+    run(_work(load(), names))
+
+
+async def _work(settings: Settings, names: Sequence[str]) -> None:
+    with stop_on_signals() as stop:
+        async with open_runtime(settings) as runtime:
+            say(f"Headwater works on {', '.join(names)} (Ctrl-C stops it)")
+            watch = asyncio.create_task(runtime.watch_database())
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(run_stages(runtime.tools, names, stop, settings.drain_timeout))
+                    if settings.work_port:
+                        listener = listen(settings.host, settings.work_port)
+                        say(f"Metrics and health are on {address_of(listener)}")
+                        app = create_health_app(runtime.database)
+                        tasks.create_task(serve(app, listener, stop, settings.drain_timeout))
+            finally:
+                watch.cancel()

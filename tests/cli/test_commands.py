@@ -1,0 +1,131 @@
+"""Every command helps, and the small ones do what they say."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from headwater import __version__
+from headwater.cli import app
+from headwater.settings import Settings
+from tests.conftest import GIVEN_SERVER
+from tests.headwater_process import Headwater
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*path, name))
+
+
+EVERY = list(commands(typer.main.get_command(app)))
+
+
+@pytest.fixture
+def headwater(open_folder: Path, request: pytest.FixtureRequest) -> Headwater:
+    settings = {"DATABASE_URL": request.getfixturevalue("conninfo")} if GIVEN_SERVER else {}
+    return Headwater(open_folder, **settings)
+
+
+def test_all_commands_are_here() -> None:
+    named = {" ".join(path) for path in EVERY}
+
+    assert named >= {
+        "up", "serve", "work", "migrate up", "migrate down", "migrate status", "settings", "doctor", "source add",
+        "source list", "source poll", "source remove", "articles", "demo",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_help_comes_with_an_example(path: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(app, [*path, "--help"])
+
+    assert result.exit_code == 0
+    assert re.search(r"Example:\s+headwater", re.sub(r"[│\n ]+", " ", result.output))
+
+
+def test_help_tells_the_exit_codes() -> None:
+    assert "130 It was stopped by Ctrl-C" in re.sub(r"\s+", " ", CliRunner().invoke(app, ["--help"]).output)
+
+
+def test_the_version_is_told() -> None:
+    assert CliRunner().invoke(app, ["--version"]).output == f"headwater {__version__}\n"
+
+
+def test_settings_are_shown_with_their_origin_and_without_secrets(headwater: Headwater) -> None:
+    told = {
+        row["name"]: row
+        for row in headwater.json("settings", HEADWATER_LOG_LEVEL="debug", DATABASE_URL="postgresql://ann:s3cret@db/x")
+    }
+    table = headwater.run("settings", DATABASE_URL="postgresql://ann:s3cret@db/x")
+
+    assert set(told) == set(Settings.model_fields)
+    assert (told["log_level"]["value"], told["log_level"]["origin"]) == ("debug", "HEADWATER_LOG_LEVEL")
+    assert told["host"]["origin"] == "default"
+    assert told["database_url"]["value"] == "postgresql://ann:********@db/x"
+    assert "s3cret" not in table.stdout
+    assert "DATABASE_URL" in table.stdout
+
+
+@pytest.mark.database
+def test_migrate_goes_up_and_down_and_tells(headwater: Headwater) -> None:
+    if GIVEN_SERVER:
+        headwater.run("migrate", "down", "--to", "0", "--yes")
+    first = headwater.run("migrate", "up")
+    second = headwater.run("migrate", "up")
+    status = headwater.json("migrate", "status")
+    unasked = headwater.run("migrate", "down")
+    down = headwater.run("migrate", "down", "--to", "0", "--yes")
+    after = headwater.run("migrate", "status")
+
+    assert "applied 0001_foundation" in first.stdout
+    assert "Nothing to do" in second.stdout
+    assert status[0]["applied_at"]
+    assert (unasked.returncode, "--yes" in unasked.stderr) == (2, True)
+    assert "undone 0001_foundation" in down.stdout
+    assert "not applied" in after.stdout
+
+
+@pytest.mark.database
+def test_doctor_finds_what_is_well_and_says_how_to_mend_what_is_not(headwater: Headwater) -> None:
+    settings = {"HEADWATER_DOCTOR_URL": "http://127.0.0.1:1/", "HEADWATER_CONTACT_URL": "mailto:ann@example.com"}
+
+    found = {finding["name"]: finding for finding in headwater.json("doctor", **settings)}
+    told = headwater.run("doctor", **settings)
+
+    assert found["database"]["ok"]
+    assert found["clock (database)"]["ok"]
+    assert found["port"]["ok"]
+    assert found["disk"]["ok"]
+    assert not found["network"]["ok"]
+    assert "HEADWATER_DOCTOR_URL" in found["network"]["mend"]
+    assert told.returncode == 1
+    assert "→ See the network" in told.stdout
+
+
+def test_doctor_tells_of_a_database_that_is_away(headwater: Headwater) -> None:
+    found = {
+        finding["name"]: finding
+        for finding in headwater.json(
+            "doctor", DATABASE_URL="postgresql://127.0.0.1:1/x", HEADWATER_DOCTOR_URL="http://127.0.0.1:1/"
+        )
+    }
+
+    assert not found["database"]["ok"]
+    assert "DATABASE_URL" in found["database"]["mend"]
+
+
+@pytest.mark.database
+def test_output_that_nobody_reads_to_the_end_is_no_error(headwater: Headwater) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m headwater settings | head -1'],
+        env=headwater.environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+    assert done.stderr == ""

@@ -1,0 +1,133 @@
+"""A source is added, polled, and its articles are seen: by command line and on the page."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from headwater.zoo import EXHIBITS, Zoo
+from tests.headwater_process import Headwater, wait_for
+
+pytestmark = pytest.mark.database
+
+BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
+
+
+@pytest.fixture(scope="module")
+def zoo() -> Iterator[Zoo]:
+    """A zoo in a thread of its own, so that commands can be waited for."""
+    opened, close = threading.Event(), threading.Event()
+    zoos: list[Zoo] = []
+
+    async def keep_open() -> None:
+        async with Zoo() as zoo:
+            zoos.append(zoo)
+            opened.set()
+            await asyncio.to_thread(close.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(keep_open()))
+    thread.start()
+    opened.wait()
+    yield zoos[0]
+    close.set()
+    thread.join()
+
+
+def test_a_source_is_added_polled_listed_and_removed(headwater: Headwater, zoo: Zoo) -> None:
+    url = zoo.url_of(BY_NAME["daily"])
+
+    added = headwater.run("source", "add", url, "--name", "The Daily")
+    again = headwater.run("source", "add", url)
+    listed = headwater.json("source", "list")
+    articles = headwater.json("articles", "-n", "100")
+    polled = headwater.json("source", "poll", url)
+    shown = headwater.run("articles", "--source", url)
+    unasked = headwater.run("source", "remove", url)
+    removed = headwater.run("source", "remove", url, "--yes")
+
+    assert (added.returncode, added.stderr) == (0, "")
+    assert "Following The Daily" in added.stdout
+    assert "25 new articles" in added.stdout
+    assert (again.returncode, "is followed already" in again.stderr) == (4, True)
+    assert [(source["name"], source["status"], source["article_count"]) for source in listed] == [
+        ("The Daily", "working", 25)
+    ]
+    assert len(articles) == 25
+    assert articles[0]["sources"] == ["The Daily"]
+    assert polled[0]["outcome"] in {"polled", "not_modified"}
+    assert articles[0]["title"].split()[0] in shown.stdout
+    assert (unasked.returncode, "--yes" in unasked.stderr) == (2, True)
+    assert removed.returncode == 0
+    assert headwater.json("source", "list") == headwater.json("articles") == []
+
+
+def test_a_poll_that_fails_says_why_and_exits_with_1(headwater: Headwater, zoo: Zoo) -> None:
+    urls = [zoo.url_of(BY_NAME[name]) for name in ("daily", "missing", "lobby")]
+    added = headwater.run("source", "add", *urls)
+
+    polled = headwater.run("source", "poll", "--all")
+
+    assert "There is no feed at this address. (HTTP 404) [not_found]" in added.stdout
+    assert polled.returncode == 1
+    assert "It is a web page. [not_a_feed]" in polled.stdout
+    assert "Traceback" not in added.stderr + polled.stderr
+
+
+def test_a_running_headwater_polls_what_is_added_beside_it_and_shows_it(headwater: Headwater, zoo: Zoo) -> None:
+    with headwater.start("up") as up:
+        empty = up.get("/")
+        added = headwater.run("source", "add", zoo.url_of(BY_NAME["gazette"]), "--name", "The Gazette", "--later")
+        page = wait_for(
+            lambda: (
+                text
+                if "The Gazette" in (text := up.get("/")[1]) and "working" in text and "<article>" in text
+                else None
+            ),
+            up,
+        )
+        ready = up.get("/readyz", "application/json")
+        metrics = up.get("/metrics")[1]
+        code = up.stop()
+
+    assert empty[0] == 200
+    assert "Nothing flows here yet" in empty[1]
+    assert added.returncode == 0
+    assert page.count("<article>") == 15
+    assert ready == (200, '{"status":"ready"}')
+    assert 'headwater_polls_total{outcome="polled"} 1.0' in metrics
+    assert 'headwater_stage_lag_seconds{stage="polling"}' in metrics
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("source", "add", "javascript:alert(1)"), 2, "only http and https are followed"),
+        (("source", "add", "https://a.example", "https://b.example", "--name", "x"), 2, "--name goes with one URL"),
+        (("source", "poll"), 2, "Name the sources to poll, or pass --all."),
+        (("source", "poll", "https://unknown.example/"), 3, "There is no source"),
+        (("source", "remove", "not-there", "--yes"), 3, "There is no source"),
+        (("articles", "--source", "not-there"), 3, "There is no source"),
+        (("articles", "-n", "0"), 2, "Invalid value"),
+        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling."),
+        (("nonsense",), 2, "No such command"),
+    ],
+)
+def test_nonsense_gets_a_sentence_and_an_exit_code(
+    arguments: tuple[str, ...], code: int, message: str, headwater: Headwater
+) -> None:
+    done = headwater.run(*arguments)
+
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_a_feed_says_has_no_effect_on_the_terminal(headwater: Headwater, zoo: Zoo) -> None:
+    headwater.run("source", "add", zoo.url_of(BY_NAME["gazette"]), "--name", "[red]\x1b[31mred[/]")
+
+    listed = headwater.run("source", "list")
+
+    assert "[red]" in listed.stdout
+    assert "\x1b" not in listed.stdout

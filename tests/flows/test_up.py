@@ -1,0 +1,163 @@
+"""`headwater up` as a person lives with it: start, stop, start again, and all that gets in the way."""
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import GIVEN_SERVER
+from tests.headwater_process import Headwater, wait_for
+
+embedded_only = pytest.mark.skipif(bool(GIVEN_SERVER), reason="about the embedded server")
+
+
+def processes_of(folder: Path) -> list[str]:
+    listed = subprocess.run(["ps", "-eww", "-o", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if str(folder) in line]
+
+
+@embedded_only
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_runs_and_what_to_do_first_and_leaves_nothing_running(
+    headwater: Headwater, how: signal.Signals
+) -> None:
+    with headwater.start("up") as up:
+        status, _ = up.get("/healthz")
+        running = processes_of(headwater.folder)
+        code = up.stop(how)
+        said = up.output
+
+    assert status == 200
+    assert f"Headwater runs on {up_url(said)}" in said
+    assert "First, follow a feed:" in said
+    assert running
+    assert code == 0
+    assert processes_of(headwater.folder) == []
+    assert "Traceback" not in said
+
+
+def up_url(said: str) -> str:
+    return said.split("Headwater runs on ")[1].split(" ", maxsplit=1)[0]
+
+
+@embedded_only
+def test_it_keeps_its_data_from_one_run_to_the_next(headwater: Headwater) -> None:
+    with headwater.start("up") as up:
+        up.get("/healthz")
+        headwater.run("source", "add", "https://kept.example/feed", "--later")
+    with headwater.start("up") as up:
+        page = up.get("/")[1]
+
+    assert "kept.example" in page
+
+
+@pytest.mark.database
+def test_a_taken_port_is_said_before_anything_is_started(headwater: Headwater) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = headwater.run("up", "--port", str(port))
+
+    assert done.returncode == 4
+    assert f"Port {port} on 127.0.0.1 is taken" in done.stderr
+    assert not (headwater.folder / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"HEADWATER_POLL_TIMEOUT": "never"}, "HEADWATER_POLL_TIMEOUT is 'never': a duration from 100ms to 10m"),
+        ({"HEADWATER_PROT": "1"}, "Did you mean HEADWATER_PORT?"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start(headwater: Headwater, settings: dict[str, str], message: str) -> None:
+    done = headwater.run("up", **settings)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_an_address_that_is_not_ours_is_said(headwater: Headwater, host: str) -> None:
+    done = headwater.run("up", "--host", host)
+
+    assert done.returncode == 2
+    assert "is not an address of this machine" in done.stderr
+
+
+def test_a_database_that_does_not_answer_is_said(headwater: Headwater) -> None:
+    done = headwater.run("up", DATABASE_URL="postgresql://ann:s3cret@127.0.0.1:1/feeds")
+
+    assert done.returncode == 5
+    assert "The database does not answer" in done.stderr
+    assert "s3cret" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://[broken", "mysql://x/y"])
+def test_a_database_url_that_is_none_is_said(headwater: Headwater, url: str) -> None:
+    done = headwater.run("up", DATABASE_URL=url)
+
+    assert done.returncode in {2, 5}
+    assert "Traceback" not in done.stderr
+
+
+@embedded_only
+def test_a_data_folder_that_cannot_be_made_is_said(headwater: Headwater) -> None:
+    (headwater.folder / "file").write_text("")
+
+    done = headwater.run("up", HEADWATER_DATA_DIR=str(headwater.folder / "file" / "data"))
+
+    assert done.returncode == 5
+    assert "did not start" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@embedded_only
+def test_serve_and_work_run_apart_on_one_database(headwater: Headwater) -> None:
+    with (
+        headwater.start("serve") as serve,
+        headwater.start("work", "polling", HEADWATER_WORK_PORT=str(free_port())) as work,
+    ):
+        page = serve.get("/")
+        metrics = work.get("/metrics")
+        codes = work.stop(), serve.stop()
+
+    assert page[0] == metrics[0] == 200
+    assert 'headwater_stage_last_success_timestamp_seconds{stage="polling"}' in metrics[1]
+    assert codes == (0, 0)
+    assert processes_of(headwater.folder) == []
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+@embedded_only
+def test_a_killed_database_is_survived(headwater: Headwater) -> None:
+    """The whole database goes under a running Headwater: pages answer 503, then 200 again, and the stages go on."""
+    with headwater.start("up", HEADWATER_POLL_INTERVAL="1s", HEADWATER_DATABASE_WAIT="500ms") as up:
+        up.get("/")
+        headwater.run("source", "add", "http://nothing.zoo.test:1/feed", "--later")
+        polls = wait_for(lambda: polls_told(up.get("/metrics")[1]), up)
+        postmaster = int((headwater.folder / "data/postgres/postmaster.pid").read_text().split()[0])
+
+        os.kill(postmaster, signal.SIGKILL)
+        statuses = [up.get("/")[0]]
+        wait_for(lambda: statuses.append(up.get("/")[0]) or statuses[-1] == 200, up)
+        wait_for(lambda: polls_told(up.get("/metrics")[1]) > polls, up)
+        code = up.stop()
+        said = up.output
+
+    assert statuses[0] == 503
+    assert set(statuses) == {503, 200}
+    assert "Traceback" not in said
+    assert code == 0
+    assert processes_of(headwater.folder) == []
+
+
+def polls_told(metrics: str) -> float:
+    lines = [line for line in metrics.splitlines() if line.startswith("headwater_polls_total{")]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)

@@ -1,0 +1,101 @@
+"""Headwater as a person runs it: a process of its own, its settings in its environment."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+STARTED = re.compile(r"http://[\d.]+:\d+")
+
+
+class Headwater:
+    """Runs commands against one folder, or one DATABASE_URL."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder = folder
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "HEADWATER_DATA_DIR": str(folder / "data"),
+            "HEADWATER_PORT": "0",
+            "COLUMNS": "200",
+            **settings,
+        }
+
+    def run(self, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+        """A command, to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "headwater", *arguments],
+            env={**self.environment, **settings}, cwd=self.folder, input=typed, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+
+    def json(self, *arguments: str, **settings: str) -> Any:
+        """What a command prints with --json."""
+        done = self.run(*arguments, "--json", **settings)
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    def start(self, *arguments: str, **settings: str) -> "Running":
+        """A command that goes on."""
+        return Running(arguments, {**self.environment, **settings}, self.folder)
+
+
+class Running:
+    """A command that goes on; use as a context manager."""
+
+    def __init__(self, arguments: tuple[str, ...], environment: Mapping[str, str], folder: Path) -> None:
+        self._log = (folder / f"{arguments[0]}-{time.monotonic_ns()}.log").open("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "headwater", *arguments],
+            env=environment, cwd=folder, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        self._log.close()
+
+    @property
+    def output(self) -> str:
+        return Path(self._log.name).read_text()
+
+    @property
+    def url(self) -> str:
+        """Where it serves, once it says so."""
+        return wait_for(lambda: match[0] if (match := STARTED.search(self.output)) else None, self)
+
+    def get(self, path: str, accept: str = "text/html") -> tuple[int, str]:
+        request = urllib.request.Request(self.url + path, headers={"Accept": accept})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> int:
+        """Ctrl-C in its terminal: the signal goes to the whole group. Returns the exit code."""
+        os.killpg(self.process.pid, how)
+        return self.process.wait(30)
+
+
+def wait_for(what: Any, running: Running | None = None, seconds: float = 40) -> Any:
+    """The first value that is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := what()):
+        assert running is None or running.process.poll() is None, running.output
+        assert time.monotonic() < deadline, f"waited in vain: {running.output if running else ''}"
+        time.sleep(0.05)
+    return found

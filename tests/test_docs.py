@@ -1,0 +1,85 @@
+"""The documents say what is true: settings, commands, exit codes, metrics, folders, links."""
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+import headwater
+from headwater.cli.exit_codes import MEANINGS
+from headwater.cli.settings import settings_page
+from headwater.db.migrate import known_migrations
+from headwater.observability.metrics import render_metrics
+from headwater.settings import Settings
+from tests.cli.test_commands import EVERY
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(headwater.__file__).parent
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_every_setting_is_documented() -> None:
+    page = read("docs/settings.md")
+
+    assert page.strip() == settings_page().strip(), "run `headwater settings --markdown > docs/settings.md`"
+    assert all(f"`HEADWATER_{name.upper()}`" in page for name in Settings.model_fields)
+
+
+def test_every_command_and_exit_code_is_documented() -> None:
+    page = read("docs/cli.md")
+    leaves = [
+        path for path in EVERY if path and not any(other[: len(path)] == path and other != path for other in EVERY)
+    ]
+
+    assert [path for path in leaves if f"`headwater {' '.join(path)}" not in page] == []
+    assert [meaning for code, meaning in MEANINGS.items() if f"| {code.value} | {meaning} |" not in page] == []
+
+
+def test_every_metric_is_documented() -> None:
+    page = read("docs/metrics.md")
+    assert render_metrics()
+    ours = {metric.name for metric in REGISTRY.collect() if metric.name.startswith("headwater_")}
+
+    assert ours
+    assert [name for name in ours if f"`{name}" not in page] == []
+
+
+def test_the_folder_map_is_the_tree() -> None:
+    mapped = re.findall(r"^\| `([\w.]+/?)` \|", read("docs/architecture.md"), re.MULTILINE)
+    there = {
+        f"{path.name}/" if path.is_dir() else path.name
+        for path in PACKAGE.iterdir()
+        if not path.name.startswith("_") and (path.is_dir() or path.suffix == ".py")
+    }
+
+    assert set(mapped) == there
+    assert len(mapped) == len(set(mapped))
+
+
+def test_files_named_in_the_architecture_exist() -> None:
+    named = re.findall(r"`([a-z]+/[a-z_/]+\.py)", read("docs/architecture.md"))
+
+    assert named
+    assert [name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda page: page.name)
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in target]
+
+    assert [target for target in targets if not (page.parent / target.partition("#")[0]).exists()] == []
+
+
+def test_decisions_are_numbered_and_say_why() -> None:
+    notes = sorted((ROOT / "docs/decisions").glob("*.md"))
+
+    assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))
+    assert all("**Context.**" in (text := note.read_text()) and "**Decision.**" in text for note in notes)
+
+
+def test_every_migration_says_what_it_is_for() -> None:
+    assert all(step.up.startswith("-- ") for step in known_migrations())

@@ -1,0 +1,43 @@
+"""Every refusal has a status and an exit code, and text for a person."""
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater import errors
+from headwater.asgi.errors import status_of
+from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
+from headwater.errors import HeadwaterError
+
+ARGUMENTS: dict[str, object] = {
+    "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
+    "data_dir": Path("d"), "found": 1, "known": 1, "name": "n",
+}  # fmt: skip
+
+
+def every_error(kind: type[HeadwaterError] = HeadwaterError) -> Iterator[type[HeadwaterError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from every_error(child)
+
+
+def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
+    if kind.__init__ is Exception.__init__:
+        return kind("no")
+    names = [name for name in inspect.signature(kind).parameters if name in ARGUMENTS]
+    return kind(*(str(ARGUMENTS[name]) if kind is errors.SourceNotFound else ARGUMENTS[name] for name in names))
+
+
+@pytest.mark.parametrize("kind", list(every_error()), ids=lambda kind: kind.__name__)
+def test_every_error_has_a_status_an_exit_code_and_a_place_in_the_tree(kind: type[HeadwaterError]) -> None:
+    error = an_error(kind)
+
+    assert status_of(error) in {400, 404, 409, 503}
+    assert exit_code_of(error) not in {ExitCode.OK, ExitCode.FAILED}
+    assert kind.__name__ in (errors.__doc__ or "")
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    assert set(MEANINGS) == set(ExitCode)
