@@ -13,7 +13,7 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from headwater.errors import InvalidUrl
-from headwater.net.guard import BlockedAddress, check_address
+from headwater.net.guard import BlockedAddress, check_address, check_target
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.urls import parse_url
 
@@ -40,7 +40,7 @@ class Client:
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
             limit=0,
-            resolver=_Resolver(self._resolve, allow_loopback=self._allow_loopback),
+            resolver=Resolver(self._resolve, allow_loopback=self._allow_loopback),
             socket_factory=self._checked_socket,
         )
         self._session = aiohttp.ClientSession(
@@ -83,8 +83,10 @@ class Client:
 
     async def _ask(self, url: str, headers: Mapping[str, str], max_bytes: int, hops: tuple[Hop, ...]) -> Response:
         assert self._session is not None, "open the client first"
+        target = URL(url, encoded=True)
         try:
-            async with self._session.get(URL(url, encoded=True), headers=headers, allow_redirects=False) as answer:
+            check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
+            async with self._session.get(target, headers=headers, allow_redirects=False) as answer:
                 body = await _read(answer, url, max_bytes)
                 return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
@@ -97,7 +99,7 @@ class Client:
         return socket.socket(family, kind, protocol)
 
 
-class _Resolver(AbstractResolver):
+class Resolver(AbstractResolver):
     """DNS, save for the names given in settings; drops what the guard would refuse."""
 
     def __init__(self, overrides: Mapping[str, str], *, allow_loopback: bool) -> None:
@@ -109,7 +111,7 @@ class _Resolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         override = self._override(host)
-        found = [_result(host, port, override)] if override else await self._dns.resolve(host, port, family)
+        found = [_result(host, port, override)] if override else await self._ask_dns(host, port, family)
         allowed = [result for result in found if self._is_allowed(result["host"])]
         if found and not allowed:
             check_address(found[0]["host"], allow_loopback=self._allow_loopback)
@@ -117,6 +119,12 @@ class _Resolver(AbstractResolver):
 
     async def close(self) -> None:
         await self._dns.close()
+
+    async def _ask_dns(self, host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
+        try:
+            return await self._dns.resolve(host, port, family)
+        except UnicodeError as error:  # a label that is empty or too long, from Python's own codec
+            raise OSError(f"{host!r} is no name") from error
 
     def _override(self, host: str) -> str | None:
         names = host.rstrip(".").split(".")
