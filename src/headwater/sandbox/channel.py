@@ -1,0 +1,109 @@
+"""The parent's end of a child's socket: takes one question at a time, leaves its answer in a future, never blocks.
+
+Reader and writer callbacks on the bare socket, since these were measured to be cheaper than asyncio's streams and
+`loop.sock_*`. A large body is sent from where it lies and received where it stays: its size costs no copy per chunk.
+"""
+
+import asyncio
+import socket
+
+from headwater.sandbox.frames import ANSWER, JOINED_BYTES, Answer, Kind
+from headwater.sandbox.types import Refused
+
+KINDS = frozenset(Kind)
+
+
+class HungUp(Exception):
+    """The child is not there any more."""
+
+
+class Channel:
+    """Questions and answers take turns; the first byte out of turn ends it."""
+
+    def __init__(self, sock: socket.socket, answer_limit: int) -> None:
+        sock.setblocking(False)  # noqa: FBT003  its own signature
+        self._sock = sock
+        self._answer_limit = answer_limit
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.Future[Answer] | None = None
+        self._outgoing: list[memoryview] = []
+        self._start = bytearray(JOINED_BYTES)  # the header, and most answers whole
+        self._body: bytearray | None = None
+        self._arrived = 0  # in `_start`, and once there is a `_body`, in that
+        self.is_open = True
+        self._loop.add_reader(sock, self.read)
+
+    def ask(self, question: list[memoryview]) -> asyncio.Future[Answer]:
+        """Send a question. The future gets the answer, HungUp or Refused."""
+        assert self._waiting is None
+        self._waiting = self._loop.create_future()
+        self._outgoing = question
+        self._send()
+        if self._outgoing:
+            self._loop.add_writer(self._sock, self._write)
+        return self._waiting
+
+    def read(self) -> None:
+        """Take in what has arrived."""
+        try:
+            self._receive()
+        except BlockingIOError:
+            pass
+        except (HungUp, Refused) as error:
+            self.close(error)
+        except OSError:
+            self.close(HungUp())
+
+    def close(self, error: Exception) -> None:
+        """Hang up; who waits gets the error."""
+        if not self.is_open:
+            return
+        self.is_open = False
+        self._loop.remove_reader(self._sock)
+        self._loop.remove_writer(self._sock)
+        self._sock.close()
+        waiting, self._waiting, self._outgoing = self._waiting, None, []
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+
+    def _write(self) -> None:
+        self._send()
+        if not self._outgoing:
+            self._loop.remove_writer(self._sock)
+
+    def _send(self) -> None:
+        try:
+            while self._outgoing:
+                rest = self._outgoing[0][self._sock.send(self._outgoing[0]) :]
+                self._outgoing[:1] = [rest] if rest else []
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outgoing = []  # it hung up: what it said before that is still to be read
+
+    def _receive(self) -> None:
+        place = memoryview(self._start if self._body is None else self._body)
+        arrived = self._sock.recv_into(place[self._arrived :])
+        if not arrived:
+            raise HungUp
+        self._arrived += arrived
+        if self._body is None and self._arrived >= ANSWER.size:
+            self._begin_body()
+        if self._body is not None and self._arrived == len(self._body):
+            self._finish(self._body)
+
+    def _begin_body(self) -> None:
+        size, kind, _ = ANSWER.unpack_from(self._start)
+        came_along = memoryview(self._start)[ANSWER.size : self._arrived]
+        if self._waiting is None or size > self._answer_limit or len(came_along) > size or kind not in KINDS:
+            raise Refused("it said something else, or more, than it was asked")
+        self._body = bytearray(size)
+        self._body[: len(came_along)] = came_along
+        self._arrived = len(came_along)
+
+    def _finish(self, body: bytearray) -> None:
+        _, kind, is_last = ANSWER.unpack_from(self._start)
+        answer = Answer(Kind(kind), body, is_last)
+        waiting, self._waiting, self._body, self._arrived = self._waiting, None, None, 0
+        if waiting is not None and not waiting.done():  # done: cancelled
+            waiting.set_result(answer)

@@ -1,0 +1,82 @@
+"""The process on the other side: `python -m headwater.sandbox.child SOCKET PARENT`, started by `spawn.py`.
+
+Takes questions (a function and its arguments) from its one socket, leaves an answer to each, and ends when the parent
+hangs up. Nothing of the parent's __main__ runs here, and asyncio is not imported.
+"""
+
+import faulthandler
+import gc
+import os
+import pickle
+import socket
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from headwater.sandbox import confine
+from headwater.sandbox.flatten import flatten, flatten_error
+from headwater.sandbox.frames import Answer, Kind, Question, receive_question, send_answer
+from headwater.sandbox.types import Setup
+
+NOTHING_LEFT = Answer(Kind.OUT_OF_MEMORY, is_last=True)  # made beforehand: when it is needed there is no memory
+
+
+def main() -> None:
+    """Serve until the parent hangs up."""
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    confine.die_with_parent(int(sys.argv[2]))
+    confine.leave_stopping_to_parent()
+    faulthandler.enable()  # last words of a crash, in the real standard error
+    sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process lives
+    try:
+        _serve(sock)
+    except OSError:
+        os._exit(1)  # the parent hung up while we spoke
+    os._exit(0)  # no tidying up: there is nothing to keep
+
+
+def _serve(sock: socket.socket) -> None:
+    setup: Setup = receive_question(sock).read()
+    gauge = confine.MemoryGauge()
+    answer = _start(setup, gauge)
+    size_at_start = gauge.held()
+    while True:
+        is_last = answer.is_last or gauge.held() - size_at_start > setup.growth_limit
+        send_answer(sock, answer.kind, answer.body, is_last=is_last)
+        if is_last:
+            return
+        answer = _answer(sock, setup)
+
+
+def _start(setup: Setup, gauge: confine.MemoryGauge) -> Answer:
+    try:
+        for module in setup.preload:
+            import_module(module)
+        gc.freeze()  # what is here now stays: no collection need look at it again
+        confine.limit_resources(setup.memory_limit, gauge)
+    except Exception as error:  # noqa: BLE001  a preload that fails is told to the caller
+        return Answer(Kind.RAISED, pickle.dumps(flatten_error(error), 5), is_last=True)
+    return Answer(Kind.RESULT, pickle.dumps(None, 5))
+
+
+def _answer(sock: socket.socket, setup: Setup) -> Answer:
+    try:
+        question = receive_question(sock)
+        confine.limit_processor_time(setup.time_limit)
+        return _work(question)
+    except MemoryError:
+        return NOTHING_LEFT
+
+
+def _work(question: Question) -> Answer:
+    try:
+        function, args, kwargs = question.read()
+        return Answer(Kind.RESULT, pickle.dumps(flatten(function(*args, **kwargs)), 5))
+    except MemoryError:
+        raise
+    except BaseException as error:  # noqa: BLE001  SystemExit too: it is the function's, not ours
+        return Answer(Kind.RAISED, pickle.dumps(flatten_error(error), 5))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What the end of a process means to the one who waits for its answer. Pure."""
+
+from datetime import timedelta
+from signal import Signals
+
+from headwater.sandbox.types import Overrun, Refused, Setup
+
+# What Rust, C++ and Python print when an allocation fails, before they abort.
+OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory")
+
+
+def cause_of_death(return_code: int, last_words: bytes, setup: Setup) -> Overrun:
+    """Why a process ended that nobody had asked to."""
+    if return_code == -Signals.SIGXCPU:
+        return out_of_time(setup.time_limit)
+    if any(word in last_words for word in OUT_OF_MEMORY):
+        return out_of_memory(setup.memory_limit)
+    if return_code == -Signals.SIGKILL:
+        return Overrun("memory", "Its process was killed by the system, as happens when memory runs out.")
+    if return_code < 0:
+        return Overrun("crash", f"Its process died of {_signal_name(-return_code)}.")
+    return Overrun("crash", f"Its process ended by itself, with exit code {return_code}.")
+
+
+def out_of_time(limit: timedelta) -> Overrun:
+    """It was killed at its time limit."""
+    return Overrun("time", f"It was not done after {limit.total_seconds():g} s, and was killed.")
+
+
+def out_of_memory(limit: int) -> Overrun:
+    """An allocation failed at the memory limit."""
+    return Overrun("memory", f"It needed more than {limit / 1_000_000:g} MB of memory.")
+
+
+def forged(error: Refused) -> Overrun:
+    """Its answer is not one of an honest child: something other than our code speaks there."""
+    return Overrun("crash", f"Its answer was refused: {str(error)[:200]}.")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,103 @@
+"""The sandbox: takes a function and its arguments, runs them in one of its processes, leaves nothing running behind."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import ParamSpec, Self, TypeVar, cast
+
+from headwater.sandbox.frames import write_task
+from headwater.sandbox.process import Process
+from headwater.sandbox.types import SandboxClosed, Setup
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Sandbox:
+    """A few processes that work on hostile bytes. Callers wait their turn, in order; a process has one task at a time.
+
+    Processes start when they are first needed, `warm` ones at once and at each replacement; each imports the modules of
+    `preload` first, which counts towards no limit. One is replaced after `tasks_per_process`, or once it has kept a
+    quarter of `memory_limit`, so that leaks do not add up. No answer is longer than `answer_limit` bytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        processes: int,
+        time_limit: timedelta,
+        memory_limit: int,
+        preload: Sequence[str] = (),
+        warm: bool = False,
+        tasks_per_process: int = 10_000,
+        answer_limit: int = 64_000_000,
+    ) -> None:
+        self._setup = Setup(time_limit, memory_limit, growth_limit=memory_limit // 4, preload=tuple(preload))
+        self._answer_limit = answer_limit
+        self._processes = processes
+        self._is_warm = warm
+        self._tasks_per_process = tasks_per_process
+        self._turn = asyncio.Semaphore(processes)
+        self._idle: deque[Process] = deque()
+        self._living: set[Process] = set()
+        self._is_open = False
+
+    async def __aenter__(self) -> Self:
+        self._is_open = True
+        if self._is_warm:
+            self._idle.extend(self._start() for _ in range(self._processes))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Kill what runs; who waits for it gets SandboxClosed."""
+        self._is_open = False
+        await asyncio.gather(*(process.gone() for process in self._living))
+        self._forget_the_gone()
+        self._idle.clear()
+
+    async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """What the function returns, from another process. Raises what it raises, Overrun and SandboxClosed.
+
+        When the caller is cancelled, the work is killed.
+        """
+        _refuse_main(function)
+        async with self._turn:
+            process = self._take()
+            try:
+                # Pickled no earlier, so that those who wait hold no copy of their body.
+                return cast("R", await process.ask(write_task(function, args, kwargs)))
+            finally:
+                self._give_back(process)
+
+    def _take(self) -> Process:
+        if not self._is_open:
+            raise SandboxClosed
+        while self._idle:
+            process = self._idle.pop()
+            if process.is_fit:
+                return process
+            process.kill()  # died by itself while idle
+        return self._start()
+
+    def _give_back(self, process: Process) -> None:
+        if process.is_fit and process.tasks < self._tasks_per_process:
+            self._idle.append(process)
+            return
+        process.kill()
+        if self._is_warm and self._is_open:
+            self._idle.appendleft(self._start())  # others first, this one is still starting
+
+    def _start(self) -> Process:
+        self._forget_the_gone()
+        process = Process(self._setup, answer_limit=self._answer_limit)
+        self._living.add(process)
+        return process
+
+    def _forget_the_gone(self) -> None:
+        self._living = {process for process in self._living if not process.is_gone()}
+
+
+def _refuse_main(function: Callable[..., object]) -> None:
+    if getattr(function, "__module__", None) == "__main__":
+        raise ValueError(f"{function} is defined in __main__, which no other process runs: move it into a module")

@@ -1,0 +1,55 @@
+"""What a sandbox is told, and how it refuses. Pure; parent and child share it."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from signal import SIGINT, SIGTERM
+from typing import Literal
+
+STOP_SIGNALS = frozenset({SIGINT, SIGTERM})
+
+Limit = Literal["time", "memory", "crash"]
+
+
+class Overrun(Exception):
+    """The work went past a limit, or took its process down; `reason` says so in plain words."""
+
+    def __init__(self, limit: Limit, reason: str) -> None:
+        super().__init__(limit, reason)
+        self.limit: Limit = limit
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class SandboxError(RuntimeError):
+    """An exception that could not come back as itself: the name of its type, and its text."""
+
+    def __init__(self, type_name: str, text: str) -> None:
+        super().__init__(type_name, text)
+        self.type_name = type_name
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.type_name}: {self.text}"
+
+
+class SandboxClosed(RuntimeError):
+    """The sandbox was not open, or was closed while the work was under way."""
+
+    def __init__(self) -> None:
+        super().__init__("The sandbox is not open.")
+
+
+class Refused(Exception):
+    """An answer that no honest child sends. The caller sees an Overrun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What every process of one sandbox is told at its start."""
+
+    time_limit: timedelta
+    memory_limit: int
+    growth_limit: int
+    preload: tuple[str, ...] = ()
