@@ -1,56 +1,256 @@
+"""The rules that hold whatever the policy, and what must hold for any history."""
+
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.polling.decide import next_plan
-from headwater.polling.types import FailureClass, NotModified, Plan, Polled, PollFailed, PollingOptions, Validators
-from tests.builders import a_claimed_feed, a_parsed_feed
+from headwater.polling.decide import BY_HAND_ONLY, decide, decide_outage, decide_paused
+from headwater.polling.policy import POLICIES, Counts, policy_named
+from headwater.polling.types import (
+    FailureClass,
+    Happening,
+    NotModified,
+    Off,
+    Polled,
+    PollFailed,
+)
 from tests.clock import START
+from tests.polling.histories import GOOD, HOUR, NONE, OPTIONS, SAME, Step, a_state, outcome, play
 
-HOUR = timedelta(hours=1)
-OPTIONS = PollingOptions(
-    interval=HOUR,
-    interval_max=timedelta(days=1),
-    concurrency=10,
-    timeout=timedelta(seconds=30),
-    max_bytes=1000,
-    max_entries=50,
+DAY = timedelta(days=1)
+CLEAN = (
+    "consecutive_errors",
+    "streak",
+    "streak_class",
+    "permanent_errors",
+    "failing_since",
+    "off",
+    "last_error",
+    "last_error_type",
 )
-NONE = Validators(None, None)
 
 
-@pytest.mark.parametrize("outcome", [Polled(a_parsed_feed(), NONE), NotModified(NONE)])
-def test_a_success_clears_everything_and_waits_one_interval(outcome: Polled | NotModified) -> None:
-    plan = next_plan(a_claimed_feed(errors=7), outcome, OPTIONS, START)
+@pytest.mark.parametrize("success", [GOOD, SAME])
+def test_a_success_clears_everything_and_304_is_one(success: Polled | NotModified) -> None:
+    steps = play("default", [*["not_found"] * 7, success])
 
-    assert plan == Plan(START + HOUR, 0, None, None)
-
-
-@pytest.mark.parametrize(("errors", "hours"), [(0, 2), (1, 4), (2, 8), (3, 16), (4, 24), (5, 24), (10_000, 24)])
-def test_each_failure_in_a_row_doubles_the_wait_up_to_a_day(errors: int, hours: int) -> None:
-    failed = PollFailed(FailureClass.NOT_FOUND, "gone")
-
-    plan = next_plan(a_claimed_feed(errors=errors), failed, OPTIONS, START)
-
-    assert plan == Plan(START + timedelta(hours=hours), errors + 1, "gone", FailureClass.NOT_FOUND)
+    assert steps[-2].state.off is not None
+    assert all(not getattr(steps[-1].state, name) for name in CLEAN)
+    assert steps[-1].happened == (Happening.ENABLED,)
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [(timedelta(seconds=1), 2 * HOUR), (5 * HOUR, 5 * HOUR), (timedelta(days=400), timedelta(days=1))],
+def test_a_streak_counts_one_class() -> None:
+    steps = play("cooldown", [*["upstream_failure"] * 9, "forbidden", "upstream_failure"])
+
+    assert [step.state.streak for step in steps][-3:] == [9, 1, 1]
+    assert all(step.state.off is None for step in steps)
+
+
+def test_backoff_counts_all_permanent_classes_together_and_every_failure_in_its_exponent() -> None:
+    steps = play("backoff", ["not_found", "upstream_failure", "forbidden", "dns", "gone", "unauthorized"])
+
+    assert [step.wait / HOUR for step in steps[:5]] == [2, 4, 8, 16, 24]
+    assert steps[4].state.off is None
+    assert steps[5].state.off == Off(steps[5].now, FailureClass.UNAUTHORIZED, None)
+
+
+def test_five_counts_every_failure() -> None:
+    steps = play("five", ["network", "not_found", "parse_error", "upstream_failure", "rate_limited"])
+
+    assert steps[-1].happened == (Happening.DISABLED,)
+
+
+def test_a_fast_schedule_cannot_kill_a_feed_in_minutes() -> None:
+    state = replace(a_state(), own_interval=timedelta(minutes=15))
+
+    steps = play("default", ["not_found"] * 12, state=state)
+
+    went_off = next(step for step in steps if step.state.off)
+    assert went_off.now - START >= DAY
+
+
+def test_gone_is_believed_at_once() -> None:
+    (step,) = play("default", ["gone"])
+
+    assert step.state.off == Off(START, FailureClass.GONE, START + 3 * DAY)
+    assert step.decision.next_poll_at == START + 3 * DAY
+
+
+def test_a_feed_is_disabled_once_per_disabling() -> None:
+    steps = play("default", ["not_found"] * 20)
+
+    assert sum(step.happened.count(Happening.DISABLED) for step in steps) == 1
+
+
+def test_after_a_cooldown_a_permanent_failure_puts_it_off_twice_as_long_seven_days_at_most() -> None:
+    steps = play("default", ["gone"] * 5)
+
+    assert [step.wait / DAY for step in steps] == [3, 6, 7, 7, 7]
+    assert [step.state.off.times for step in steps if step.state.off] == [1, 2, 3, 4, 5]
+
+
+def test_after_a_cooldown_another_failure_puts_it_off_as_long_as_that_one_asks_for() -> None:
+    steps = play("default", ["gone", "upstream_failure", "upstream_failure", "rate_limited"])
+
+    assert [step.wait / HOUR for step in steps[1:3]] == [6, 6]
+    assert steps[-1].state.off is not None
+    assert steps[-1].wait < DAY
+
+
+def test_what_only_a_person_may_enable_is_scheduled_for_the_end_of_time() -> None:
+    (step,) = play("once", ["not_found"])
+
+    assert step.decision.next_poll_at == BY_HAND_ONLY
+    assert step.state.off is not None
+    assert step.state.off.until is None
+
+
+def test_a_site_may_ask_for_a_longer_wait_on_any_status_but_not_for_ever() -> None:
+    for kind in ("rate_limited", "upstream_failure", "forbidden"):
+        asked = [PollFailed(FailureClass(kind), "x", retry_after=wait) for wait in (HOUR / 60, 5 * HOUR, 400 * DAY)]
+        waits = [play("default", [failed])[0].wait for failed in asked]
+
+        assert waits[0] <= 2 * HOUR
+        assert waits[1] == 5 * HOUR
+        assert waits[2] == DAY
+
+
+def test_a_permanent_redirect_is_adopted_after_several_polls_over_a_day() -> None:
+    moved = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed")
+
+    steps = play("default", [moved] * 60)
+
+    adopted = next(step for step in steps if Happening.MOVED in step.happened)
+    seen = steps.index(adopted) + 1
+    assert seen >= 3
+    assert adopted.now - START >= DAY
+
+
+def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:
+    there = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed")
+    elsewhere = replace(there, moved_to="https://other.example/feed")
+
+    steps = play("default", [there, elsewhere, GOOD] * 30)
+
+    assert not any(Happening.MOVED in step.happened for step in steps)
+
+
+def test_a_failure_of_the_host_is_told_and_not_counted() -> None:
+    failed = PollFailed(FailureClass.NOT_FOUND, "It failed.")
+
+    decision = decide_paused(a_state(), failed, START + HOUR)
+
+    assert (decision.state.last_error, decision.state.consecutive_errors) == ("It failed.", 0)
+    assert (decision.next_poll_at, decision.level) == (START + HOUR, None)
+
+
+def test_our_own_outage_never_happened() -> None:
+    state = a_state()
+
+    assert decide_outage(state, START).state == state
+    assert decide_outage(state, START).next_poll_at == START + timedelta(minutes=5)
+
+
+TOLD = st.one_of(
+    st.sampled_from(["good", "same"]),
+    st.builds(
+        PollFailed,
+        st.sampled_from(FailureClass),
+        st.just("It failed."),
+        st.sampled_from([None, 200, 400, 404, 418, 500]),
+        st.none() | st.timedeltas(min_value=timedelta(0), max_value=400 * DAY),
+    ),
 )
-def test_a_site_may_ask_for_a_longer_wait_but_not_for_ever(asked: timedelta, expected: timedelta) -> None:
-    failed = PollFailed(FailureClass.RATE_LIMITED, "slow down", 429, retry_after=asked)
-
-    assert next_plan(a_claimed_feed(), failed, OPTIONS, START).next_poll_at == START + expected
+HISTORY = st.lists(TOLD, min_size=1, max_size=60)
+ANY_POLICY = st.sampled_from(sorted(POLICIES))
 
 
-@given(st.integers(0, 100_000), st.sampled_from(FailureClass), st.none() | st.timedeltas())
-def test_the_next_poll_is_never_in_the_past_nor_beyond_the_longest_wait(
-    errors: int, kind: FailureClass, asked: timedelta | None
-) -> None:
-    plan = next_plan(a_claimed_feed(errors=errors), PollFailed(kind, "x", retry_after=asked), OPTIONS, START)
+def is_failure(step_told: object) -> bool:
+    return isinstance(outcome(step_told), PollFailed)  # type: ignore[arg-type]
 
-    assert START < plan.next_poll_at <= START + OPTIONS.interval_max
+
+@given(ANY_POLICY, HISTORY)
+@settings(max_examples=150)
+def test_a_schedule_is_never_in_the_past_and_never_missing(policy: str, history: list[object]) -> None:
+    for step in play(policy, history):  # type: ignore[arg-type]
+        assert step.decision.next_poll_at > step.now
+
+
+@given(ANY_POLICY, HISTORY)
+@settings(max_examples=150)
+def test_a_success_clears_all(policy: str, history: list[object]) -> None:
+    steps = play(policy, history)  # type: ignore[arg-type]
+
+    for told, step in zip(history, steps, strict=False):
+        if not is_failure(told):
+            assert all(not getattr(step.state, name) for name in CLEAN)
+
+
+@given(ANY_POLICY, st.sampled_from(FailureClass), st.integers(2, 40))
+def test_waits_never_shorten_while_a_feed_keeps_failing_alike(policy: str, kind: FailureClass, times: int) -> None:
+    steps = play(policy, [kind.value] * times)
+    on = [step.wait for step in steps if step.state.off is None]
+    off = [step.wait for step in steps if step.state.off is not None]
+
+    assert on == sorted(on)
+    assert off == sorted(off)
+
+
+@given(ANY_POLICY, HISTORY)
+@settings(max_examples=150)
+def test_nothing_goes_off_before_its_time(policy: str, history: list[object]) -> None:
+    steps = play(policy, history)  # type: ignore[arg-type]
+
+    for number, step in enumerate(steps):
+        if Happening.DISABLED in step.happened:
+            failed = outcome(history[number])  # type: ignore[arg-type]
+            assert isinstance(failed, PollFailed)
+            rule = policy_named(policy).rule(failed.kind, failed.status)
+            assert rule.threshold is not None
+            assert counted(steps[: number + 1], history, rule.counts, policy) >= rule.threshold
+            assert step.state.failing_since is not None
+            assert step.now - step.state.failing_since >= rule.failing_for
+
+
+def counted(steps: list[Step], history: list[object], counts: Counts, policy: str) -> int:
+    """Counts again, by looking back, what the state has counted forward."""
+    failures: list[PollFailed] = []
+    for told in reversed(history[: len(steps)]):
+        failed = outcome(told)  # type: ignore[arg-type]
+        if not isinstance(failed, PollFailed):
+            break
+        failures.append(failed)
+    if counts is Counts.ALL:
+        return len(failures)
+    if counts is Counts.PERMANENT:
+        return sum(policy_named(policy).rule(failed.kind, failed.status).permanent for failed in failures)
+    alike = [failed.kind is failures[0].kind for failed in failures]
+    return alike.index(False) if False in alike else len(alike)
+
+
+@given(st.sampled_from(["default", "cooldown"]), HISTORY)
+@settings(max_examples=150)
+def test_a_cooldown_always_ends_unless_it_is_by_hand(policy: str, history: list[object]) -> None:
+    for step in play(policy, history):  # type: ignore[arg-type]
+        if step.state.off is not None and step.state.off.reason is not FailureClass.SSRF_BLOCKED:
+            assert step.state.off.until is not None
+            assert step.wait <= timedelta(days=7)
+
+
+@given(ANY_POLICY, HISTORY)
+@settings(max_examples=50)
+def test_the_same_history_is_decided_the_same_way(policy: str, history: list[object]) -> None:
+    state = a_state()
+
+    assert play(policy, history, state=state) == play(policy, history, state=state)  # type: ignore[arg-type]
+
+
+def test_decide_does_not_change_what_it_is_given() -> None:
+    state = a_state()
+
+    decide(state, outcome("gone"), policy_named("default"), OPTIONS, START)
+
+    assert state == replace(state, consecutive_errors=0, off=None)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -5,132 +6,290 @@ import pytest
 from headwater.db import Connection, Database
 from headwater.ids import new_id
 from headwater.polling import store
-from headwater.polling.types import ClaimedFeed, FailureClass, Plan, Validators
+from headwater.polling.rows import Answer
+from headwater.polling.types import (
+    ClaimedFeed,
+    Decision,
+    FailureClass,
+    FeedState,
+    HostState,
+    Moved,
+    Off,
+    Validators,
+)
 from headwater.sources.store import list_health
+from headwater.sources.types import Source
 from tests.builders import a_source
 from tests.clock import START
+from tests.polling.histories import HOUR
 
 pytestmark = pytest.mark.database
 
-LATER = START + timedelta(minutes=1)
-PLAN = Plan(START + timedelta(hours=1), 0, None, None)
+SECOND = timedelta(seconds=1)
+LEASE = timedelta(minutes=1)
+DELAY = 3 * SECOND
 
 
 async def claim(conn: Connection, *, limit: int = 10, now: datetime = START) -> list[ClaimedFeed]:
-    return list(await store.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(minutes=1), limit=limit))
+    return list(await store.claim(conn, lease=new_id(), now=now, leased_until=now + LEASE, limit=limit))
 
 
-async def answer(conn: Connection, feed: ClaimedFeed, plan: Plan = PLAN) -> bool:
-    return await store.answer(
-        conn, feed=feed, plan=plan, validators=Validators('"v1"', "yesterday"), item_count=3, new_links=2, now=START
+def an_answer(
+    feed: ClaimedFeed, *, state: FeedState | None = None, next_poll_at: datetime = START + HOUR, **more: object
+) -> Answer:
+    answer = Answer(
+        feed=feed,
+        decision=Decision(state or FeedState(feed.source_id, last_full_at=START), next_poll_at),
+        host=HostState(feed.host),
+        validators=Validators('"v1"', "yesterday"),
+        outcome="polled",
+        status=200,
+        size=1234,
+        took=timedelta(milliseconds=56),
+        item_count=3,
+        new_links=2,
+        new_articles=1,
+        adopt_url=None,
+        at=START,
     )
+    return replace(answer, **more)  # type: ignore[arg-type]
+
+
+async def answer(conn: Connection, *answers: Answer) -> None:
+    await store.answer(conn, answers=answers, delay=DELAY)
+
+
+async def follow(conn: Connection, *urls: str, now: datetime = START) -> list[Source]:
+    return [await a_source(conn, url=url, now=now) for url in urls]
 
 
 async def test_a_new_source_is_due_at_once(conn: Connection) -> None:
-    source = await a_source(conn)
+    (source,) = await follow(conn, "https://example.com/feed.xml")
 
     (claimed,) = await claim(conn)
 
-    assert (claimed.source_id, claimed.feed_url) == (source.id, source.feed_url)
-    assert (claimed.last_etag, claimed.last_modified, claimed.consecutive_errors) == (None, None, 0)
+    assert (claimed.source_id, claimed.feed_url, claimed.host) == (source.id, source.feed_url, "example.com")
+    assert claimed.state == FeedState(source.id)
+    assert claimed.host_state == HostState("example.com")
 
 
-async def test_the_longest_due_come_first_and_no_more_than_asked_for(conn: Connection) -> None:
-    for number in range(5):
-        await a_source(conn, url=f"https://example.com/{number}", now=START - timedelta(minutes=number))
+async def test_hosts_are_claimed_one_feed_each_and_no_more_than_asked_for(conn: Connection) -> None:
+    await follow(conn, *(f"https://h{n % 4}.example/{n}" for n in range(12)))
 
-    claimed = await claim(conn, limit=2)
+    claimed = await claim(conn, limit=3)
 
-    assert {feed.feed_url for feed in claimed} == {"https://example.com/4", "https://example.com/3"}
+    assert len({feed.host for feed in claimed}) == len(claimed) == 3
 
 
 async def test_what_is_not_due_is_not_claimed(conn: Connection) -> None:
-    await a_source(conn, now=START + timedelta(seconds=1))
+    await follow(conn, "https://example.com/feed", now=START + SECOND)
 
     assert await claim(conn) == []
+    assert len(await claim(conn, now=START + SECOND)) == 1
 
 
-async def test_a_claimed_feed_is_nobody_elses_until_its_lease_ends(conn: Connection) -> None:
-    await a_source(conn)
+async def test_a_host_that_is_held_is_nobody_elses_until_the_lease_ends(conn: Connection) -> None:
+    await follow(conn, "https://example.com/1", "https://example.com/2")
     await claim(conn)
 
-    assert await claim(conn) == []
-    assert len(await claim(conn, now=LATER)) == 1
+    assert await claim(conn, now=START + LEASE - SECOND) == []
+    assert len(await claim(conn, now=START + LEASE)) == 1
 
 
-async def test_two_pollers_never_get_the_same_feed(database: Database) -> None:
+async def test_two_pollers_never_get_the_same_host(database: Database) -> None:
     async with database.transaction() as conn:
-        for number in range(10):
-            await a_source(conn, url=f"https://example.com/{number}")
+        await follow(conn, *(f"https://h{n}.example/" for n in range(10)))
 
     async with database.transaction() as one, database.transaction() as other:
         first = await claim(one, limit=6)
         second = await claim(other, limit=6)
 
-    assert len(first) == 6
-    assert len(second) == 4
-    assert not {feed.source_id for feed in first} & {feed.source_id for feed in second}
+    assert (len(first), len(second)) == (6, 4)
+    assert not {feed.host for feed in first} & {feed.host for feed in second}
 
 
-async def test_an_answer_schedules_the_feed_and_keeps_its_validators(conn: Connection) -> None:
-    await a_source(conn)
+async def test_a_host_is_not_asked_again_inside_its_delay(conn: Connection) -> None:
+    await follow(conn, "https://example.com/1", "https://example.com/2")
     (feed,) = await claim(conn)
 
-    written = await answer(conn, feed)
+    await answer(conn, an_answer(feed))
+
+    assert await claim(conn, now=START + DELAY - SECOND) == []
+    (other,) = await claim(conn, now=START + DELAY)
+    assert other.source_id != feed.source_id
+
+
+async def test_never_polled_feeds_come_before_the_longest_due(conn: Connection) -> None:
+    await follow(conn, "https://example.com/old")
+    (old,) = await claim(conn)
+    await answer(conn, an_answer(old, next_poll_at=START + SECOND))
+    await follow(conn, "https://example.com/new", now=START + 5 * SECOND)
+
+    (first,) = await claim(conn, now=START + 5 * SECOND)
+
+    assert first.feed_url == "https://example.com/new"
+
+
+async def test_new_feeds_come_before_the_backlog(conn: Connection) -> None:
+    await follow(conn, *(f"https://h{n}.example/" for n in range(5)))
+    for feed in await claim(conn):
+        await answer(conn, an_answer(feed, next_poll_at=START + 5 * SECOND))
+    await follow(conn, "https://new.example/", now=START + HOUR)
+
+    (first,) = await claim(conn, limit=1, now=START + HOUR)
+
+    assert first.host == "new.example"
+
+
+async def test_a_new_feed_does_not_break_the_delay_of_its_host(conn: Connection) -> None:
+    await follow(conn, "https://example.com/1")
+    (feed,) = await claim(conn)
+    await answer(conn, an_answer(feed))
+    await follow(conn, "https://example.com/2", now=START + SECOND)
+
+    assert await claim(conn, now=START + SECOND) == []
+    assert len(await claim(conn, now=START + DELAY)) == 1
+
+
+async def test_a_new_feed_does_not_break_a_lease_on_its_host(conn: Connection) -> None:
+    await follow(conn, "https://example.com/1")
+    await claim(conn)
+    await follow(conn, "https://example.com/2", now=START + SECOND)
+
+    assert await claim(conn, now=START + SECOND) == []
+
+
+async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection) -> None:
+    await follow(conn, "https://example.com/feed")
+    (feed,) = await claim(conn)
+    state = FeedState(
+        feed.source_id,
+        consecutive_errors=4,
+        streak=3,
+        streak_class=FailureClass.NOT_FOUND,
+        permanent_errors=2,
+        failing_since=START - HOUR,
+        off=Off(START, FailureClass.NOT_FOUND, START + HOUR, 2),
+        moved=Moved("https://new.example/", START, 2),
+        mean_gap=timedelta(hours=1.5),
+        last_new_at=START - 2 * HOUR,
+        last_full_at=START - 3 * HOUR,
+        last_error="There is no feed.",
+        last_error_type=FailureClass.NOT_FOUND,
+    )
+    host = HostState(feed.host, 2, FailureClass.NOT_FOUND, feed.source_id, START + HOUR, 1)
+
+    await answer(conn, an_answer(feed, state=state, host=host))
+
+    (again,) = await claim(conn, now=START + HOUR)
+    assert (again.state, again.host_state, again.validators) == (state, host, Validators('"v1"', "yesterday"))
+
+
+async def test_the_source_says_that_it_is_off_and_why_and_that_it_is_on_again(conn: Connection) -> None:
+    await follow(conn, "https://example.com/feed")
+    (feed,) = await claim(conn)
+    off = replace(feed.state, off=Off(START, FailureClass.GONE, START + HOUR), last_error="Gone.")
+    await answer(conn, an_answer(feed, state=off))
+    (while_off,) = await list_health(conn)
+    (probe,) = await claim(conn, now=START + HOUR)
+    await answer(conn, an_answer(probe, at=START + HOUR))
+    (after,) = await list_health(conn)
+
+    assert (while_off.feed_disabled_at, while_off.off_until, while_off.status) == (START, START + HOUR, "error")
+    assert (after.feed_disabled_at, after.off_until, after.status) == (None, None, "working")
+
+
+async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connection) -> None:
+    await follow(conn, "https://example.com/feed")
+    (feed,) = await claim(conn)
+    await answer(conn, an_answer(feed))
+
+    rows = await (
+        await conn.execute("SELECT source_id, at, outcome, status, bytes, took_ms, new_articles FROM poll_events")
+    ).fetchall()
+    kept = await store.forget_events(conn, before=START, batch=10)
+    forgotten = await store.forget_events(conn, before=START + SECOND, batch=10)
+
+    assert rows == [(feed.source_id, START, "polled", 200, 1234, 56, 1)]
+    assert (kept, forgotten) == (0, 1)
+
+
+async def test_an_answer_under_a_lost_lease_changes_no_schedule_and_frees_no_host(conn: Connection) -> None:
+    await follow(conn, "https://example.com/feed")
+    (lost,) = await claim(conn)
+    (held,) = await claim(conn, now=START + LEASE)
+
+    await answer(conn, an_answer(lost, next_poll_at=START + 9 * HOUR))
+    still_held = await claim(conn, now=START + LEASE + SECOND)
+    await answer(conn, an_answer(held))
 
     (health,) = await list_health(conn)
-    assert written
-    assert (health.next_poll_at, health.last_polled_at, health.last_succeeded_at) == (PLAN.next_poll_at, START, START)
-    assert health.article_count == 2
-    (again,) = await claim(conn, now=PLAN.next_poll_at)
-    assert (again.last_etag, again.last_modified) == ('"v1"', "yesterday")
+    assert still_held == []
+    assert health.next_poll_at == START + HOUR
 
 
-async def test_a_failure_is_remembered_and_a_success_forgets_it(conn: Connection) -> None:
-    await a_source(conn)
+async def test_many_answers_are_written_at_once(conn: Connection) -> None:
+    await follow(conn, *(f"https://h{n}.example/" for n in range(50)))
+    claimed = await claim(conn, limit=50)
+
+    await answer(conn, *(an_answer(feed) for feed in claimed))
+
+    assert {health.next_poll_at for health in await list_health(conn)} == {START + HOUR}
+    assert await claim(conn, now=START + DELAY) == []
+
+
+async def test_a_source_that_was_removed_while_it_was_polled_is_no_error(conn: Connection) -> None:
+    await follow(conn, "https://example.com/feed")
     (feed,) = await claim(conn)
-    await answer(conn, feed, Plan(LATER, 1, "There is no feed.", FailureClass.NOT_FOUND))
-    (failing,) = await list_health(conn)
-    (feed,) = await claim(conn, now=LATER)
-    await answer(conn, feed)
-    (working,) = await list_health(conn)
+    await conn.execute("DELETE FROM sources")
 
-    assert (failing.consecutive_errors, failing.last_error, failing.last_error_type) == (
-        1,
-        "There is no feed.",
-        "not_found",
-    )
-    assert (failing.status, failing.last_succeeded_at) == ("error", None)
-    assert (working.consecutive_errors, working.last_error, working.last_error_type) == (0, None, None)
-    assert working.status == "working"
+    await answer(conn, an_answer(feed))
 
-
-async def test_an_answer_under_a_lost_lease_changes_nothing(conn: Connection) -> None:
-    await a_source(conn)
-    (lost,) = await claim(conn)
-    (held,) = await claim(conn, now=LATER)
-
-    assert not await answer(conn, lost)
-    assert await answer(conn, held)
+    assert await claim(conn, now=START + HOUR) == []
 
 
 async def test_the_oldest_due_feed_tells_the_lag(conn: Connection) -> None:
     nothing = await store.oldest_due_at(conn, now=START)
-    await a_source(conn, now=START - timedelta(minutes=5))
+    await follow(conn, "https://example.com/feed", now=START - 5 * SECOND)
     waiting = await store.oldest_due_at(conn, now=START)
     await claim(conn)
     in_hand = await store.oldest_due_at(conn, now=START)
 
-    assert (nothing, waiting, in_hand) == (None, START - timedelta(minutes=5), None)
+    assert (nothing, waiting, in_hand) == (None, START - 5 * SECOND, None)
 
 
-async def test_a_feed_can_be_claimed_by_name_unless_another_holds_it(conn: Connection) -> None:
-    source = await a_source(conn, now=LATER)
+async def test_a_feed_can_be_claimed_by_name_unless_its_host_is_busy(conn: Connection) -> None:
+    source, other = await follow(conn, "https://example.com/1", "https://example.com/2", now=START + HOUR)
 
-    first, second = [
-        await store.claim_one(conn, source_id=source.id, lease=new_id(), now=START, leased_until=LATER)
-        for _ in range(2)
-    ]
+    async def claim_one(wanted: Source, now: datetime) -> ClaimedFeed | None:
+        return await store.claim_one(conn, source_id=wanted.id, lease=new_id(), now=now, leased_until=now + LEASE)
 
+    first = await claim_one(source, START)
+    while_held = await claim_one(other, START + SECOND)
     assert first is not None
-    assert second is None
+    await answer(conn, an_answer(first, at=START + SECOND))
+    inside_delay = await claim_one(other, START + 2 * SECOND)
+    after = await claim_one(other, START + SECOND + DELAY)
+
+    assert (while_held, inside_delay) == (None, None)
+    assert after is not None
+
+
+async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Connection) -> None:
+    (source,) = await follow(conn, "https://example.com/feed")
+    (feed,) = await claim(conn)
+    off = replace(feed.state, off=Off(START, FailureClass.GONE, None), consecutive_errors=5, last_error="Gone.")
+    await answer(
+        conn, an_answer(feed, state=off, next_poll_at=datetime.max.replace(tzinfo=START.tzinfo, microsecond=0))
+    )
+
+    await store.start_over(
+        conn, source_id=source.id, feed_url="https://new.example/feed", host="new.example", now=START + HOUR
+    )
+
+    (again,) = await claim(conn, now=START + HOUR)
+    assert (again.feed_url, again.host, again.state) == (
+        "https://new.example/feed",
+        "new.example",
+        FeedState(source.id),
+    )

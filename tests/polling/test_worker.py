@@ -1,8 +1,11 @@
-"""Every exhibit of the zoo ends in the class it is there for, with an outcome written."""
+"""Every exhibit of the zoo ends in the class it is there for, with an outcome, a level and a next try."""
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from psycopg.conninfo import make_conninfo
@@ -11,25 +14,31 @@ from structlog.testing import capture_logs
 from headwater.articles.store import latest
 from headwater.db import Database
 from headwater.net import Client
-from headwater.polling.types import FailureClass, NotModified, Polled, PollFailed, PollingOptions, PollReport
+from headwater.polling.policy import POLICIES
+from headwater.polling.types import (
+    FailureClass,
+    Happening,
+    NotModified,
+    Polled,
+    PollFailed,
+    PollingOptions,
+    PollReport,
+)
 from headwater.polling.worker import Poller
+from headwater.runtime import utc_now
+from headwater.sandbox import Sandbox
 from headwater.sources.store import list_health
 from headwater.sources.types import Source
 from headwater.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from tests.builders import a_source
 from tests.clock import MovableClock
 from tests.conftest import new_database
+from tests.polling.histories import OPTIONS
 
 pytestmark = pytest.mark.database
 
-OPTIONS = PollingOptions(
-    interval=timedelta(hours=1),
-    interval_max=timedelta(days=1),
-    concurrency=10,
-    timeout=timedelta(seconds=1.5),
-    max_bytes=10_000_000,
-    max_entries=50,
-)
+HOUR = timedelta(hours=1)
+QUICK = replace(OPTIONS, timeout=timedelta(seconds=1.5))
 BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 
 
@@ -39,15 +48,29 @@ async def zoo() -> AsyncIterator[Zoo]:
         yield zoo
 
 
-@pytest.fixture
-async def poller(database: Database, clock: MovableClock) -> AsyncIterator[Poller]:
+@pytest.fixture(scope="module")
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(processes=2, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox:
+        yield sandbox
+
+
+@asynccontextmanager
+async def a_poller(
+    database: Database, sandbox: Sandbox, clock: MovableClock, options: PollingOptions = QUICK
+) -> AsyncIterator[Poller]:
     async with Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client:
-        yield Poller(database, client, clock, OPTIONS)
+        yield Poller(database, client, sandbox, clock, options)
 
 
-async def follow(database: Database, url: str) -> Source:
+@pytest.fixture
+async def poller(database: Database, sandbox: Sandbox, clock: MovableClock) -> AsyncIterator[Poller]:
+    async with a_poller(database, sandbox, clock) as poller:
+        yield poller
+
+
+async def follow(database: Database, url: str, name: str | None = None) -> Source:
     async with database.transaction() as conn:
-        return await a_source(conn, url=url)
+        return await a_source(conn, url=url, name=name)
 
 
 async def poll(poller: Poller) -> PollReport:
@@ -55,43 +78,77 @@ async def poll(poller: Poller) -> PollReport:
     return await poller.work(claimed)
 
 
+async def poll_all(poller: Poller) -> list[PollReport]:
+    reports: list[PollReport] = []
+    while claimed := await poller.claim(10):
+        reports += await asyncio.gather(*(poller.work(feed) for feed in claimed))
+    return reports
+
+
+@dataclass(frozen=True)
+class Visited:
+    report: PollReport
+    logged: list[tuple[str, str]]
+
+
 def test_the_zoo_has_an_exhibit_for_every_class() -> None:
     assert {exhibit.expects for exhibit in EXHIBITS} == {"articles", *FailureClass}
 
 
-@pytest.fixture(scope="module")
-async def all_polled(zoo: Zoo, server_conninfo: str, template: str) -> dict[str, tuple[PollReport, list[str]]]:
-    """Every exhibit polled once, all of them by one poller at the same time, with what was logged at which level."""
-    clock = MovableClock()
+@pytest.fixture(scope="module", params=sorted(POLICIES))
+async def all_visited(
+    request: pytest.FixtureRequest, sandbox: Sandbox, server_conninfo: str, template: str
+) -> tuple[str, dict[str, Visited]]:
+    """Every exhibit polled once under one policy, with what was logged."""
+    options = replace(QUICK, policy=request.param)
     async with (
+        Zoo() as zoo,  # a new one: some exhibits have moods that change with time
         new_database(server_conninfo, template) as name,
         Database(make_conninfo(server_conninfo, dbname=name), pool_size=5, wait=timedelta(seconds=30)) as database,
-        Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
+        a_poller(database, sandbox, MovableClock(), options) as poller,
     ):
-        poller = Poller(database, client, clock, OPTIONS)
         names = {(await follow(database, zoo.url_of(exhibit))).id: exhibit.name for exhibit in EXHIBITS}
         with capture_logs() as logs:
-            reports: list[PollReport] = []
-            while claimed := await poller.claim(10):
-                reports += await asyncio.gather(*(poller.work(feed) for feed in claimed))
-        levels: dict[str, list[str]] = {}
+            reports = await poll_all(poller)
+        logged: dict[str, list[tuple[str, str]]] = {}
         for line in logs:
-            levels.setdefault(str(line.get("source")), []).append(str(line["log_level"]))
-        assert await poller.lag() == timedelta(0)
-    return {names[report.source_id]: (report, levels[str(report.source_id)]) for report in reports}
+            logged.setdefault(str(line.get("source_id")), []).append((str(line["event"]), str(line["log_level"])))
+    visited = {names[report.source_id]: Visited(report, logged[str(report.source_id)]) for report in reports}
+    return request.param, visited
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
-def test_an_exhibit_ends_as_expected(exhibit: Exhibit, all_polled: dict[str, tuple[PollReport, list[str]]]) -> None:
-    report, levels = all_polled[exhibit.name]
-
-    if exhibit.is_cage:
-        assert report.outcome_name == exhibit.expects, report.outcome
-        assert levels == ["error" if exhibit.expects == "unexpected" else "warning"]
-    else:
+def test_an_exhibit_ends_as_its_policy_says(exhibit: Exhibit, all_visited: tuple[str, dict[str, Visited]]) -> None:
+    policy, visited = all_visited
+    report, logged = visited[exhibit.name].report, visited[exhibit.name].logged
+    if isinstance(report.outcome, PollFailed) and report.outcome.detail.startswith("It is sent as"):
+        assert policy == "once"
+        assert "xml" not in report.outcome.detail
+        return
+    if not exhibit.is_cage:
         assert isinstance(report.outcome, Polled), report.outcome
         assert report.outcome.feed.entries
-        assert levels == ["info"]
+        assert logged == [("feed polled", "info")]
+        return
+
+    assert isinstance(report.outcome, PollFailed)
+    assert report.outcome.kind == exhibit.expects, report.outcome
+    rule = POLICIES[policy].rule(report.outcome.kind, report.outcome.status)
+    state, wait = report.decision.state, report.next_poll_at - MovableClock().now
+    if rule.host_scope:
+        assert report.host.paused
+        assert [event for event, _ in logged] == ["feed poll failed", "host paused"]
+        return
+    assert logged[0] == ("feed poll failed", rule.level.value)
+    assert (state.consecutive_errors, state.last_error) == (1, report.outcome.detail)
+    if rule.threshold == 1:
+        assert state.off is not None
+        assert logged[1:] == [("feed disabled", "warning")]
+        assert state.off.until is None or wait == rule.cooldown
+    else:
+        assert state.off is None
+        assert logged[1:] == []
+        assert timedelta(minutes=5) <= wait <= timedelta(days=1)
 
 
 async def test_a_feed_that_has_not_changed_is_asked_for_with_its_validators(
@@ -101,7 +158,7 @@ async def test_a_feed_that_has_not_changed_is_asked_for_with_its_validators(
     await follow(database, zoo.url_of(still))
 
     first = await poll(poller)
-    clock.move(hours=1)
+    clock.move(days=2)
     second = await poll(poller)
 
     assert isinstance(first.outcome, Polled)
@@ -115,16 +172,28 @@ async def test_a_feed_that_has_not_changed_is_asked_for_with_its_validators(
     assert visit.user_agent == "Test/1"
 
 
+async def test_once_a_week_a_full_answer_is_asked_for(
+    zoo: Zoo, poller: Poller, database: Database, clock: MovableClock
+) -> None:
+    await follow(database, zoo.url_of(BY_NAME["museum"]))
+
+    await poll(poller)
+    clock.move(days=8)
+    second = await poll(poller)
+
+    assert isinstance(second.outcome, Polled)
+
+
 async def test_the_same_article_in_several_feeds_is_kept_once(zoo: Zoo, poller: Poller, database: Database) -> None:
-    for name in ("daily", "merged"):
-        await follow(database, zoo.url_of(BY_NAME[name]))
-        await poll(poller)
+    for name in ("morning-echo", "evening-echo", "night-echo"):
+        await follow(database, zoo.url_of(BY_NAME[name]), name)
+
+    await poll_all(poller)
 
     async with database.transaction() as conn:
         found = await latest(conn, limit=200)
-
     assert len({article.url for article in found}) == len(found)
-    assert any(len(article.sources) == 2 for article in found)
+    assert any(len(article.sources) == 3 for article in found)
 
 
 async def test_a_failure_is_written_with_its_reason_and_next_try(
@@ -138,7 +207,87 @@ async def test_a_failure_is_written_with_its_reason_and_next_try(
         (health,) = await list_health(conn)
     assert isinstance(report.outcome, PollFailed)
     assert health.last_error == report.outcome.detail == "The site says that this feed is gone for good. (HTTP 410)"
-    assert health.next_poll_at == report.next_poll_at == clock() + timedelta(hours=2)
+    assert health.next_poll_at == report.next_poll_at == clock() + 72 * HOUR
+    assert health.feed_disabled_at == clock()
+
+
+async def test_a_feed_that_dies_goes_off_and_comes_back_by_itself(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole life of a failure, with a fast clock: failing, backed off, off, cooldown, probe, back."""
+    await follow(database, zoo.url_of(BY_NAME["missing"]))
+    async with a_poller(database, sandbox, clock) as poller:
+        happened: list[tuple[float, str, tuple[Happening, ...]]] = []
+        begun = clock()
+        for _ in range(6):
+            report = await poll(poller)
+            happened.append(((clock() - begun) / HOUR, report.outcome_name, report.decision.happenings))
+            clock.now = report.next_poll_at
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE feed_state SET feed_url = %(url)s", {"url": zoo.url_of(BY_NAME["museum"])})
+        back = await poll(poller)
+
+    assert happened == [
+        (0, "not_found", ()),
+        (2, "not_found", ()),
+        (6, "not_found", ()),
+        (14, "not_found", ()),
+        (30, "not_found", (Happening.DISABLED,)),
+        (78, "not_found", ()),
+    ]
+    assert (back.outcome_name, back.decision.happenings) == ("polled", (Happening.ENABLED,))
+    assert back.decision.state.consecutive_errors == 0
+
+
+async def test_a_host_whose_feeds_all_fail_alike_is_paused_with_one_line_and_one_probe(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(6):
+        await follow(database, zoo.url(BY_NAME["broken"].host, f"/feed.xml?{number}"))
+    async with a_poller(database, sandbox, clock) as poller:
+        with capture_logs() as logs:
+            for _ in range(8):
+                await poll_all(poller)
+                clock.move(seconds=3)
+        counted = [health.consecutive_errors for health in await health_of(database)]
+
+    assert [line["event"] for line in logs].count("host paused") == 1
+    assert sorted(counted) == [0, 0, 0, 0, 1, 1]
+    assert len([line for line in logs if line["event"] == "feed poll failed"]) == 3
+
+
+async def health_of(database: Database):
+    async with database.transaction() as conn:
+        return await list_health(conn)
+
+
+async def test_when_every_host_is_out_of_reach_it_is_our_own_outage_and_nothing_is_counted(
+    sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(12):
+        await follow(database, f"http://h{number}.invalid/feed")
+    async with a_poller(database, sandbox, clock) as poller:
+        with capture_logs() as logs:
+            for _ in range(12):
+                await poll(poller)
+        counted = sum(health.consecutive_errors for health in await health_of(database))
+
+    assert [line["event"] for line in logs].count("own network is down") == 1
+    assert counted == 4
+
+
+async def test_a_permanent_redirect_is_adopted_in_the_end(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    await follow(database, zoo.url_of(BY_NAME["moved"]))
+    async with a_poller(database, sandbox, clock) as poller:
+        reports = [await poll(poller)]
+        while Happening.MOVED not in reports[-1].decision.happenings:
+            clock.now = reports[-1].next_poll_at
+            reports.append(await poll(poller))
+
+    assert clock() - MovableClock().now >= timedelta(days=1)
+    assert len(reports) >= 3
 
 
 async def test_a_bug_of_ours_is_an_outcome_too(
@@ -152,6 +301,35 @@ async def test_a_bug_of_ours_is_an_outcome_too(
 
     assert report.outcome == PollFailed(FailureClass.UNEXPECTED, "Headwater itself failed: AttributeError.")
     assert [line["log_level"] for line in logs] == ["error", "error"]
-    async with database.transaction() as conn:
-        (health,) = await list_health(conn)
+    (health,) = await health_of(database)
     assert health.last_error_type == "unexpected"
+
+
+async def test_two_pollers_never_ask_a_host_twice_within_its_delay(
+    zoo: Zoo, sandbox: Sandbox, database: Database
+) -> None:
+    """Shown from the zoo's own log, on the real clock."""
+    options = replace(QUICK, host_delay=timedelta(seconds=0.5))
+    async with database.transaction() as conn:
+        for host in range(8):
+            for feed in range(3):
+                await a_source(conn, url=zoo.url(f"h{host}.crowd", f"/feed/{host * 10 + feed}.xml"), now=utc_now())
+    zoo.forget_visits()
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client:
+        pollers = [Poller(database, client, sandbox, utc_now, options) for _ in range(3)]
+
+        async def work(poller: Poller) -> int:
+            done = 0
+            for _ in range(25):
+                claimed = await poller.claim(4)
+                await asyncio.gather(*(poller.work(feed) for feed in claimed))
+                done += len(claimed)
+                await asyncio.sleep(0.1)
+            return done
+
+        polled = await asyncio.gather(*(work(poller) for poller in pollers))
+
+    assert sum(polled) == len(zoo.visits) == 24
+    for host in range(8):
+        times = sorted(visit.at for visit in zoo.visits_to(f"h{host}.crowd"))
+        assert all(later - earlier >= 0.49 for earlier, later in pairwise(times))

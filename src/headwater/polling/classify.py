@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
+from headwater.sandbox import Overrun
 
 _BY_STATUS = {
     401: FailureClass.UNAUTHORIZED,
@@ -53,6 +54,11 @@ def classify_body(error: UnreadableBody, status: int) -> PollFailed:
     """What it means that the answer's body gives no feed."""
     kind = FailureClass.NOT_A_FEED if isinstance(error, NotAFeed) else FailureClass.PARSE_ERROR
     return PollFailed(kind, _sentence(error.reason), status)
+
+
+def classify_overrun(error: Overrun, status: int) -> PollFailed:
+    """What it means that reading the answer took more than it may."""
+    return PollFailed(FailureClass.PARSE_ERROR, _sentence(f"it cannot be read within our limits: {error}"), status)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:

@@ -1,22 +1,161 @@
-"""When to poll again. Pure: state, outcome, options and clock in, a plan out."""
+"""What follows from a poll. Pure: state, outcome, policy and clock in, a decision out.
 
-from datetime import datetime, timedelta
+    decide(state, outcome, policy, now) → the next state, the next poll, what happened
+
+It holds for every history: a schedule is never in the past, a success clears all, waits never shorten while a feed
+keeps failing alike, nothing goes off before its time, and what is off comes back by itself unless only a person may
+enable it.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from headwater.polling.types import ClaimedFeed, NotModified, Plan, Polled, PollFailed, PollingOptions, PollOutcome
+from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
+from headwater.polling.rhythm import next_after_success, rhythm_of
+from headwater.polling.types import (
+    NEVER,
+    Decision,
+    FeedState,
+    Happening,
+    Moved,
+    NotModified,
+    Off,
+    Polled,
+    PollFailed,
+    PollingOptions,
+    PollOutcome,
+)
 
-MAX_DOUBLINGS = 30  # beyond any interval; keeps the power of two a small number
+MAX_DOUBLINGS = 30  # beyond any wait; keeps the power of two a small number
+MOST_OFF = timedelta(days=7)
+OUTAGE_RETRY = timedelta(minutes=5)
+MOVED_TIMES = 3
+MOVED_FOR = timedelta(days=1)
+BY_HAND_ONLY = datetime(9999, 12, 31, tzinfo=UTC)
+"""When a feed is next polled that only a person can enable: a schedule is never NULL."""
 
 
-def next_plan(feed: ClaimedFeed, outcome: PollOutcome, options: PollingOptions, now: datetime) -> Plan:
-    """When to poll again: at the interval while it works, after ever longer waits while it fails."""
+def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: PollingOptions, now: datetime) -> Decision:
+    """The state after this poll, when the next one is, and what somebody should hear of."""
     match outcome:
         case Polled() | NotModified():
-            return Plan(now + options.interval, 0, None, None)
+            return _after_success(state, outcome, options, now)
         case PollFailed():
-            errors = feed.consecutive_errors + 1
-            wait = min(options.interval * 2 ** min(errors, MAX_DOUBLINGS), options.interval_max)
-            wait = max(wait, min(outcome.retry_after or timedelta(0), options.interval_max))
-            return Plan(now + wait, errors, outcome.detail, outcome.kind)
+            return _after_failure(state, outcome, policy.rule(outcome.kind, outcome.status), options, now)
         case _:
             assert_never(outcome)
+
+
+def decide_paused(state: FeedState, failed: PollFailed, until: datetime) -> Decision:
+    """A failure that is the host's and not the feed's: it is told, but not counted."""
+    told = replace(state, last_error=failed.detail, last_error_type=failed.kind)
+    return Decision(told, max(until, _end(state.off)) if state.off else until)
+
+
+def decide_outage(state: FeedState, now: datetime) -> Decision:
+    """A failure that is our own: it never happened. A feed that is off waits for its probe as before."""
+    soon = now + OUTAGE_RETRY
+    return Decision(state, BY_HAND_ONLY if state.off is not None and state.off.until is None else soon)
+
+
+def _after_success(state: FeedState, outcome: Polled | NotModified, options: PollingOptions, now: datetime) -> Decision:
+    rhythm = rhythm_of(state, outcome, now)
+    moved = _moved(state.moved, outcome.moved_to, now)
+    fresh = FeedState(
+        source_id=state.source_id,
+        own_interval=state.own_interval,
+        moved=moved,
+        mean_gap=rhythm.mean_gap,
+        last_new_at=rhythm.last_new_at,
+        last_full_at=now if isinstance(outcome, Polled) else state.last_full_at,
+    )
+    happenings = (Happening.ENABLED,) if state.off else ()
+    if moved is not None and moved.times >= MOVED_TIMES and now - moved.since >= MOVED_FOR:
+        happenings += (Happening.MOVED,)
+    return Decision(fresh, next_after_success(fresh, outcome, options, now), happenings=happenings)
+
+
+def _moved(before: Moved | None, to: str | None, now: datetime) -> Moved | None:
+    """A permanent redirect is believed when several polls over a day have seen the same one."""
+    if to is None:
+        return None
+    if before is None or before.url != to:
+        return Moved(to, now, 1)
+    return replace(before, times=before.times + 1)
+
+
+def _after_failure(
+    state: FeedState, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
+) -> Decision:
+    same = state.streak_class is failed.kind
+    failing = replace(
+        state,
+        consecutive_errors=state.consecutive_errors + 1,
+        streak=state.streak + 1 if same else 1,
+        streak_class=failed.kind,
+        permanent_errors=state.permanent_errors + rule.permanent,
+        failing_since=state.failing_since or now,
+        last_error=failed.detail,
+        last_error_type=failed.kind,
+    )
+    if state.off is not None:
+        return _probe_failed(failing, state.off, failed, rule, options, now)
+    if _is_enough(failing, rule, now):
+        off = Off(now, failed.kind, _until(rule.cooldown, now))
+        return Decision(replace(failing, off=off), _end(off), rule.level, (Happening.DISABLED,))
+    return Decision(failing, now + _wait(failing, failed, rule, options), rule.level)
+
+
+def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
+    if rule.threshold is None:
+        return False
+    counted = {
+        Counts.CLASS: failing.streak,
+        Counts.PERMANENT: failing.permanent_errors,
+        Counts.ALL: failing.consecutive_errors,
+    }[rule.counts]
+    failing_for = now - (failing.failing_since or now)
+    return counted >= rule.threshold and failing_for >= rule.failing_for
+
+
+def _probe_failed(
+    failing: FeedState, off: Off, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
+) -> Decision:
+    """It stays off: twice as long after a permanent failure, 7 days at the most; as long as before after another."""
+    if off.until is None:
+        return Decision(failing, BY_HAND_ONLY, rule.level)
+    if rule.threshold is None:
+        again = now + _wait(failing, failed, rule, options)
+        return Decision(replace(failing, off=replace(off, until=again)), again, rule.level)
+    times = off.times + 1 if rule.permanent else off.times
+    cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
+    again = replace(off, reason=failed.kind, until=_until(cooldown, now), times=times)
+    return Decision(replace(failing, off=again), _end(again), rule.level)
+
+
+def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOptions) -> timedelta:
+    interval = failing.own_interval or options.interval
+    match rule.backoff:
+        case Doubling(first, most):
+            wait = min((first or interval) * 2 ** min(failing.consecutive_errors, MAX_DOUBLINGS), most)
+        case Steps(waits):
+            wait = waits[min(failing.consecutive_errors, len(waits)) - 1]
+        case Steady():
+            wait = interval
+        case _:
+            assert_never(rule.backoff)
+    return max(wait, _asked_for(failed, options))
+
+
+def _asked_for(failed: PollFailed, options: PollingOptions) -> timedelta:
+    """A site may ask for a longer wait, but not for ever."""
+    return min(failed.retry_after or timedelta(0), options.interval_max)
+
+
+def _until(cooldown: timedelta, now: datetime) -> datetime | None:
+    return None if cooldown == NEVER else now + cooldown
+
+
+def _end(off: Off) -> datetime:
+    return off.until or BY_HAND_ONLY

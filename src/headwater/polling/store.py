@@ -1,137 +1,323 @@
-"""Every statement on `feed_state`."""
+"""Every statement on `feed_state`, `poll_hosts` and `poll_events`, and on what polling may change of `sources`."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from headwater.db import Connection
-from headwater.polling.types import ClaimedFeed, Plan, Validators
+from headwater.polling.rows import Answer, ClaimRow, claimed_feed, row_of
+from headwater.polling.types import ClaimedFeed, MovedFeed
 from headwater.types import SourceId
 
 
-async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, now: datetime) -> None:
-    """A new feed is due at once."""
+async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
+    """A new feed is due at once, before all others."""
     await conn.execute(
         """
-        INSERT INTO feed_state (source_id, feed_url, next_poll_at)
-        VALUES (%(source_id)s, %(feed_url)s, %(now)s)
+        INSERT INTO feed_state (source_id, feed_url, host, next_poll_at)
+        VALUES (%(source_id)s, %(feed_url)s, %(host)s, %(now)s)
         """,
-        {"source_id": source_id, "feed_url": feed_url, "now": now},
+        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
+    await _wake_host(conn, host=host, now=now)
 
 
-async def schedule_now(conn: Connection, *, source_id: SourceId, now: datetime) -> None:
-    """Somebody wants this feed polled at once."""
+async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
+    """Somebody enabled the feed or changed its URL: what was held against it is forgotten, and it is due at once."""
     await conn.execute(
-        "UPDATE feed_state SET next_poll_at = %(now)s WHERE source_id = %(source_id)s",
-        {"source_id": source_id, "now": now},
+        """
+        UPDATE feed_state
+        SET feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL, last_etag = NULL,
+            last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0,
+            streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL, off_reason = NULL,
+            off_until = NULL, off_times = 0, moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
+            last_full_at = NULL
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
+    )
+    await _wake_host(conn, host=host, now=now)
+
+
+async def _wake_host(conn: Connection, *, host: str, now: datetime) -> None:
+    """The host is asked as soon as politeness, a pause or a lease allow."""
+    await conn.execute(
+        """
+        INSERT INTO poll_hosts (host, ready_at)
+        VALUES (%(host)s, '-infinity')
+        ON CONFLICT (host) DO UPDATE
+        SET ready_at = CASE
+            WHEN poll_hosts.lease IS NOT NULL AND poll_hosts.ready_at > %(now)s THEN poll_hosts.ready_at
+            WHEN poll_hosts.not_before <= %(now)s THEN '-infinity'
+            ELSE poll_hosts.not_before
+        END
+        """,
+        {"host": host, "now": now},
     )
 
 
 async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int
 ) -> Sequence[ClaimedFeed]:
-    """Take up to `limit` due feeds, the longest due first. No other worker gets them before the lease ends."""
-    async with conn.cursor(row_factory=class_row(ClaimedFeed)) as cur:
+    """Take up to `limit` ready hosts, and of each the feed that is due: never-polled ones first, then the longest due.
+
+    Nobody else gets such a host before the lease ends. A host that turns out to have nothing due goes back to sleep.
+    """
+    async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
             """
-            WITH due AS MATERIALIZED (
-                SELECT source_id
-                FROM feed_state
-                WHERE next_poll_at <= %(now)s
-                    AND (leased_until IS NULL OR leased_until <= %(now)s)
-                ORDER BY next_poll_at
+            WITH ready AS MATERIALIZED (
+                SELECT host
+                FROM poll_hosts
+                WHERE ready_at <= %(now)s
+                ORDER BY ready_at
                 LIMIT %(limit)s
                 FOR UPDATE SKIP LOCKED
+            ), picked AS MATERIALIZED (
+                SELECT ready.host, due.source_id
+                FROM ready
+                LEFT JOIN LATERAL (
+                    (
+                        SELECT source_id
+                        FROM feed_state
+                        WHERE feed_state.host = ready.host AND last_polled_at IS NULL AND next_poll_at <= %(now)s
+                        LIMIT 1
+                    )
+                    UNION ALL
+                    (
+                        SELECT source_id
+                        FROM feed_state
+                        WHERE feed_state.host = ready.host AND next_poll_at <= %(now)s
+                        ORDER BY next_poll_at
+                        LIMIT 1
+                    )
+                    LIMIT 1
+                ) AS due ON true
+            ), leased AS (
+                UPDATE poll_hosts
+                SET lease = CASE WHEN picked.source_id IS NOT NULL THEN %(lease)s::uuid END,
+                    ready_at = CASE
+                        WHEN picked.source_id IS NOT NULL THEN %(leased_until)s
+                        ELSE coalesce(
+                            (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = picked.host), 'infinity'
+                        )
+                    END
+                FROM picked
+                WHERE poll_hosts.host = picked.host
+                RETURNING poll_hosts.host, picked.source_id, alike, alike_class, last_source, paused_until, pauses
             )
-            UPDATE feed_state
-            SET lease = %(lease)s, leased_until = %(leased_until)s
-            FROM due
-            WHERE feed_state.source_id = due.source_id
-            RETURNING feed_state.source_id, feed_url, lease, next_poll_at, last_etag, last_modified, consecutive_errors
+            SELECT feed_state.source_id, feed_state.feed_url, leased.host, policy,
+                feed_poll_interval_minutes AS own_minutes, last_etag, last_modified, consecutive_errors, streak,
+                streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times, moved_url,
+                moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, alike,
+                alike_class, last_source, paused_until, pauses
+            FROM leased
+            JOIN feed_state USING (source_id)
+            JOIN sources ON sources.id = feed_state.source_id
             """,
             {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
         )
-        return await cur.fetchall()
+        return [claimed_feed(row, lease) for row in await cur.fetchall()]
 
 
 async def claim_one(
     conn: Connection, *, source_id: SourceId, lease: UUID, now: datetime, leased_until: datetime
 ) -> ClaimedFeed | None:
-    """Take this feed, due or not; None while another worker polls it."""
-    async with conn.cursor(row_factory=class_row(ClaimedFeed)) as cur:
+    """Take this feed, due or not; None while its host is held by another worker or inside its delay."""
+    async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
             """
-            UPDATE feed_state
-            SET lease = %(lease)s, leased_until = %(leased_until)s
-            WHERE source_id = %(source_id)s
-                AND (leased_until IS NULL OR leased_until <= %(now)s)
-            RETURNING source_id, feed_url, lease, next_poll_at, last_etag, last_modified, consecutive_errors
+            WITH leased AS (
+                UPDATE poll_hosts
+                SET lease = %(lease)s, ready_at = %(leased_until)s
+                FROM feed_state AS wanted
+                WHERE wanted.source_id = %(source_id)s
+                    AND poll_hosts.host = wanted.host
+                    AND (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
+                    AND (poll_hosts.not_before <= %(now)s OR poll_hosts.paused_until IS NOT NULL)
+                RETURNING poll_hosts.host, alike, alike_class, last_source, paused_until, pauses
+            )
+            SELECT source_id, feed_state.feed_url, leased.host, policy, feed_poll_interval_minutes AS own_minutes,
+                last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
+                off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
+                last_full_at, last_error, last_error_type, alike, alike_class, last_source, paused_until, pauses
+            FROM leased
+            JOIN feed_state ON feed_state.source_id = %(source_id)s
+            JOIN sources ON sources.id = feed_state.source_id
             """,
             {"source_id": source_id, "lease": lease, "now": now, "leased_until": leased_until},
         )
-        return await cur.fetchone()
+        row = await cur.fetchone()
+        return claimed_feed(row, lease) if row else None
 
 
-async def answer(
-    conn: Connection,
-    *,
-    feed: ClaimedFeed,
-    plan: Plan,
-    validators: Validators,
-    item_count: int | None,
-    new_links: int,
-    now: datetime,
-) -> bool:
-    """Write a poll's outcome and give the feed back. False when the lease was lost, and nothing was written."""
-    cur = await conn.execute(
+async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelta) -> None:
+    """Write what polls came to and give their hosts back. Under a lost lease the feed's state is left as it is."""
+    rows = Jsonb([row_of(one) for one in answers])
+    await conn.execute(
         """
         UPDATE feed_state
-        SET next_poll_at = %(next_poll_at)s,
-            lease = NULL,
-            leased_until = NULL,
-            last_polled_at = %(now)s,
-            last_succeeded_at = CASE WHEN %(last_error)s::text IS NULL THEN %(now)s ELSE last_succeeded_at END,
-            last_etag = %(etag)s,
-            last_modified = %(last_modified)s,
-            last_item_count = coalesce(%(item_count)s, last_item_count),
-            article_count = article_count + %(new_links)s,
-            consecutive_errors = %(consecutive_errors)s,
-            last_error = %(last_error)s,
-            last_error_type = %(last_error_type)s
-        WHERE source_id = %(source_id)s AND lease = %(lease)s
+        SET next_poll_at = a.next_poll_at,
+            last_polled_at = a.at,
+            last_succeeded_at = CASE WHEN a.last_error IS NULL THEN a.at ELSE last_succeeded_at END,
+            last_etag = a.etag,
+            last_modified = a.last_modified,
+            last_item_count = coalesce(a.item_count, last_item_count),
+            article_count = article_count + a.new_links,
+            consecutive_errors = a.consecutive_errors,
+            last_error = a.last_error,
+            last_error_type = a.last_error_type,
+            streak = a.streak,
+            streak_class = a.streak_class,
+            permanent_errors = a.permanent_errors,
+            failing_since = a.failing_since,
+            off_at = a.off_at,
+            off_reason = a.off_reason,
+            off_until = a.off_until,
+            off_times = a.off_times,
+            moved_url = a.moved_url,
+            moved_since = a.moved_since,
+            moved_times = a.moved_times,
+            adopt_url = a.adopt_url,
+            mean_gap = a.mean_gap,
+            last_new_at = a.last_new_at,
+            last_full_at = a.last_full_at
+        FROM jsonb_to_recordset(%(rows)s) AS a (
+            source_id uuid, host text, lease uuid, at timestamptz, next_poll_at timestamptz, etag text,
+            last_modified text, item_count integer, new_links integer, consecutive_errors integer, last_error text,
+            last_error_type text, streak integer, streak_class text, permanent_errors integer,
+            failing_since timestamptz, off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
+            moved_url text, moved_since timestamptz, moved_times integer, adopt_url text, mean_gap interval,
+            last_new_at timestamptz, last_full_at timestamptz
+        )
+        JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
+        WHERE feed_state.source_id = a.source_id
         """,
-        {
-            "source_id": feed.source_id,
-            "lease": feed.lease,
-            "now": now,
-            "etag": validators.etag,
-            "last_modified": validators.last_modified,
-            "item_count": item_count,
-            "new_links": new_links,
-            "next_poll_at": plan.next_poll_at,
-            "consecutive_errors": plan.consecutive_errors,
-            "last_error": plan.last_error,
-            "last_error_type": plan.last_error_type,
-        },
+        {"rows": rows},
     )
-    return cur.rowcount == 1
+    await _mark_off(conn, rows=rows)
+    await _remember(conn, rows=rows)
+    await _release_hosts(conn, rows=rows, delay=delay)
+
+
+async def _mark_off(conn: Connection, *, rows: Jsonb) -> None:
+    await conn.execute(
+        """
+        UPDATE sources
+        SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
+        FROM jsonb_to_recordset(%(rows)s) AS a (source_id uuid, off_at timestamptz, off_reason text)
+        WHERE sources.id = a.source_id
+            AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
+        """,
+        {"rows": rows},
+    )
+
+
+async def _remember(conn: Connection, *, rows: Jsonb) -> None:
+    await conn.execute(
+        """
+        INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+        SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, a.new_articles
+        FROM jsonb_to_recordset(%(rows)s) AS a (
+            source_id uuid, at timestamptz, outcome text, status smallint, bytes integer, took_ms integer,
+            new_articles integer
+        )
+        JOIN sources ON sources.id = a.source_id
+        """,
+        {"rows": rows},
+    )
+
+
+async def _release_hosts(conn: Connection, *, rows: Jsonb, delay: timedelta) -> None:
+    await conn.execute(
+        """
+        UPDATE poll_hosts
+        SET lease = NULL,
+            not_before = greatest(a.at + %(delay)s, a.paused_until),
+            ready_at = greatest(
+                a.at + %(delay)s,
+                a.paused_until,
+                coalesce((SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = a.host), 'infinity')
+            ),
+            alike = a.alike,
+            alike_class = a.alike_class,
+            last_source = a.last_source,
+            paused_until = a.paused_until,
+            pauses = a.pauses
+        FROM jsonb_to_recordset(%(rows)s) AS a (
+            host text, lease uuid, at timestamptz, alike integer, alike_class text, last_source uuid,
+            paused_until timestamptz, pauses integer
+        )
+        WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
+        """,
+        {"rows": rows, "delay": delay},
+    )
+
+
+async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
+    """Feeds that are to get another URL."""
+    async with conn.cursor(row_factory=class_row(MovedFeed)) as cur:
+        await cur.execute(
+            "SELECT source_id, adopt_url AS url FROM feed_state WHERE adopt_url IS NOT NULL LIMIT %(limit)s",
+            {"limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: str) -> None:
+    """The feed has another URL from now on; what is known of it stays."""
+    await conn.execute(
+        """
+        WITH moved AS (
+            UPDATE feed_state
+            SET feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL, moved_since = NULL,
+                moved_times = 0
+            WHERE source_id = %(source_id)s
+            RETURNING host, next_poll_at
+        )
+        INSERT INTO poll_hosts (host, ready_at)
+        SELECT host, next_poll_at FROM moved
+        ON CONFLICT (host) DO UPDATE
+        SET ready_at = least(poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before))
+        """,
+        {"source_id": source_id, "feed_url": feed_url, "host": host},
+    )
+
+
+async def stay(conn: Connection, *, source_id: SourceId) -> None:
+    """The feed keeps its URL after all."""
+    await conn.execute(
+        "UPDATE feed_state SET adopt_url = NULL, moved_url = NULL WHERE source_id = %(source_id)s",
+        {"source_id": source_id},
+    )
 
 
 async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
-    """Since when the longest-waiting due feed has been waiting."""
+    """Since when the longest-waiting ready host has been waiting; politeness, pauses and leases are no waiting."""
     cur = await conn.execute(
         """
-        SELECT next_poll_at
-        FROM feed_state
-        WHERE next_poll_at <= %(now)s
-            AND (leased_until IS NULL OR leased_until <= %(now)s)
-        ORDER BY next_poll_at
+        SELECT greatest(ready_at, (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = poll_hosts.host))
+        FROM poll_hosts
+        WHERE ready_at <= %(now)s
+        ORDER BY ready_at
         LIMIT 1
         """,
         {"now": now},
     )
     row = await cur.fetchone()
     return row[0] if row else None
+
+
+async def forget_events(conn: Connection, *, before: datetime, batch: int) -> int:
+    """Delete a batch of events that are past their time. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM poll_events
+        WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(batch)s)
+        """,
+        {"before": before, "batch": batch},
+    )
+    return cur.rowcount

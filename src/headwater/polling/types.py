@@ -1,6 +1,6 @@
-"""What polling knows of a feed, what a poll ends in, and what is to be done next."""
+"""What polling knows of a feed and its host, what a poll ends in, and what is decided after it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import assert_never
@@ -8,6 +8,9 @@ from uuid import UUID
 
 from headwater.polling.parse.types import ParsedFeed
 from headwater.types import SourceId
+
+NEVER = timedelta.max
+"""A cooldown that does not end by itself."""
 
 
 class FailureClass(StrEnum):
@@ -31,29 +34,73 @@ class FailureClass(StrEnum):
     UNEXPECTED = "unexpected"
 
 
+class Level(StrEnum):
+    """WARN for what the world does, ERROR for what a person must look at."""
+
+    WARN = "warning"
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True)
 class PollingOptions:
     """How feeds are polled; from settings."""
 
     interval: timedelta
+    interval_min: timedelta
     interval_max: timedelta
+    host_delay: timedelta
     concurrency: int
     timeout: timedelta
     max_bytes: int
     max_entries: int
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedFeed:
-    """A due feed that this worker holds until its lease ends."""
+class Off:
+    """A feed that is not polled, since when, why, until when, and how many times in a row it came to that."""
+
+    at: datetime
+    reason: FailureClass
+    until: datetime | None
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A permanent redirect that was seen, but not often enough yet to be believed."""
+
+    url: str
+    since: datetime
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class MovedFeed:
+    """A feed whose permanent redirect is believed."""
 
     source_id: SourceId
-    feed_url: str
-    lease: UUID
-    next_poll_at: datetime
-    last_etag: str | None
-    last_modified: str | None
-    consecutive_errors: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedState:
+    """All that a decision about a feed rests on."""
+
+    source_id: SourceId
+    own_interval: timedelta | None = None
+    consecutive_errors: int = 0
+    streak: int = 0
+    streak_class: FailureClass | None = None
+    permanent_errors: int = 0
+    failing_since: datetime | None = None
+    off: Off | None = None
+    moved: Moved | None = None
+    mean_gap: timedelta | None = None
+    last_new_at: datetime | None = None
+    last_full_at: datetime | None = None
+    last_error: str | None = None
+    last_error_type: FailureClass | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +112,42 @@ class Validators:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimedFeed:
+    """A due feed that this worker holds, with its host, until the lease ends."""
+
+    feed_url: str
+    host: str
+    lease: UUID
+    policy: str | None
+    validators: Validators
+    state: FeedState
+    host_state: "HostState"
+
+    @property
+    def source_id(self) -> SourceId:
+        """Whose feed it is."""
+        return self.state.source_id
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """How long an answer says it stays good, and when its publisher rests."""
+
+    lasts: timedelta = timedelta(0)
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Polled:
-    """The feed was read."""
+    """The feed was read. `missed` when it lists nothing that was known: more may have slipped by meanwhile."""
 
     feed: ParsedFeed
     validators: Validators
+    freshness: Freshness = field(default_factory=Freshness)
+    moved_to: str | None = None
+    missed: bool = False
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +155,76 @@ class NotModified:
     """The feed is what it was. Validators are renewed where the answer carries them."""
 
     validators: Validators
+    freshness: Freshness = field(default_factory=Freshness)
+    moved_to: str | None = None
+    status: int = 304
 
 
 @dataclass(frozen=True, slots=True)
 class PollFailed:
-    """The feed could not be read. `detail` is a sentence for a person."""
+    """The feed could not be read: seed 000's PollError as a value. `detail` is a sentence for a person."""
 
     kind: FailureClass
     detail: str
     status: int | None = None
     retry_after: timedelta | None = None
+    url: str | None = None
 
 
 PollOutcome = Polled | NotModified | PollFailed
+
+
+def outcome_name(outcome: PollOutcome) -> str:
+    """`polled`, `not_modified`, or the class of the failure."""
+    match outcome:
+        case Polled():
+            return "polled"
+        case NotModified():
+            return "not_modified"
+        case PollFailed():
+            return outcome.kind.value
+        case _:
+            assert_never(outcome)
+
+
+class Happening(StrEnum):
+    """What a decision changes that somebody should hear of."""
+
+    DISABLED = "feed disabled"
+    ENABLED = "feed enabled"
+    MOVED = "feed moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is written after a poll: the feed's next state, its next poll, and what happened on the way."""
+
+    state: FeedState
+    next_poll_at: datetime
+    level: Level | None = None
+    happenings: tuple[Happening, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """How a host has been answering: how many of its feeds in a row failed alike, and whether it is paused."""
+
+    host: str
+    alike: int = 0
+    alike_class: FailureClass | None = None
+    last_source: SourceId | None = None
+    paused_until: datetime | None = None
+    pauses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostDecision:
+    """The host's next state. `counts` is false when a failure is the host's own and not held against the feed."""
+
+    state: HostState
+    counts: bool = True
+    paused: bool = False
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +234,17 @@ class PollReport:
     source_id: SourceId
     feed_url: str
     outcome: PollOutcome
+    decision: Decision
+    host: HostDecision
     new_articles: int
-    next_poll_at: datetime
     took: timedelta
 
     @property
     def outcome_name(self) -> str:
         """`polled`, `not_modified`, or the class of the failure."""
-        match self.outcome:
-            case Polled():
-                return "polled"
-            case NotModified():
-                return "not_modified"
-            case PollFailed():
-                return self.outcome.kind.value
-            case _:
-                assert_never(self.outcome)
+        return outcome_name(self.outcome)
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is written after a poll."""
-
-    next_poll_at: datetime
-    consecutive_errors: int
-    last_error: str | None
-    last_error_type: FailureClass | None
+    @property
+    def next_poll_at(self) -> datetime:
+        """When it is polled again."""
+        return self.decision.next_poll_at

@@ -1,44 +1,67 @@
-"""Polling, step by step: claim due feeds, ask, read, decide, write. Leaves articles and a schedule."""
+"""Polling, step by step: claim due feeds, ask, decide, write. Leaves articles, a schedule and an event for each."""
 
-import asyncio
 import time
+from collections import deque
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from headwater.articles import store as articles
-from headwater.db import Database
+from headwater.articles.types import Kept, Listed, NewArticle
+from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
 from headwater.ids import new_id
-from headwater.net import Client, FetchError, Response
+from headwater.net import Client
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
-from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
-from headwater.polling.decide import next_plan
+from headwater.polling.ask import Asked, ask
+from headwater.polling.breaker import OURS, Attempt, decide_host, is_own_outage
+from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.entries import articles_of
-from headwater.polling.parse import parse_feed
-from headwater.polling.parse.types import UnreadableBody
+from headwater.polling.policy import Policy, policy_named
+from headwater.polling.rows import Answer
+from headwater.polling.tell import tell
 from headwater.polling.types import (
     ClaimedFeed,
+    Decision,
     FailureClass,
+    Happening,
+    HostDecision,
+    HostState,
     NotModified,
-    Plan,
     Polled,
     PollFailed,
     PollingOptions,
     PollOutcome,
     PollReport,
     Validators,
+    outcome_name,
 )
+from headwater.sandbox import Sandbox
 from headwater.types import Clock, SourceId
 
 log = get_logger()
 
-ACCEPT = (
-    "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
-)
 LEASE_MARGIN = timedelta(minutes=1)  # for parsing and writing, after the network's own timeout
+WRITTEN_AT_ONCE = 100
+ATTEMPTS_REMEMBERED = 1000
+EVENTS_KEPT = timedelta(days=30)
+EVENTS_FORGOTTEN_EVERY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A feed that was asked for, to be written."""
+
+    feed: ClaimedFeed
+    policy: Policy
+    asked: Asked
+    articles: Sequence[NewArticle]
+    took: timedelta
+    is_outage: bool
+    at: datetime
 
 
 class Poller:
@@ -46,109 +69,142 @@ class Poller:
 
     name = "polling"
 
-    def __init__(self, database: Database, client: Client, clock: Clock, options: PollingOptions) -> None:
+    def __init__(
+        self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions
+    ) -> None:
         self._database = database
         self._client = client
+        self._sandbox = sandbox
         self._clock = clock
         self._options = options
+        self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
+        self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
+        self._is_outage = False
+        self._forgot_events_at: datetime | None = None
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
-        """Up to `limit` due feeds, ours until their lease ends. Raises DatabaseUnavailable."""
+        """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            return await store.claim(
-                conn, lease=new_id(), now=now, leased_until=now + self._options.timeout + LEASE_MARGIN, limit=limit
-            )
+            await self._forget_events(conn, now)
+            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
-        """This feed, due or not; None while another worker polls it. Raises DatabaseUnavailable."""
+        """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             return await store.claim_one(
-                conn, source_id=source_id, lease=new_id(), now=now,
-                leased_until=now + self._options.timeout + LEASE_MARGIN,
-            )  # fmt: skip
+                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._lease
+            )
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting feed has been due. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             oldest = await store.oldest_due_at(conn, now=now)
-        return now - oldest if oldest else timedelta(0)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     async def work(self, feed: ClaimedFeed) -> PollReport:
         """Poll one feed and write what came of it. Raises DatabaseUnavailable: then the lease gives the feed back."""
         started = time.perf_counter()
-        outcome = await self._ask(feed)
+        policy = policy_named(feed.policy or self._options.policy)
+        asked, found = await self._ask(feed, policy)
+        took = timedelta(seconds=time.perf_counter() - started)
+        done = _Done(feed, policy, asked, found, took, self._note_attempt(feed, asked.outcome), self._clock())
         try:
-            plan, new = await self._write(feed, outcome)
+            report = await self._batch.add(done)
         except HeadwaterError:
             raise
         except Exception as error:  # noqa: BLE001  see _broke
-            outcome = _broke(feed, error)
-            plan, new = await self._write(feed, outcome)
-        took = timedelta(seconds=time.perf_counter() - started)
-        report = PollReport(feed.source_id, feed.feed_url, outcome, new, plan.next_poll_at, took)
-        _tell(report)
+            report = await self._batch.add(replace(done, asked=_broke(feed, error), articles=()))
+        tell(report)
         return report
 
-    async def _ask(self, feed: ClaimedFeed) -> PollOutcome:
+    @property
+    def _lease(self) -> timedelta:
+        return self._options.timeout + LEASE_MARGIN
+
+    async def _ask(self, feed: ClaimedFeed, policy: Policy) -> tuple[Asked, Sequence[NewArticle]]:
         try:
-            response = await self._client.get(
-                feed.feed_url,
-                within=self._options.timeout,
-                max_bytes=self._options.max_bytes,
-                headers=_conditional(feed),
+            asked = await ask(
+                feed, policy, client=self._client, sandbox=self._sandbox, clock=self._clock, options=self._options
             )
-            return await self._read(response)
-        except FetchError as error:
-            return classify_fetch_error(error)
+            if isinstance(asked.outcome, Polled):
+                return asked, articles_of(asked.outcome.feed, feed.feed_url)
         except Exception as error:  # noqa: BLE001  see _broke
-            return _broke(feed, error)
+            return _broke(feed, error), ()
+        return asked, ()
 
-    async def _read(self, response: Response) -> PollOutcome:
-        validators = Validators(
-            _storable(response.headers.get("ETag")), _storable(response.headers.get("Last-Modified"))
-        )
-        if response.status == 304:
-            return NotModified(validators)
-        if response.status != 200:
-            return classify_status(response.status, response.headers, response.body, self._clock())
-        try:
-            feed = await asyncio.to_thread(
-                parse_feed,
-                response.body,
-                url=response.url,
-                content_type=response.headers.get("Content-Type"),
-                max_entries=self._options.max_entries,
-            )
-        except UnreadableBody as error:
-            return classify_body(error, response.status)
-        return Polled(feed, validators)
-
-    async def _write(self, feed: ClaimedFeed, outcome: PollOutcome) -> tuple[Plan, int]:
+    def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
+        """Whether this failure is our own: told once when it begins, and once when it ends."""
         now = self._clock()
-        plan = next_plan(feed, outcome, self._options, now)
-        found = articles_of(outcome.feed, feed.feed_url) if isinstance(outcome, Polled) else ()
+        by_network = isinstance(outcome, PollFailed) and outcome.kind in OURS
+        self._attempts.append(Attempt(now, feed.host, by_network))
+        before, self._is_outage = self._is_outage, is_own_outage(self._attempts, now)
+        if self._is_outage and not before:
+            log.error("own network is down", hosts=len({attempt.host for attempt in self._attempts}))
+        if before and not self._is_outage:
+            log.warning("own network is back")
+        metrics.OWN_OUTAGE.set(self._is_outage)
+        return self._is_outage and by_network
+
+    async def _write(self, batch: Sequence[_Done]) -> Sequence[PollReport]:
+        listed = [Listed(done.feed.source_id, article) for done in batch for article in done.articles]
+        now = self._clock()
         async with self._database.transaction() as conn:
-            kept = await articles.keep(conn, source_id=feed.source_id, seen_at=now, articles=found)
-            await store.answer(
-                conn,
-                feed=feed,
-                plan=plan,
-                validators=_validators(feed, outcome),
-                item_count=len(found) if isinstance(outcome, Polled) else None,
-                new_links=kept.linked,
-                now=now,
-            )
-        return plan, kept.new
+            kept = await articles.keep(conn, seen_at=now, listed=listed)
+            written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
+            await store.answer(conn, answers=[answer for answer, _ in written], delay=self._options.host_delay)
+        return [report for _, report in written]
+
+    async def _forget_events(self, conn: Connection, now: datetime) -> None:
+        if self._forgot_events_at is not None and now - self._forgot_events_at < EVENTS_FORGOTTEN_EVERY:
+            return
+        if await store.forget_events(conn, before=now - EVENTS_KEPT, batch=10_000) == 0:
+            self._forgot_events_at = now
 
 
-def _broke(feed: ClaimedFeed, error: Exception) -> PollFailed:
-    """A bug of ours must not leave the feed without an outcome."""
-    log.error("poll broke", source=str(feed.source_id), url=feed.feed_url, exc_info=error)
-    return PollFailed(FailureClass.UNEXPECTED, f"Headwater itself failed: {type(error).__name__}.")
+def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:
+    kept = kept or Kept(0, 0)
+    outcome = _with_missed(done, kept)
+    host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
+    decision, host_state = _decision(done, outcome, host, options)
+    answer = Answer(
+        feed=done.feed,
+        decision=decision,
+        host=host_state,
+        validators=_validators(done.feed, outcome),
+        outcome=outcome_name(outcome),
+        status=outcome.status,
+        size=done.asked.size,
+        took=done.took,
+        item_count=len(done.articles) if isinstance(outcome, Polled) else None,
+        new_links=kept.linked,
+        new_articles=kept.new,
+        adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
+        at=done.at,
+    )
+    return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
+
+
+def _with_missed(done: _Done, kept: Kept) -> PollOutcome:
+    """A known feed that lists nothing known: more may have slipped by."""
+    outcome = done.asked.outcome
+    if isinstance(outcome, Polled) and done.feed.state.last_full_at is not None:
+        return replace(outcome, missed=kept.linked == len(done.articles) > 0)
+    return outcome
+
+
+def _decision(
+    done: _Done, outcome: PollOutcome, host: HostDecision, options: PollingOptions
+) -> tuple[Decision, HostState]:
+    state = done.feed.state
+    if done.is_outage:
+        return decide_outage(state, done.at), done.feed.host_state
+    if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
+        return decide_paused(state, outcome, host.state.paused_until), host.state
+    return decide(state, outcome, done.policy, options, done.at), host.state
 
 
 def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
@@ -156,45 +212,15 @@ def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
     match outcome:
         case Polled():
             return outcome.validators
-        case NotModified():
-            return Validators(
-                outcome.validators.etag or feed.last_etag, outcome.validators.last_modified or feed.last_modified
-            )
+        case NotModified(validators=given):
+            return Validators(given.etag or feed.validators.etag, given.last_modified or feed.validators.last_modified)
         case PollFailed():
-            return Validators(feed.last_etag, feed.last_modified)
+            return feed.validators
         case _:
             assert_never(outcome)
 
 
-def _storable(header: str | None) -> str | None:
-    """A header that can be kept word for word; bytes that are no text are no validator."""
-    return header if header is not None and header.isprintable() else None
-
-
-def _conditional(feed: ClaimedFeed) -> dict[str, str]:
-    headers = {"Accept": ACCEPT}
-    if feed.last_etag:
-        headers["If-None-Match"] = feed.last_etag
-    if feed.last_modified:
-        headers["If-Modified-Since"] = feed.last_modified
-    return headers
-
-
-def _tell(report: PollReport) -> None:
-    metrics.POLLS.labels(outcome=report.outcome_name).inc()
-    metrics.POLL_SECONDS.observe(report.took.total_seconds())
-    metrics.NEW_ARTICLES.inc(report.new_articles)
-    told = log.bind(
-        source=str(report.source_id), url=report.feed_url, took_ms=round(report.took / timedelta(milliseconds=1))
-    )
-    match report.outcome:
-        case Polled(feed=feed):
-            told.info("feed polled", entries=len(feed.entries), new=report.new_articles)
-        case NotModified():
-            told.info("feed not modified")
-        case PollFailed(kind=kind, status=status, detail=detail):
-            # WARN for what the world does, ERROR for what a person must look at.
-            tell = told.error if kind is FailureClass.UNEXPECTED else told.warning
-            tell("feed poll failed", error_type=kind.value, status=status, error=detail)
-        case _:
-            assert_never(report.outcome)
+def _broke(feed: ClaimedFeed, error: Exception) -> Asked:
+    """A bug of ours must not leave the feed without an outcome."""
+    log.error("poll broke", source=str(feed.source_id), url=feed.feed_url, exc_info=error)
+    return Asked(PollFailed(FailureClass.UNEXPECTED, f"Headwater itself failed: {type(error).__name__}."), 0)

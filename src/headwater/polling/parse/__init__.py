@@ -1,6 +1,6 @@
 """Parsing: the body of a response becomes a ParsedFeed, or an exception that says in plain words why it cannot.
 
-Pure: nothing is fetched, nothing is kept. Any bytes may come in; only NotAFeed and FeedParseError come out as exceptions.
+Pure: nothing is fetched, nothing is kept. Any bytes may come in; no exception but NotAFeed and FeedParseError leaves.
 """
 
 from headwater.polling.parse.decode import decode, is_labelled_utf8

@@ -1,18 +1,23 @@
 """What markup a reader is shown: the tags, attributes and URL schemes that survive. Everything else goes."""
 
-FLOW = frozenset(
-    ["address", "article", "aside", "blockquote", "center", "dd", "details", "div", "dt", "fieldset", "figcaption", "figure", "footer", "header", "hgroup", "legend", "li", "main", "nav", "section", "summary", "td", "th"]
+
+def _words(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+FLOW = _words(
+    "address article aside blockquote center dd details div dt fieldset figcaption figure footer header "
+    "hgroup legend li main nav section summary td th"
 )
-INLINE = frozenset(
-    ["a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "meter", "output", "progress", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var"]
+INLINE = _words(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark meter output "
+    "progress q s samp small span strike strong sub sup time tt u var"
 )
 _TEXT = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "p", "pre"})
 VOID = frozenset({"area", "br", "col", "hr", "img", "source", "track", "wbr"})
 
-TAGS = (
-    FLOW | INLINE | _TEXT | VOID
-    | frozenset(["audio", "caption", "colgroup", "dir", "dl", "map", "menu", "ol", "picture", "rp", "rt", "ruby", "table", "tbody", "tfoot", "thead", "tr", "ul", "video"])
-)  # fmt: skip
+_STRUCTURE = _words("audio caption colgroup dir dl map menu ol picture rp rt ruby table tbody tfoot thead tr ul video")
+TAGS = FLOW | INLINE | _TEXT | VOID | _STRUCTURE
 
 # Nothing inside these is prose.
 DROPPED_WHOLE = frozenset({"math", "script", "select", "style", "svg", "template", "textarea", "title"})
@@ -59,7 +64,8 @@ LINK_REL = "noopener noreferrer nofollow"
 # Which tag may stand right inside which, so that a browser's parser builds the very tree that is written. Narrower than
 # HTML allows: what is left out is not refused, it only goes through the parser.
 PHRASING = INLINE | {"audio", "br", "img", "picture", "video", "wbr"}
-ANYTHING = PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - {"dd", "dt", "legend", "li", "td", "th"})
+_ONLY_IN_THEIR_OWN = frozenset({"dd", "dt", "legend", "li", "td", "th"})
+ANYTHING = PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - _ONLY_IN_THEIR_OWN)
 _ROWS = frozenset({"tr"})
 INSIDE: dict[str, frozenset[str]] = {
     **dict.fromkeys(_TEXT, PHRASING),

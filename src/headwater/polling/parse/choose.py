@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
+MAX_ITEMS = 20_000
+"""No feed lists more; a body that does is not read to its end."""
+
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 

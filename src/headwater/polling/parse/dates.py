@@ -7,34 +7,51 @@ from headwater.polling.parse.months import ZONES, month_number
 
 MAX_LENGTH = 80
 
-_TIME = r"(?P<hour>\d{1,2})[:.h](?P<minute>\d{1,2})(?:[:.](?P<second>\d{1,2})(?:[.,]\d{1,9})?)?(?:\s*(?P<half>[ap])\.?m\b\.?)?"
+_HALF = r"(?:\s*(?P<half>[ap])\.?m\b\.?)?"
+_TIME = rf"(?P<hour>\d{{1,2}})[:.h](?P<minute>\d{{1,2}})(?:[:.](?P<second>\d{{1,2}})(?:[.,]\d{{1,9}})?)?{_HALF}"
 _WEEKDAY = r"(?:[^\W\d]+\.?\s*,?\s+|[^\W\d]+,)?"
 _NTH = r"(?:st|nd|rd|th)?"
+_NAME = r"(?P<name>[^\W\d]{3,12})"
+_FULL_YEAR = r"(?P<year>\d{4})"
+_ZONE = r"(?P<zone>(?!\d).*)?"
 
 _FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
+    re.compile("".join(form), re.IGNORECASE)
     for form in (
         # Mon, 02 Jan 2006 15:04:05 -0700, and everything that people make of it
-        rf"{_WEEKDAY}(?P<day>\d{{1,2}}){_NTH}[\s.,/-]+(?:de\s)?(?P<name>[^\W\d]{{3,12}})[\s.,/-]+(?:de\s)?"
-        rf"(?P<year>\d{{4}}|\d\d)(?:[\s,T]+(?:at\s)?{_TIME})?(?P<zone>\D.*)?",
+        (
+            rf"{_WEEKDAY}(?P<day>\d{{1,2}}){_NTH}[\s.,/-]+(?:de\s)?{_NAME}[\s.,/-]+(?:de\s)?",
+            rf"(?P<year>\d{{4}}|\d\d)(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}",
+        ),
         # Mon Jan 2 15:04:05 -0700 2006
-        rf"(?:[^\W\d]+\.?,?\s+)?(?P<name>[^\W\d]{{3,12}})\s+(?P<day>\d{{1,2}})\s+{_TIME}"
-        r"(?:\s+(?P<zone>\S{1,12}))??\s+(?P<year>\d{4})",
+        (
+            rf"(?:[^\W\d]+\.?,?\s+)?{_NAME}\s+(?P<day>\d{{1,2}})\s+{_TIME}",
+            rf"(?:\s+(?P<zone>\S{{1,12}}))??\s+{_FULL_YEAR}",
+        ),
         # January 2, 2006 3:04 PM EST
-        rf"{_WEEKDAY}(?P<name>[^\W\d]{{3,12}})\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+(?P<year>\d{{4}})"
-        rf"(?:[\s,T]+(?:at\s)?{_TIME})?(?P<zone>\D.*)?",
-        # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
-        rf"{_WEEKDAY}(?P<year>\d{{4}})(?:([-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:\2(?P<day>\d\d|(?<=\D)\d))?)?"
-        rf"(?:[\sT]+(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,9}})?))?(?P<zone>(?!\d).*)?",
+        (
+            rf"{_WEEKDAY}{_NAME}\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+{_FULL_YEAR}",
+            rf"(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}",
+        ),
         # 2006-W01-1, 2006-002
-        rf"(?P<year>\d{{4}})-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))"
-        rf"(?:[\sT]+{_TIME})?(?P<zone>(?!\d).*)?",
+        (
+            rf"{_FULL_YEAR}-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))",
+            rf"(?:[\sT]+{_TIME})?{_ZONE}",
+        ),
         # 2004-július-13T9:15-03:00
-        rf"(?P<year>\d{{4}})-(?P<name>[^\W\d]{{3,12}})-(?P<day>\d{{1,2}})T{_TIME}(?P<zone>\D.*)?",
+        (rf"{_FULL_YEAR}-{_NAME}-(?P<day>\d{{1,2}})T{_TIME}{_ZONE}",),
         # 2004년 05월 28일 01:31:15
-        rf"(?P<year>\d{{4}})(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일(?:\s+{_TIME})?(?P<zone>\D.*)?",
+        (
+            rf"{_FULL_YEAR}(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일",
+            rf"(?:\s+{_TIME})?{_ZONE}",
+        ),
         # 2004-05-25 오후 11:23:17
-        rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}(?P<zone>\D.*)?",
+        (rf"{_FULL_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}{_ZONE}",),
+        # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
+        (
+            rf"{_WEEKDAY}{_FULL_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?",
+            rf"(?:[\sT]+(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,9}})?))?{_ZONE}",
+        ),
     )
 )
 _OFFSET = re.compile(

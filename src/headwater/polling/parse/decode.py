@@ -1,8 +1,8 @@
 """Decoding: the bytes of a response become text, in the encoding they are really in.
 
-The order is a browser's (byte order mark, HTTP charset, XML declaration, UTF-8), with what publishers get wrong put right:
-a label is only believed when the bytes agree with it, and bytes that agree with nothing are read as UTF-8 with stray
-windows-1252 in it, which is what such feeds turn out to be.
+The order is a browser's (byte order mark, HTTP charset, XML declaration, UTF-8), with what publishers get wrong put
+right: a label is only believed when the bytes agree with it, and bytes that agree with nothing are read as UTF-8 with
+stray windows-1252 in it, which is what such feeds turn out to be.
 """
 
 import codecs

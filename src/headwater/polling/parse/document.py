@@ -1,6 +1,7 @@
 """One document while it is read: its words, where it stands, and what its elements inherit from those around them."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from headwater.polling.parse.links import absolute, rebased
 from headwater.polling.parse.mend import mended
@@ -9,6 +10,8 @@ from headwater.polling.parse.text import line, markup, plain
 
 Fields = dict[str, list[Element]]
 
+MAX_ANCESTORS = 16
+
 _TRANSPARENT = frozenset({"media:group", "media:content"})
 _NONE: list[Element] = []
 
@@ -16,7 +19,7 @@ _NONE: list[Element] = []
 class Document:
     """What every part of the mapping needs to know of the document it reads from."""
 
-    __slots__ = ("_names", "_suspect", "guess", "scoped", "url")
+    __slots__ = ("_around", "_around_base", "_names", "_suspect", "guess", "scoped", "url")
 
     def __init__(self, url: str, *, is_atom: bool = False, scoped: bool = False, suspect: bool = False) -> None:
         self.url = url
@@ -24,6 +27,8 @@ class Document:
         self.scoped = scoped
         self._suspect = suspect
         self._names = Names()
+        self._around: Element | None = None
+        self._around_base = url
 
     def word(self, element: Element) -> str:
         """The element's name, as one word."""
@@ -38,7 +43,7 @@ class Document:
     def _collect(self, element: Element, found: Fields) -> None:
         known = self._names.known
         for child in element:
-            word = known.get(child.tag) or self._names.of(child)
+            word = known.get(child.tag) or self._names.of(child)  # pyright: ignore[reportArgumentType, reportCallIssue]
             if word in found:
                 found[word].append(child)
             else:
@@ -50,16 +55,22 @@ class Document:
         """The URL that relative links inside this element start from."""
         if not self.scoped:
             return self.url
-        base = self.url
-        for around in reversed([element, *element.iterancestors()]):
-            base = rebased(base, around.get(XML_BASE))
-        return base
+        parent = element.getparent()
+        if parent is None:
+            return rebased(self.url, element.get(XML_BASE))
+        if parent is not self._around:
+            # Siblings ask one after the other: the way up is walked once for all of them.
+            self._around = parent
+            self._around_base = self.url
+            for around in reversed([parent, *islice(parent.iterancestors(), MAX_ANCESTORS)]):
+                self._around_base = rebased(self._around_base, around.get(XML_BASE))
+        return rebased(self._around_base, element.get(XML_BASE))
 
     def language(self, element: Element, otherwise: str | None) -> str | None:
         """The language that xml:lang gives to this element; a blank one says that there is none."""
         if not self.scoped:
             return otherwise
-        for node in (element, *element.iterancestors()):
+        for node in (element, *islice(element.iterancestors(), MAX_ANCESTORS)):
             if (given := node.get(XML_LANG)) is not None:
                 return tidy_language(given)
         return otherwise

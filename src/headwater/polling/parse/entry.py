@@ -83,7 +83,7 @@ def _moment(fields: Fields, words: tuple[str, ...]) -> datetime | None:
 
 
 def _title(document: Document, fields: Fields) -> str:
-    for element in fields.get("title") or each(fields, "dc:title", "media:title", "itunes:title"):
+    for element in each(fields, "title", "dc:title", "media:title", "itunes:title"):
         if text := document.line(element):
             return text
     return ""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import cast
 
-from headwater.polling.parse.choose import newest
+from headwater.polling.parse.choose import MAX_ITEMS, newest
 from headwater.polling.parse.dates import parse_date
 from headwater.polling.parse.document import tidy_language
 from headwater.polling.parse.links import absolute
@@ -31,9 +32,12 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     document = _load(text)
     version = _text(document, "version")
     items = document.get("items")
-    if "jsonfeed.org" not in version and not (isinstance(items, list) and "title" in document):
+    if "jsonfeed.org" not in version and not ("title" in document and _list(items)):
         raise NotAFeed("it is JSON, and no JSON Feed")
-    drafts = [_Draft(item, _moment(item, "date_published"), _moment(item, "date_modified")) for item in _objects(items)]
+    drafts = [
+        _Draft(item, _moment(item, "date_published"), _moment(item, "date_modified"))
+        for item in _objects(items)[:MAX_ITEMS]
+    ]
     language = tidy_language(_text(document, "language"))
     authors = _authors(document)
     return ParsedFeed(
@@ -61,7 +65,7 @@ def _load(text: str) -> Json:
         raise NotAFeed("it looks like JSON and is none") from error
     if not isinstance(document, dict):
         raise NotAFeed("it is JSON, and no JSON Feed")
-    return document  # pyright: ignore[reportUnknownVariableType]
+    return cast("Json", document)
 
 
 def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[str, ...]) -> Entry:
@@ -124,10 +128,13 @@ def _number(of: Json, key: str) -> float | None:
 
 
 def _objects(value: object) -> list[Json]:
-    found: list[object] = value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
-    return [each for each in found if isinstance(each, dict)]
+    return [cast("Json", each) for each in _list(value) if isinstance(each, dict)]
 
 
 def _words(value: object) -> Iterator[str]:
-    found: list[object] = value[:100] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
-    yield from dict.fromkeys(word for each in found if isinstance(each, str) and (word := _line({"": each}, "")))
+    texts = (_line({"": each}, "") for each in _list(value)[:100] if isinstance(each, str))
+    yield from dict.fromkeys(text for text in texts if text)
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []

@@ -1,28 +1,28 @@
 """Mending: text that was encoded twice, or that holds windows-1252 where Unicode was meant, as its author saw it."""
 
 import re
+from contextlib import suppress
 
 from headwater.polling.parse.decode import AS_1252
 
-# In UTF-8: a C1 control; what UTF-8 looks like after it was taken for Latin-1. Each opens with one byte: quick to look for.
+# In UTF-8: a C1 control; what UTF-8 looks like after it was taken for Latin-1. References to the former. Each opens
+# with one fixed byte, which makes looking quick.
 _CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
 _TWICE = re.compile(rb"\xc3[\x82-\xb4]\xc2[\xa0-\xbf]")
-_REFERENCE = re.compile(rb"&#(?:0*1[2-5][0-9]|[xX]0*[89][0-9a-fA-F]);")
+_REFERENCE = re.compile(rb"#(?:0*1[2-5][0-9]|[xX]0*[89][0-9a-fA-F]);")
 
 
 def is_suspect(document: bytes) -> bool:
     """Whether anything in a document, given in UTF-8, may need mending. Most have nothing."""
     if not document.isascii() and (_CONTROL.search(document) or _TWICE.search(document)):
         return True
-    return (b"&#1" in document or b"&#x" in document or b"&#0" in document) and _REFERENCE.search(document) is not None
+    return _REFERENCE.search(document) is not None
 
 
 def mended(text: str) -> str:
     """The text as it was meant."""
     if text.isascii():
         return text
-    try:
+    with suppress(UnicodeError):
         text = text.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        pass
     return text.translate(AS_1252)

@@ -24,20 +24,22 @@ _OTHERS = (
 )
 
 _ENGLISH_MONTHS = {name: number for number, name in enumerate(_ENGLISH.split(), 1)}
+_USUAL = {name.title(): number for name, number in _ENGLISH_MONTHS.items()}
 _OTHER_MONTHS = {name: number for line in _OTHERS for number, name in enumerate(line.split(), 1)}
 
-ZONES: dict[str, float] = {
-    **dict.fromkeys(("ut", "utc", "gmt", "z", "wet"), 0),
-    "adt": -3, "ast": -4, "at": -4, "edt": -4, "est": -5, "et": -5, "cdt": -5, "cst": -6, "ct": -6,
-    "mdt": -6, "mst": -7, "mt": -7, "pdt": -7, "pst": -8, "pt": -8, "akdt": -8, "akst": -9, "hst": -10,
-    "a": -1, "n": 1, "m": -12, "y": 12,
-    "met": 1, "mest": 2, "cet": 1, "cest": 2, "bst": 1, "west": 1, "eet": 2, "eest": 3, "msk": 3, "ist": 5.5,
-    "sgt": 8, "hkt": 8, "awst": 8, "jst": 9, "kst": 9, "aest": 10, "aedt": 11, "nzst": 12, "nzdt": 13,
-}
+_BY_OFFSET: tuple[tuple[float, str], ...] = (
+    *((-12, "m"), (-10, "hst"), (-9, "akst"), (-8, "pst pt akdt"), (-7, "mst mt pdt"), (-6, "cst ct mdt")),
+    *((-5, "est et cdt"), (-4, "ast at edt"), (-3, "adt"), (-1, "a"), (0, "ut utc gmt z wet")),
+    *((1, "n met cet bst west"), (2, "mest cest eet"), (3, "eest msk"), (5.5, "ist"), (8, "sgt hkt awst")),
+    *((9, "jst kst"), (10, "aest"), (11, "aedt"), (12, "y nzst"), (13, "nzdt")),
+)
+ZONES = {name: hours for hours, names in _BY_OFFSET for name in names.split()}
 
 
 def month_number(name: str) -> int | None:
     """1 to 12 for a month's name or the start of it, in any of these languages."""
+    if month := _USUAL.get(name):
+        return month
     name = name.lower()
     if (english := _ENGLISH_MONTHS.get(name[:3])) and name.isascii():
         return english

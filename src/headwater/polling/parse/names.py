@@ -1,10 +1,12 @@
 """Names: an element's namespace and local name become one word, `title` or `dc:creator`, whatever prefix the feed used.
 
-The namespaces of RSS and Atom all map to the bare word, so that Atom inside RSS, and the other way round, needs no rule.
+The namespaces of RSS and Atom all map to the bare word, so that Atom inside RSS, or RSS inside Atom, needs no rule.
 A namespace nobody knows falls back on its prefix: `media:` with a mistyped URI is still Media RSS.
 """
 
-from lxml.etree import _Element as Element
+from typing import cast
+
+from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]  (lxml names its public class so)
 
 XHTML = "http://www.w3.org/1999/xhtml"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
@@ -72,11 +74,16 @@ class Names:
 
     def of(self, element: Element) -> str:
         """The word for this element."""
-        tag = element.tag
+        tag = tag_of(element)
         word = self.known.get(tag)
         if word is None:
             word = self.known[tag] = word_for(tag, element.prefix)
         return word
+
+
+def tag_of(element: Element) -> str:
+    """An element's Clark name: comments and instructions, whose tag is none, are never in our trees."""
+    return cast("str", element.tag)
 
 
 def word_for(tag: str, prefix: str | None) -> str:

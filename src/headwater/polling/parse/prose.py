@@ -13,10 +13,10 @@ SUMMARIES = {
     "itunes:summary": PLAIN,
     "dc:description": HTML,
     "googleplay:description": PLAIN,
-    "media:description": PLAIN,
-    "itunes:subtitle": PLAIN,
 }
-PROSE = (*CONTENTS, *SUMMARIES)
+# These describe something that comes with the entry: good enough where there is nothing better.
+CAPTIONS = {"media:description": PLAIN, "itunes:subtitle": PLAIN}
+PROSE = (*CONTENTS, *SUMMARIES, *CAPTIONS)
 
 _Written = tuple[str, str]
 
@@ -26,28 +26,30 @@ def prose(document: Document, fields: Fields) -> tuple[str | None, str | None]:
     contents = _written(document, fields, CONTENTS)
     summaries = _written(document, fields, SUMMARIES)
     content = contents[0] if contents else None
-    summary = summaries[0] if summaries else None
+    summary = next(iter(summaries or _written(document, fields, CAPTIONS)), None)
     if content is None and len(summaries) > 1:
         summary, content = _told_twice(fields, summaries)
-    safe = sanitise(*content) or None if content else None
-    if summary == content:
-        return safe, safe
-    return sanitise(*summary) or None if summary else None, safe
+    safe = _safe(content)
+    return (safe if summary == content else _safe(summary)), safe
+
+
+def _safe(written: _Written | None) -> str | None:
+    return sanitise(*written) or None if written else None
 
 
 def _written(document: Document, fields: Fields, words: dict[str, str]) -> list[_Written]:
-    found: list[_Written] = []
-    for word in words:
-        if word in fields:
-            for element in fields[word]:
-                if html := document.markup(element, words[word]):
-                    found.append((html, document.base(element)))
-    return found
+    return [
+        (html, document.base(element))
+        for word, default in words.items()
+        if word in fields
+        for element in fields[word]
+        if (html := document.markup(element, default))
+    ]
 
 
 def _told_twice(fields: Fields, summaries: list[_Written]) -> tuple[_Written, _Written | None]:
-    """Two summaries and no content: with both <description> and <summary> the second is the content, in the feed's order;
-    of any other two only a longer one is (podcasts tell the story twice)."""
+    """Two summaries and no content. Of <description> and <summary> the second in the feed's order is the content; of
+    any others only a longer one is (podcasts tell the story twice)."""
     first, second, *_ = summaries
     if "description" in fields and "summary" in fields:
         order = list(fields)

@@ -1,11 +1,12 @@
-"""Proven markup: most HTML in feeds is well nested and made of known tags. That can be seen tag by tag, at a multiple of a
-parser's speed, and written out again with its links absolute and all other attributes gone.
+"""Proven markup: most HTML in feeds is well nested and made of known tags. That can be seen tag by tag, at a multiple
+of a parser's speed, and written out again with its links absolute and all other attributes gone.
 
-A strict grammar, and no repair but one: a block ends an open paragraph. Anything else that is not as `allowed` has it, and
-the answer is None, for the parser to see.
-Sound because the text is cut at every "<" and each piece must open with a whole tag, quotes and all, as a browser's
-tokeniser would read it; none of the allowed tags changes how it reads what follows; and tags stand only where its tree
-builder leaves them. The tests let nh3 look for anything left to remove.
+A strict grammar, and hardly a repair: unknown tags go, a block ends an open paragraph. Anything else that is not as
+`allowed` has it, and the answer is None, for the parser to see.
+
+What comes out is safe because of its own form, whatever came in: cut at every "<", each piece opens with a whole tag,
+quotes and all, as a browser's tokeniser reads it; none of the allowed tags changes how it reads what follows; tags
+stand only where its tree builder leaves them. The tests let nh3 look for anything left to remove.
 """
 
 import re
@@ -15,6 +16,7 @@ from html import escape, unescape
 from headwater.polling.parse.allowed import (
     ANYTHING,
     ATTRIBUTES,
+    DROPPED_WHOLE,
     INLINE,
     INSIDE,
     LINK_REL,
@@ -33,25 +35,30 @@ SHORT = 200
 _NAME = r"[a-zA-Z][a-zA-Z0-9_:.-]*+"
 _VALUE = r""""[^"]*+"|'[^']*+'|[^\s"'=<>`]++"""
 _OPENING = re.compile(rf"([a-z][a-z0-9]*+)((?:\s++{_NAME}(?:=(?:{_VALUE}))?+)*+)\s*+/?")
+_CLOSING = re.compile(r"/([a-z][a-z0-9]*+)\s*+")
 _ATTRIBUTE = re.compile(rf"\s++({_NAME})(?:=({_VALUE}))?+")
 _COMMENT = re.compile(r"<!--(?!-?>).*?--!?>", re.DOTALL)
 # A link with an absolute URL, and beside it only attributes that are dropped: most links are this.
-_DROPPED = r'(?:\s++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*+'
-_PLAIN_LINK = re.compile(rf'a{_DROPPED}\s++href="((?:https?://|mailto:)[^"]*+)"{_DROPPED}\s*+')
+_BESIDE = r'(?:\s++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*+'
+_PLAIN_LINK = re.compile(rf'a{_BESIDE}\s++href="((?:https?://|mailto:)[^"]*+)"{_BESIDE}\s*+')
 _REL = f' rel="{LINK_REL}"'
 _NOTHING: frozenset[str] = frozenset()
+# Stands for a tag that goes while what it holds stays. No text has it: XML cannot, and JSON's is cleaned.
+_DROPPED = "\0"
 _AS_IT_IS = ("https://", "http://", "mailto:", "tel:")
 _LINKING = frozenset({"a", "area", "audio", "blockquote", "del", "img", "ins", "q", "source", "track", "video"})
 
 _Room = frozenset[str]
-# A tag by what stands between "<" and ">": its name; what it becomes, or "" where it may stay; its end tag, or "" where it
-# has none; and what may stand inside it, or None where that is up to what is around it. Those that feeds repeat are kept.
+# A tag by what stands between "<" and ">": its name; what it becomes, or "" where it may stay; its end tag, or "" where
+# it has none; what may stand inside it, or None where what is around it decides. Those that feeds repeat are kept.
 _Tag = tuple[str, str, str, _Room | None]
 _remembered: dict[str, _Tag] = {}
 
 
 def proven(html: str, base: str) -> str | None:  # noqa: C901, PLR0912  (one loop over every tag: calls cost)
-    """The safe form of HTML that needs no repair; None for all other."""
+    """The safe form of HTML that needs no repair but these; None for all other."""
+    if _DROPPED in html:
+        return None
     if "<!--" in html:
         if html.rfind("<!--") > html.rfind("-->"):
             return None
@@ -59,23 +66,35 @@ def proven(html: str, base: str) -> str | None:  # noqa: C901, PLR0912  (one loo
     pieces = html.split("<")
     around: list[tuple[str, _Room]] = []
     ending, room = "never", ANYTHING
+    dropped = False
     for at in range(1, len(pieces)):
         piece = pieces[at]
         if piece.startswith(ending):
-            text = piece[len(ending) :]
             ending, room = around.pop()
-            if room in NO_TEXT_AMONG and not _is_blank(text):
+            if room is not ANYTHING and room in NO_TEXT_AMONG and not _is_blank(piece.partition(">")[2]):
                 return None
             continue
         source, closed, text = piece.partition(">")
         tag = _remembered.get(source) or _read(source, base)
         if tag is None or not closed:
-            return None
+            # The end of what is around a paragraph ends the paragraph too.
+            if ending != "/p>" or not piece.startswith(around[-1][0]):
+                return None
+            around.pop()
+            ending, room = around.pop()
+            if room in NO_TEXT_AMONG and not _is_blank(text):
+                return None
+            pieces[at] = f"/p><{piece}"
+            continue
         name, written, end, inside = tag
         if name not in room:
-            if ending != "/p>" or name not in ANYTHING:
+            if name == _DROPPED:
+                pieces[at] = _DROPPED + text
+                dropped = True
+                continue
+            # A block ends a paragraph.
+            if ending != "/p>":
                 return None
-            # A block ends the paragraph that it stands in.
             ending, room = around.pop()
             if name not in room:
                 return None
@@ -93,7 +112,10 @@ def proven(html: str, base: str) -> str | None:  # noqa: C901, PLR0912  (one loo
                 room = _without_links(room)
             if len(around) > MAX_DEPTH:
                 return None
-    return "<".join(pieces) if not around else None
+    if around:
+        return None
+    clean = "<".join(pieces)
+    return clean.replace(f"<{_DROPPED}", "") if dropped else clean
 
 
 def _is_blank(text: str) -> bool:
@@ -104,9 +126,11 @@ def _read(source: str, base: str) -> _Tag | None:
     if link := _PLAIN_LINK.fullmatch(source):
         return "a", f'a href="{link[1]}"{_REL}', "/a>", None
     found = _OPENING.fullmatch(source)
-    if not found or found[1] not in TAGS:
-        return None
+    if not found:
+        return _end_tag(source)
     name, raw = found.groups()
+    if name not in TAGS:
+        return None if name in DROPPED_WHOLE else (_DROPPED, "", "", None)
     written = name + (_attributes(name, raw, base) if raw else "") + (_REL if name == "a" else "")
     tag = name, written if written != source else "", "" if name in VOID else f"/{name}>", _inside(name)
     if len(source) < SHORT and (not raw or name not in _LINKING):
@@ -114,6 +138,17 @@ def _read(source: str, base: str) -> _Tag | None:
             _remembered.clear()
         _remembered[source] = tag
     return tag
+
+
+def _end_tag(source: str) -> _Tag | None:
+    """An end tag with nothing to end: that of a tag we drop goes too; of </p> a browser makes an empty paragraph."""
+    found = _CLOSING.fullmatch(source)
+    if not found:
+        return None
+    name = found[1]
+    if name == "p":
+        return "p", "p></p", "", None
+    return None if name in TAGS or name in DROPPED_WHOLE else (_DROPPED, "", "", None)
 
 
 def _inside(name: str) -> _Room | None:

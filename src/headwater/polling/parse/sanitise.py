@@ -1,7 +1,7 @@
 """Sanitising: HTML from anywhere becomes HTML that a reader can show, with every link absolute.
 
-`allowed` says what is kept; nh3 parses and serialises as a browser would. Before it sees the text, what would make it slow
-is cut: its time grows with the square of the depth, and of the attributes on one tag.
+`allowed` says what is kept. `proven` deals with markup that is in order; for all other nh3 parses and serialises as a
+browser would. Its time grows with the square of the depth, and of the attributes on one tag: it never sees such text.
 """
 
 import re
@@ -21,41 +21,39 @@ MAX_ATTRIBUTES = 50
 SAFE_COUNT = 1500
 MAX_SCRIPTS = 100
 
-# Tags that go while what they hold stays. A browser takes all that follows some of them for raw text, up to an end tag that
-# may be missing, so they go first.
-_SHELLS = re.compile(
-    r"</?(?:iframe|noscript|noembed|noframes|plaintext|xmp|object|embed|form|button|input|canvas|link|meta|html|body)\b[^<>]*>",
-    re.IGNORECASE,
-)
-# Attributes as a browser's tokeniser reads them, an unclosed quote running to the end: no tag can hide some from the count.
+# A browser takes all that follows these for raw text, up to an end tag that may be missing. What they hold is kept.
+_SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^<>]*>", re.IGNORECASE)
+# Attributes as a browser's tokeniser reads them, an unclosed quote running to the end: no tag can hide some.
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
 _SCRIPT = re.compile(r"<(script|style|svg)\b[^<>]*>.*?</\1\s*>", re.DOTALL)
 _DATA = re.compile(r""" data-[\w-]+=(?:"[^"]*+"|'[^']*+')""")
 # nh3 resolves all links but these; they cost a call for every attribute, and are mostly absolute.
-_RELATIVE = re.compile(r"""(?:srcset|cite)\s*=\s*["']?\s*(?!https?:|["'\s])""", re.IGNORECASE)
+_RELATIVE_SET = re.compile(r"""srcset=["']?\s*(?!https?:|["'\s])""")
+_RELATIVE_CITE = re.compile(r"""cite=["']?\s*(?!https?:|["'\s])""")
 _MARKUP = re.compile(r"<[^<>]*>")
 # Void, or closed by the next of their kind: these do not pile up.
-_FLAT = VOID | frozenset(["base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"])
+_FLAT = VOID | frozenset(
+    {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"}
+)
 
 
 def sanitise(html: str, base: str) -> str:
     """Safe HTML for a page at `base`; text without markup comes back as it is."""
-    html = html.strip()
+    html = html[:MAX_LENGTH].strip()
     if "<" not in html:
         return html.replace(">", "&gt;") if ">" in html else html
     clean = proven(html, base)
     if clean is None:
         text = _without_machinery(html)
         clean = proven(text, base) if len(text) < len(html) else None
-        clean = _parsed(text, base) if clean is None else clean
+        clean = _parsed(_SHELLS.sub("", text), base) if clean is None else clean
     return clean.strip()
 
 
 def _without_machinery(html: str) -> str:
-    """Take out what is dropped anyway and would only keep the rest from being proven. What is left is still judged."""
-    html = _SHELLS.sub("", html)
+    """Take out what is dropped anyway and keeps the rest from being proven. What is left is still judged."""
     if 0 < html.count("<script") + html.count("<style") + html.count("<svg") <= MAX_SCRIPTS:
         html = _SCRIPT.sub("", html)
     return _DATA.sub("", html) if " data-image-" in html else html
@@ -67,10 +65,9 @@ def from_text(text: str) -> str:
 
 
 def _parsed(html: str, base: str) -> str:
-    html = html[:MAX_LENGTH]
     if (html.count("<") > SAFE_COUNT or _LOADED.search(html)) and _is_hostile(html):
         return from_text(_MARKUP.sub(" ", html))
-    return _cleaner(base, ("srcset" in html or " cite" in html) and _RELATIVE.search(html) is not None).clean(html)
+    return _cleaner(base, bool(_RELATIVE_SET.search(html) or _RELATIVE_CITE.search(html))).clean(html)
 
 
 def _is_hostile(html: str) -> bool:

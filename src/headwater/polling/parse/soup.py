@@ -1,7 +1,7 @@
 """Soup: a tree from text that is no well-formed XML. Loses no text, and no entry.
 
-Reads tags one after the other and forgives what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes, tags
-left open or closed twice, an item inside an item, a CDATA section without an end. Linear in the length of the text.
+Reads tags one after the other and forgives what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes,
+tags left open or closed twice, an item inside an item, a CDATA section without an end. Linear in the text's length.
 """
 
 import re
@@ -9,7 +9,7 @@ from html.entities import html5, name2codepoint
 
 from lxml import etree
 
-from headwater.polling.parse.names import UNDECLARED, Element
+from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element
 
 MAX_DEPTH = 200
 MAX_TOKENS = 1_000_000
@@ -153,8 +153,10 @@ class _Soup:
         prefix, _, local = name.rpartition(":")
         if prefix == "xml":
             return f"{{http://www.w3.org/XML/1998/namespace}}{local}"
-        uri = (self._namespaces.get(prefix) or UNDECLARED + prefix) if prefix else self._default
-        return f"{{{uri}}}{local}" if uri and not set(uri) & set("{}\"'<> ") else local
+        uri = (self._namespaces.get(prefix, "") if prefix else self._default).strip().lower()
+        if uri in PREFIXES:
+            return f"{{{uri}}}{local}" if uri else local if not prefix else f"{{{UNDECLARED}{prefix}}}{local}"
+        return f"{{{UNDECLARED}{prefix}}}{local}" if prefix else local
 
     def _decoded(self, text: str) -> str:
         return _REFERENCE.sub(self._resolve, text) if "&" in text else text

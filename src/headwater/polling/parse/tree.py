@@ -1,10 +1,10 @@
 """The tree: XML becomes lxml elements. Well-formed XML goes through libxml2; what it refuses goes to `soup`.
 
-Nothing is fetched, no DTD is loaded and libxml2 resolves no entity: a text with a DOCTYPE never reaches it before that is
-cut out.
+Nothing is fetched, no DTD is loaded and libxml2 resolves no entity: it never sees a DOCTYPE, which is cut out before.
 """
 
 import re
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -26,12 +26,24 @@ def read_bytes(body: bytes) -> Element | None:
     return _read(body) if prolog and body[prolog.end() : prolog.end() + 2] != b"<!" else None
 
 
-def read_text(text: str) -> tuple[Element | None, bytes]:
-    """The root element of any text, None where it holds no element at all; and the text in UTF-8, its DOCTYPE cut out."""
+class Read(NamedTuple):
+    """A root element, None where a text holds none; the UTF-8 it was read from; and whether that was well-formed."""
+
+    root: Element | None
+    data: bytes
+    well_formed: bool
+
+
+def read_text(text: str) -> Read:
+    """What can be read from any text; its DOCTYPE is cut out."""
     text, entities = _without_doctype(text)
     data = text.encode("utf-8", "replace")
-    tree = _read(data) if not entities else None
-    return (soup.read(text, entities) if tree is None else tree), data
+    root = _read(data) if not entities else None
+    return (
+        Read(root, data, well_formed=True)
+        if root is not None
+        else Read(soup.read(text, entities), data, well_formed=False)
+    )
 
 
 def _read(data: bytes) -> Element | None:

@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing a feed lists. URLs are absolute http(s); times are aware and in UTC; `summary` and `content` are safe HTML."""
+    """One thing a feed lists. URLs are absolute http(s); times are aware, in UTC; summary and content are safe HTML."""
 
     id: str
     url: str | None = None

@@ -3,16 +3,14 @@
 from dataclasses import replace
 
 from headwater.polling.parse import channel
-from headwater.polling.parse.choose import newest
+from headwater.polling.parse.choose import MAX_ITEMS, newest
 from headwater.polling.parse.document import Document, Fields
 from headwater.polling.parse.entry import draft, finish
 from headwater.polling.parse.mend import is_suspect
-from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element
+from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
 from headwater.polling.parse.sniff import is_page, mentions_feed
 from headwater.polling.parse.tree import read_text
 from headwater.polling.parse.types import FeedParseError, NotAFeed, ParsedFeed
-
-MAX_ITEMS = 20_000
 
 _ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _ITEMS = frozenset({"item", "entry"})
@@ -20,17 +18,18 @@ _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "
 
 
 def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
-    """Read any text as XML. Raises NotAFeed for what is something else, FeedParseError for a feed without any tag."""
+    """Read any text as XML. Raises NotAFeed for what is none, and FeedParseError for a feed that holds nothing."""
     if is_page(text) and not mentions_feed(text):
         raise NotAFeed("it is a web page")
-    tree, data = read_text(text)
+    tree, data, well_formed = read_text(text)
+    if tree is None and mentions_feed(text):
+        raise FeedParseError("it was cut off before the first tag")
     if tree is None:
-        raise (
-            FeedParseError("it was cut off before the first tag")
-            if mentions_feed(text)
-            else NotAFeed("it is plain text")
-        )
-    return parse_tree(tree, data, url, max_entries)
+        raise NotAFeed("it is plain text")
+    feed = parse_tree(tree, data, url, max_entries)
+    if not well_formed and not (feed.entries or feed.title or feed.site_url or feed.description):
+        raise FeedParseError("it begins like a feed and holds nothing of one")
+    return feed
 
 
 def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) -> ParsedFeed:
@@ -46,7 +45,7 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
 
 
 def _feed_root(tree: Element) -> Element:
-    """The element that is the feed: the root itself, or one inside a wrapper or behind stray output, or a lone entry."""
+    """The element that is the feed: the root, or one inside a wrapper or behind stray output, or a lone entry."""
     finder = Document("")
     if finder.word(tree).endswith("html"):
         raise NotAFeed("it is a web page")
@@ -58,7 +57,7 @@ def _feed_root(tree: Element) -> Element:
 
 
 def _format(root: Element) -> str:
-    uri, _, local = root.tag.rpartition("}")
+    uri, _, local = tag_of(root).rpartition("}")
     uri = uri[1:].strip().lower()
     match local.lower():
         case "rss":
@@ -79,14 +78,14 @@ def _format(root: Element) -> str:
 
 def _uses(root: Element, uri: str) -> bool:
     return any((declared or "").lower() == uri for declared in root.nsmap.values()) or any(
-        f"{{{uri}" in child.tag.lower() for child in root[:1]
+        f"{{{uri}" in tag_of(child).lower() for child in root[:1]
     )
 
 
 def _parts(document: Document, root: Element) -> tuple[Element, Fields, list[Element]]:
     """The element that speaks for the feed, its fields, and its items wherever they stand."""
     if document.word(root) in _ITEMS:
-        return root, {}, [root, *(item for item in root.itersiblings("*") if document.word(item) in _ITEMS)]
+        return root, {}, [item for first in (root, *root.itersiblings("*")) for item in _within(document, first)]
     around = document.fields(root)
     channels = around.get("channel", [])
     head = channels[0] if channels else root
@@ -94,8 +93,14 @@ def _parts(document: Document, root: Element) -> tuple[Element, Fields, list[Ele
     items = [item for part in (fields, around if channels else {}) for word in _ITEMS for item in part.get(word, ())]
     items += [item for other in channels[1:] for item in other if document.word(item) in _ITEMS]
     if not items:
-        items = [element for element in root.iter("*") if document.word(element) in _ITEMS]
+        items = _within(document, root)
+    items += [item for other in root.itersiblings("*") for item in _within(document, other)]
     for outside in ("image", "textinput"):
         if channels and outside in around:
             fields.setdefault(outside, around[outside])
     return head, fields, items
+
+
+def _within(document: Document, element: Element) -> list[Element]:
+    """Every item in this element, itself among them, however deep."""
+    return [inner for inner in element.iter("*") if document.word(inner) in _ITEMS]

@@ -1,0 +1,107 @@
+"""One request for a feed and what its answer means: the network's part of a poll, outside any transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from headwater.net import Client, FetchError, Response
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_overrun, classify_status
+from headwater.polling.freshness import freshness_of
+from headwater.polling.parse import parse_feed
+from headwater.polling.parse.types import UnreadableBody
+from headwater.polling.policy import Policy
+from headwater.polling.rhythm import wants_full_answer
+from headwater.polling.types import (
+    ClaimedFeed,
+    FailureClass,
+    NotModified,
+    Polled,
+    PollFailed,
+    PollingOptions,
+    PollOutcome,
+    Validators,
+)
+from headwater.sandbox import Overrun, Sandbox
+from headwater.types import Clock
+
+ACCEPT = (
+    "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
+)
+PERMANENT_REDIRECTS = frozenset({301, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request came to, and how many bytes it brought."""
+
+    outcome: PollOutcome
+    size: int
+
+
+async def ask(
+    feed: ClaimedFeed, policy: Policy, *, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions
+) -> Asked:
+    """Ask for the feed and read the answer. What the world does to us is a value."""
+    try:
+        response = await client.get(
+            feed.feed_url,
+            within=options.timeout,
+            max_bytes=options.max_bytes,
+            headers=request_headers(feed, clock()),
+        )
+    except FetchError as error:
+        return Asked(classify_fetch_error(error), 0)
+    return Asked(await _read(response, policy, sandbox, clock(), options), len(response.body))
+
+
+def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
+    """What we want, and what we have: validators as they were given, unless it is time for a full answer."""
+    headers = {"Accept": ACCEPT, "A-IM": "feed"}
+    if wants_full_answer(feed.state, now):
+        return headers
+    if feed.validators.etag:
+        headers["If-None-Match"] = feed.validators.etag
+    if feed.validators.last_modified:
+        headers["If-Modified-Since"] = feed.validators.last_modified
+    return headers
+
+
+async def _read(
+    response: Response, policy: Policy, sandbox: Sandbox, now: datetime, options: PollingOptions
+) -> PollOutcome:
+    validators = Validators(_storable(response.headers.get("ETag")), _storable(response.headers.get("Last-Modified")))
+    if response.status == 304:
+        return NotModified(validators, freshness_of(response.headers, None, now), moved_to(response))
+    if response.status not in {200, 226}:  # 226: only what is new, as A-IM offered
+        return classify_status(response.status, response.headers, response.body, now)
+    content_type = response.headers.get("Content-Type")
+    if policy.strict_content_type and "xml" not in (content_type or "").lower():
+        return PollFailed(FailureClass.NOT_A_FEED, f"It is sent as {content_type}, and not as XML.", response.status)
+    try:
+        feed = await sandbox.run(
+            parse_feed, response.body, url=response.url, content_type=content_type, max_entries=options.max_entries
+        )
+    except UnreadableBody as error:
+        return classify_body(error, response.status)
+    except Overrun as error:
+        return classify_overrun(error, response.status)
+    return Polled(
+        feed, validators, freshness_of(response.headers, feed, now), moved_to(response), status=response.status
+    )
+
+
+def moved_to(response: Response) -> str | None:
+    """Where the feed has moved for good: the end of the permanent redirects that stand at the beginning."""
+    permanent = 0
+    for hop in response.hops:
+        if hop.status not in PERMANENT_REDIRECTS:
+            break
+        permanent += 1
+    if permanent == 0:
+        return None
+    return response.hops[permanent].url if permanent < len(response.hops) else response.url
+
+
+def _storable(header: str | None) -> str | None:
+    """A header that can be kept word for word; bytes that are no text are no validator."""
+    return header if header is not None and header.isprintable() else None

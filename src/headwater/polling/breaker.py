@@ -1,0 +1,66 @@
+"""When it is not the feed that fails: a host whose feeds all fail alike, and our own network. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from headwater.polling.policy import Policy
+from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
+from headwater.types import SourceId
+
+ALIKE = 3
+FIRST_PAUSE = timedelta(hours=1)
+MOST_PAUSE = timedelta(days=1)
+OUTAGE_HOSTS = 5
+OUTAGE_SHARE = 0.8
+OUTAGE_WINDOW = timedelta(minutes=2)
+OURS = frozenset({FailureClass.NETWORK, FailureClass.DNS})
+# What speaks of one feed and not of its host.
+OF_THE_FEED_ALONE = frozenset(
+    {FailureClass.PARSE_ERROR, FailureClass.TOO_LARGE, FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED}
+)
+
+
+def decide_host(
+    host: HostState, source_id: SourceId, outcome: PollOutcome, policy: Policy, now: datetime
+) -> HostDecision:
+    """Three feeds of a host that fail alike, one after another, pause the host; one probe at a time tests it."""
+    if not isinstance(outcome, PollFailed) or outcome.kind in OF_THE_FEED_ALONE:
+        return HostDecision(HostState(host.host), resumed=host.paused_until is not None)
+    alike = _alike(host, source_id, outcome.kind)
+    if host.paused_until is not None and alike.alike_class is host.alike_class:
+        return HostDecision(_paused(alike, outcome, policy, now), counts=False)
+    if alike.alike >= ALIKE or policy.rule(outcome.kind, outcome.status).host_scope:
+        return HostDecision(_paused(alike, outcome, policy, now), counts=False, paused=True)
+    return HostDecision(replace(alike, paused_until=None, pauses=0), resumed=host.paused_until is not None)
+
+
+def _alike(host: HostState, source_id: SourceId, kind: FailureClass) -> HostState:
+    if host.alike_class is not kind:
+        return replace(host, alike=1, alike_class=kind, last_source=source_id)
+    return replace(host, alike=host.alike + (host.last_source != source_id), last_source=source_id)
+
+
+def _paused(host: HostState, failed: PollFailed, policy: Policy, now: datetime) -> HostState:
+    whole_day = policy.rule(failed.kind, failed.status).host_scope
+    pause = MOST_PAUSE if whole_day else min(FIRST_PAUSE * 2 ** min(host.pauses, 10), MOST_PAUSE)
+    pause = max(pause, min(failed.retry_after or pause, MOST_PAUSE))
+    return replace(host, paused_until=now + pause, pauses=host.pauses + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer, or none, of one host."""
+
+    at: datetime
+    host: str
+    failed_by_network: bool
+
+
+def is_own_outage(attempts: Iterable[Attempt], now: datetime) -> bool:
+    """Whether so many hosts fail by network at once that it must be our own network that is gone."""
+    recent = [attempt for attempt in attempts if now - attempt.at <= OUTAGE_WINDOW]
+    failing = {attempt.host for attempt in recent if attempt.failed_by_network}
+    answering = {attempt.host for attempt in recent if not attempt.failed_by_network}
+    silent = failing - answering
+    return len(silent) >= OUTAGE_HOSTS and len(silent) >= OUTAGE_SHARE * len(failing | answering)

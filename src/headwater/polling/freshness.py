@@ -1,0 +1,44 @@
+"""How long an answer stays good by its own word: Cache-Control, Expires, ttl, sy:update*, skipHours, skipDays. Pure."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from headwater.polling.parse.types import ParsedFeed
+from headwater.polling.types import Freshness
+
+_MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_NOT_KEPT = re.compile(r"no-cache|no-store", re.IGNORECASE)
+
+
+def freshness_of(headers: Mapping[str, str], feed: ParsedFeed | None, now: datetime) -> Freshness:
+    """What the answer and the feed in it ask for; the longest counts."""
+    lasts = _by_headers(headers, now)
+    if feed is None:
+        return Freshness(lasts)
+    asked = [wait for wait in (feed.ttl, feed.update_period) if wait is not None]
+    return Freshness(max([lasts, *asked]), feed.skip_hours, feed.skip_days)
+
+
+def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:
+    cache_control = headers.get("Cache-Control", "")
+    if _NOT_KEPT.search(cache_control):
+        return timedelta(0)
+    ages = [timedelta(seconds=int(age)) for age in _MAX_AGE.findall(cache_control)]
+    if ages:
+        return max(ages) - _age(headers)
+    return max(_moment(headers.get("Expires", ""), now) - _moment(headers.get("Date", ""), now), timedelta(0))
+
+
+def _age(headers: Mapping[str, str]) -> timedelta:
+    age = headers.get("Age", "")
+    return timedelta(seconds=int(age)) if age.isascii() and age.isdigit() and len(age) < 10 else timedelta(0)
+
+
+def _moment(value: str, otherwise: datetime) -> datetime:
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return otherwise
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

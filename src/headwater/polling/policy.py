@@ -1,0 +1,181 @@
+"""The policies: what each class of failure leads to. Data; `decide.py` reads it.
+
+Five are named, after the documents they come from; a source may name its own. In `backoff`, `once` and `five` what is
+off stays off until a person enables it or changes its URL.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from headwater.errors import Invalid
+from headwater.polling.types import NEVER, FailureClass, Level
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+class Counts(StrEnum):
+    """What is counted towards a threshold."""
+
+    CLASS = "failures of this class in a row"
+    PERMANENT = "permanent failures since the last success"
+    ALL = "failures since the last success"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubling:
+    """A wait that doubles with each failure: `first × 2ⁿ`. None: the feed's own interval."""
+
+    first: timedelta | None = None
+    most: timedelta = DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Waits given one by one; the last one stays."""
+
+    waits: tuple[timedelta, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """The feed's own interval, as if nothing had happened."""
+
+
+Backoff = Doubling | Steps | Steady
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one class of failure leads to. No threshold: never off. `cooldown` NEVER: off until a person enables it."""
+
+    level: Level = Level.WARN
+    permanent: bool = False
+    counts: Counts = Counts.CLASS
+    threshold: int | None = None
+    cooldown: timedelta = NEVER
+    failing_for: timedelta = timedelta(0)
+    backoff: Backoff = Doubling()
+    host_scope: bool = False
+    rediscover: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A rule for every class."""
+
+    name: str
+    rules: Mapping[FailureClass, Rule]
+    strict_content_type: bool = False
+
+    def rule(self, kind: FailureClass, status: int | None = None) -> Rule:
+        """The rule for a failure. `once` gives up on 400, but waits out the other 4xx that share its class."""
+        if self.name == "once" and kind is FailureClass.BAD_REQUEST and status != 400:
+            return self.rules[FailureClass.UPSTREAM_FAILURE]
+        return self.rules[kind]
+
+
+_C = FailureClass
+_BY_HAND = Rule(permanent=True, threshold=1, cooldown=NEVER)
+_A_PERSON_MUST_LOOK = Rule(level=Level.ERROR, backoff=Steady())
+
+
+def _after(count: int, cooldown: timedelta, *, permanent: bool = True, failing_for: timedelta = DAY) -> Rule:
+    """Off after so many in a row, tried again after a cooldown."""
+    return Rule(permanent=permanent, threshold=count, cooldown=cooldown, failing_for=failing_for)
+
+
+DEFAULT = Policy(
+    "default",
+    {
+        _C.RATE_LIMITED: Rule(backoff=Doubling(timedelta(minutes=5), most=8 * HOUR)),
+        _C.UNAUTHORIZED: _after(5, DAY),
+        _C.FORBIDDEN: _after(5, DAY),
+        _C.NOT_FOUND: _after(3, 2 * DAY),
+        _C.GONE: _after(1, 3 * DAY, failing_for=timedelta(0)),
+        _C.BAD_REQUEST: _after(5, DAY),
+        _C.UPSTREAM_FAILURE: _after(10, 6 * HOUR, permanent=False),
+        _C.NETWORK: _after(10, 12 * HOUR, permanent=False),
+        _C.DNS: _after(10, 12 * HOUR, permanent=False),
+        _C.PARSE_ERROR: _after(5, DAY),
+        _C.NOT_A_FEED: replace(_after(3, DAY), rediscover=True),
+        _C.TOO_LARGE: _after(5, DAY),
+        _C.REDIRECT_LOOP: _after(5, DAY),
+        _C.BOT_CHALLENGE: Rule(permanent=True, host_scope=True, backoff=Doubling(DAY, most=DAY)),
+        _C.SSRF_BLOCKED: _BY_HAND,
+        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+    },
+)
+
+
+def _steady(count: int, cooldown: timedelta, *, permanent: bool = True) -> Rule:
+    return replace(_after(count, cooldown, permanent=permanent, failing_for=timedelta(0)), backoff=Steady())
+
+
+_COOLDOWN_PARSE = _steady(5, DAY)
+COOLDOWN = Policy(
+    "cooldown",
+    {
+        _C.RATE_LIMITED: Rule(backoff=Doubling()),
+        _C.UNAUTHORIZED: _A_PERSON_MUST_LOOK,
+        _C.FORBIDDEN: _steady(5, DAY),
+        _C.NOT_FOUND: _steady(3, 2 * DAY),
+        _C.GONE: _steady(1, 3 * DAY),
+        _C.BAD_REQUEST: _A_PERSON_MUST_LOOK,
+        _C.UPSTREAM_FAILURE: _steady(10, 6 * HOUR, permanent=False),
+        _C.NETWORK: _steady(10, 12 * HOUR, permanent=False),
+        _C.DNS: _steady(10, 12 * HOUR, permanent=False),
+        _C.PARSE_ERROR: _COOLDOWN_PARSE,
+        _C.NOT_A_FEED: _COOLDOWN_PARSE,
+        _C.TOO_LARGE: _COOLDOWN_PARSE,
+        _C.REDIRECT_LOOP: _COOLDOWN_PARSE,
+        _C.BOT_CHALLENGE: _steady(5, DAY),
+        _C.SSRF_BLOCKED: _BY_HAND,
+        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+    },
+)
+
+_PERMANENT = Rule(permanent=True, counts=Counts.PERMANENT, threshold=5)
+_TRANSIENT = Rule()
+BACKOFF = Policy(
+    "backoff",
+    {
+        **dict.fromkeys(_C, _TRANSIENT),
+        **dict.fromkeys((_C.UNAUTHORIZED, _C.FORBIDDEN, _C.NOT_FOUND, _C.GONE, _C.DNS, _C.BOT_CHALLENGE), _PERMANENT),
+        _C.SSRF_BLOCKED: _BY_HAND,
+        _C.UNEXPECTED: replace(_TRANSIENT, level=Level.ERROR),
+    },
+)
+
+_ONCE_STEPS = Steps((timedelta(minutes=5), timedelta(minutes=15), HOUR, 6 * HOUR, DAY))
+ONCE = Policy(
+    "once",
+    {
+        **dict.fromkeys(_C, _BY_HAND),
+        **dict.fromkeys((_C.RATE_LIMITED, _C.UPSTREAM_FAILURE, _C.NETWORK, _C.DNS), Rule(backoff=_ONCE_STEPS)),
+        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+    },
+    strict_content_type=True,
+)
+
+_ONE_OF_FIVE = Rule(permanent=True, counts=Counts.ALL, threshold=5, backoff=Steady())
+FIVE = Policy(
+    "five",
+    {
+        **dict.fromkeys(_C, _ONE_OF_FIVE),
+        _C.RATE_LIMITED: replace(_ONE_OF_FIVE, backoff=Doubling()),
+        _C.SSRF_BLOCKED: _BY_HAND,
+        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+    },
+)
+
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (DEFAULT, COOLDOWN, BACKOFF, ONCE, FIVE)}
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of this name. Raises Invalid."""
+    if name not in POLICIES:
+        raise Invalid(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
+    return POLICIES[name]

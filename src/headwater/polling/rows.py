@@ -1,0 +1,160 @@
+"""Between rows and values: what a claim reads becomes a ClaimedFeed, what a poll leaves behind becomes a row."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from headwater.polling.types import (
+    ClaimedFeed,
+    Decision,
+    FailureClass,
+    FeedState,
+    HostState,
+    Moved,
+    Off,
+    Validators,
+)
+from headwater.types import SourceId
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that a poll leaves behind, for one feed and its host."""
+
+    feed: ClaimedFeed
+    decision: Decision
+    host: HostState
+    validators: Validators
+    outcome: str
+    status: int | None
+    size: int
+    took: timedelta
+    item_count: int | None
+    new_links: int
+    new_articles: int
+    adopt_url: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A feed and its host, as a claim reads them."""
+
+    source_id: SourceId
+    feed_url: str
+    host: str
+    policy: str | None
+    own_minutes: int | None
+    last_etag: str | None
+    last_modified: str | None
+    consecutive_errors: int
+    streak: int
+    streak_class: str | None
+    permanent_errors: int
+    failing_since: datetime | None
+    off_at: datetime | None
+    off_reason: str | None
+    off_until: datetime | None
+    off_times: int
+    moved_url: str | None
+    moved_since: datetime | None
+    moved_times: int
+    mean_gap: timedelta | None
+    last_new_at: datetime | None
+    last_full_at: datetime | None
+    last_error: str | None
+    last_error_type: str | None
+    alike: int
+    alike_class: str | None
+    last_source: SourceId | None
+    paused_until: datetime | None
+    pauses: int
+
+
+def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
+    """The values of a claim."""
+    return ClaimedFeed(
+        feed_url=row.feed_url,
+        host=row.host,
+        lease=lease,
+        policy=row.policy,
+        validators=Validators(row.last_etag, row.last_modified),
+        state=FeedState(
+            source_id=row.source_id,
+            own_interval=timedelta(minutes=row.own_minutes) if row.own_minutes else None,
+            consecutive_errors=row.consecutive_errors,
+            streak=row.streak,
+            streak_class=_class(row.streak_class),
+            permanent_errors=row.permanent_errors,
+            failing_since=row.failing_since,
+            off=_off(row),
+            moved=Moved(row.moved_url, row.moved_since, row.moved_times) if row.moved_url and row.moved_since else None,
+            mean_gap=row.mean_gap,
+            last_new_at=row.last_new_at,
+            last_full_at=row.last_full_at,
+            last_error=row.last_error,
+            last_error_type=_class(row.last_error_type),
+        ),
+        host_state=HostState(
+            row.host, row.alike, _class(row.alike_class), row.last_source, row.paused_until, row.pauses
+        ),
+    )
+
+
+def _off(row: ClaimRow) -> Off | None:
+    reason = _class(row.off_reason)
+    return Off(row.off_at, reason, row.off_until, row.off_times) if row.off_at and reason else None
+
+
+def _class(name: str | None) -> FailureClass | None:
+    if name is None:
+        return None
+    return FailureClass(name) if name in set(FailureClass) else FailureClass.UNEXPECTED
+
+
+def row_of(answer: Answer) -> dict[str, object]:
+    """The row of an answer, as JSON takes it."""
+    state, off, moved = answer.decision.state, answer.decision.state.off, answer.decision.state.moved
+    return {
+        "source_id": str(state.source_id),
+        "host": answer.host.host,
+        "lease": str(answer.feed.lease),
+        "at": _time(answer.at),
+        "next_poll_at": _time(answer.decision.next_poll_at),
+        "etag": answer.validators.etag,
+        "last_modified": answer.validators.last_modified,
+        "item_count": answer.item_count,
+        "new_links": answer.new_links,
+        "consecutive_errors": state.consecutive_errors,
+        "last_error": state.last_error,
+        "last_error_type": state.last_error_type,
+        "streak": state.streak,
+        "streak_class": state.streak_class,
+        "permanent_errors": state.permanent_errors,
+        "failing_since": _time(state.failing_since),
+        "off_at": _time(off.at) if off else None,
+        "off_reason": off.reason if off else None,
+        "off_until": _time(off.until) if off else None,
+        "off_times": off.times if off else 0,
+        "moved_url": moved.url if moved else None,
+        "moved_since": _time(moved.since) if moved else None,
+        "moved_times": moved.times if moved else 0,
+        "adopt_url": answer.adopt_url,
+        "mean_gap": f"{state.mean_gap.total_seconds()} seconds" if state.mean_gap is not None else None,
+        "last_new_at": _time(state.last_new_at),
+        "last_full_at": _time(state.last_full_at),
+        "outcome": answer.outcome,
+        "status": answer.status,
+        "bytes": answer.size,
+        "took_ms": round(answer.took / timedelta(milliseconds=1)),
+        "new_articles": answer.new_articles,
+        "alike": answer.host.alike,
+        "alike_class": answer.host.alike_class,
+        "last_source": str(answer.host.last_source) if answer.host.last_source else None,
+        "paused_until": _time(answer.host.paused_until),
+        "pauses": answer.host.pauses,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None

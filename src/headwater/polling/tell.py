@@ -1,0 +1,63 @@
+"""What a poll says of itself: in the log and in the metrics."""
+
+from datetime import timedelta
+from typing import assert_never
+
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+from headwater.polling.types import Happening, Level, NotModified, Polled, PollFailed, PollReport
+
+log = get_logger()
+
+
+def tell(report: PollReport) -> None:
+    """One line for the poll, and one for each thing that happened on the way."""
+    metrics.POLLS.labels(outcome=report.outcome_name).inc()
+    metrics.POLL_SECONDS.observe(report.took.total_seconds())
+    metrics.NEW_ARTICLES.inc(report.new_articles)
+    _tell_outcome(report)
+    _tell_happenings(report)
+
+
+def _tell_outcome(report: PollReport) -> None:
+    took_ms = round(report.took / timedelta(milliseconds=1))
+    told = log.bind(source_id=str(report.source_id), url=report.feed_url, took_ms=took_ms)
+    match report.outcome:
+        case Polled(feed=feed):
+            told.info("feed polled", entries=len(feed.entries), new=report.new_articles)
+        case NotModified():
+            told.info("feed not modified")
+        case PollFailed(kind=kind, status=status, detail=detail):
+            # A host that is paused has had its line; its feeds' own failures are not worth a warning each.
+            level = report.decision.level
+            write = told.error if level is Level.ERROR else told.warning if level is Level.WARN else told.info
+            write("feed poll failed", error_type=kind.value, status_code=status, error=detail)
+        case _:
+            assert_never(report.outcome)
+
+
+def _tell_happenings(report: PollReport) -> None:
+    state, told = report.decision.state, log.bind(source_id=str(report.source_id), url=report.feed_url)
+    for happening in report.decision.happenings:
+        match happening:
+            case Happening.DISABLED if state.off is not None:
+                told.warning(
+                    "feed disabled",
+                    reason=state.off.reason.value,
+                    consecutive_errors=state.consecutive_errors,
+                    until=state.off.until.isoformat() if state.off.until else None,
+                )
+            case Happening.MOVED if state.moved is not None:
+                told.info("feed moved", to=state.moved.url)
+            case _:
+                told.info(happening.value)
+    if report.host.paused:
+        until = report.host.state.paused_until
+        told.warning(
+            "host paused",
+            host=report.host.state.host,
+            reason=report.host.state.alike_class,
+            until=until.isoformat() if until else None,
+        )
+    if report.host.resumed:
+        told.info("host resumed", host=report.host.state.host)

@@ -1,0 +1,98 @@
+"""Histories of polls, played through `decide`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headwater.ids import new_id
+from headwater.polling.decide import decide
+from headwater.polling.policy import policy_named
+from headwater.polling.types import (
+    Decision,
+    FailureClass,
+    FeedState,
+    Happening,
+    Level,
+    NotModified,
+    Polled,
+    PollFailed,
+    PollingOptions,
+    PollOutcome,
+    Validators,
+)
+from headwater.types import SourceId
+from tests.builders import a_parsed_feed
+from tests.clock import START
+
+HOUR = timedelta(hours=1)
+OPTIONS = PollingOptions(
+    interval=HOUR,
+    interval_min=timedelta(minutes=15),
+    interval_max=timedelta(days=1),
+    host_delay=timedelta(seconds=3),
+    concurrency=10,
+    timeout=timedelta(seconds=30),
+    max_bytes=10_000_000,
+    max_entries=50,
+    policy="default",
+)
+NONE = Validators(None, None)
+GOOD = Polled(a_parsed_feed(), NONE)
+SAME = NotModified(NONE)
+
+Told = PollOutcome | tuple[str, int | None] | str
+
+
+@dataclass(frozen=True)
+class Step:
+    now: datetime
+    decision: Decision
+
+    @property
+    def state(self) -> FeedState:
+        return self.decision.state
+
+    @property
+    def wait(self) -> timedelta:
+        return self.decision.next_poll_at - self.now
+
+    @property
+    def level(self) -> Level | None:
+        return self.decision.level
+
+    @property
+    def happened(self) -> tuple[Happening, ...]:
+        return self.decision.happenings
+
+
+def a_state() -> FeedState:
+    return FeedState(SourceId(new_id()))
+
+
+def outcome(told: Told) -> PollOutcome:
+    match told:
+        case "good":
+            return GOOD
+        case "same":
+            return SAME
+        case str():
+            return PollFailed(FailureClass(told), "It failed.")
+        case tuple():
+            return PollFailed(FailureClass(told[0]), "It failed.", told[1])
+        case _:
+            return told
+
+
+def play(
+    policy: str, history: Sequence[Told], *, state: FeedState | None = None, start: datetime = START
+) -> list[Step]:
+    """Poll after poll, each at the moment the one before asked for."""
+    state, now, steps = state or a_state(), start, []
+    for told in history:
+        decision = decide(state, outcome(told), policy_named(policy), OPTIONS, now)
+        steps.append(Step(now, decision))
+        state = decision.state
+        now = decision.next_poll_at
+        if now.year == 9999:
+            break
+    return steps

@@ -1,0 +1,196 @@
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.polling.parse import FeedParseError, NotAFeed, UnreadableBody, parse_feed
+from tests.polling.parse.feeds import URL
+
+ITEM = "<title>One</title><link>http://example.com/1</link><description>First</description>"
+ATOM_ENTRY = '<title>One</title><link href="http://example.com/1"/><id>tag:1</id><summary>First</summary>'
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+CHANNEL = f"<channel><item>{ITEM}</item></channel>"
+JSON_ITEM = '{"id": "1", "url": "http://example.com/1", "title": "One", "summary": "First"}'
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        ("rss091", f'<rss version="0.91">{CHANNEL}</rss>'),
+        ("rss092", f'<rss version="0.92">{CHANNEL}</rss>'),
+        ("rss093", f'<rss version="0.93">{CHANNEL}</rss>'),
+        ("rss094", f'<rss version="0.94">{CHANNEL}</rss>'),
+        ("rss20", f'<rss version="2.0">{CHANNEL}</rss>'),
+        ("rss20", f'<rss version="2.0" xmlns="http://backend.userland.com/rss2">{CHANNEL}</rss>'),
+        ("rss20", f'<r:rss version="2.0" xmlns:r="http://purl.org/rss/2.0/">{CHANNEL}</r:rss>'),
+        ("rss10", f'<r:RDF xmlns:r="{RDF}" xmlns="http://purl.org/rss/1.0/"><channel/><item>{ITEM}</item></r:RDF>'),
+        (
+            "rss090",
+            f'<r:RDF xmlns:r="{RDF}" xmlns="http://my.netscape.com/rdf/simple/0.9/"><item>{ITEM}</item></r:RDF>',
+        ),
+        ("atom10", f'<feed xmlns="http://www.w3.org/2005/Atom"><entry>{ATOM_ENTRY}</entry></feed>'),
+        ("atom03", f'<feed version="0.3" xmlns="http://purl.org/atom/ns#"><entry>{ATOM_ENTRY}</entry></feed>'),
+        ("atom10", f'<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry>{ATOM_ENTRY}</a:entry></a:feed>'),
+        ("atom", f"<feed><entry>{ATOM_ENTRY}</entry></feed>"),
+        ("atom10", f'<entry xmlns="http://www.w3.org/2005/Atom">{ATOM_ENTRY}</entry>'),
+        (
+            "cdf",
+            '<CHANNEL><ITEM HREF="http://example.com/1"><TITLE>One</TITLE><ABSTRACT>First</ABSTRACT></ITEM></CHANNEL>',
+        ),
+        ("json10", f'{{"version": "https://jsonfeed.org/version/1", "items": [{JSON_ITEM}]}}'),
+        ("json11", f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{JSON_ITEM}]}}'),
+    ],
+)
+def test_every_format_gives_the_same_entry(form: str, body: str):
+    feed = parse_feed(body.encode(), url=URL)
+
+    assert feed.format == form
+    assert [(entry.title, entry.url, entry.summary) for entry in feed.entries] == [
+        ("One", "http://example.com/1", "First")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<!DOCTYPE html><html><body><p>x</p></body></html>", "web page"),
+        (b"<!-- saved --><html><head></head></html>", "web page"),
+        (b'<html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', "web page"),
+        (b"%PDF-1.7 ...", "PDF"),
+        (b"PK\x03\x04....", "zip"),
+        (b"\x89PNG\r\n\x1a\n", "PNG"),
+        (b"\xff\xd8\xff\xe0..", "JPEG"),
+        (b'{"a": 1}', "JSON"),
+        (b"[1, 2]", "JSON"),
+        (b"{nonsense", "JSON"),
+        (b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>', "<urlset>"),
+        (b"<opml><body/></opml>", "<opml>"),
+        (b"just words", "plain text"),
+    ],
+)
+def test_what_is_no_feed_is_named(body: bytes, reason: str):
+    with pytest.raises(NotAFeed) as caught:
+        parse_feed(body, url=URL)
+
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"  \n",
+        b"<rss><channel><ti",
+        b"<rss version='2.0'>&x;</rss>",
+        b'{"version": "https://jsonfeed.org/version/1", "items": [',
+    ],
+)
+def test_a_feed_that_cannot_be_read_at_all_is_an_error(body: bytes):
+    with pytest.raises(FeedParseError):
+        parse_feed(body, url=URL)
+
+
+def test_a_well_formed_feed_may_be_empty():
+    assert parse_feed(b"<rss version='2.0'><channel/></rss>", url=URL).entries == ()
+
+
+def test_the_newest_entries_are_taken_first():
+    items = "".join(
+        f"<item><title>{day}</title><pubDate>{day:02} Jan 2026 00:00:00 GMT</pubDate></item>" for day in (3, 9, 1, 7)
+    )
+    body = f"<rss><channel>{items}<item><title>undated</title></item></channel></rss>".encode()
+
+    assert [entry.title for entry in parse_feed(body, url=URL, max_entries=2).entries] == ["9", "7"]
+    assert [entry.title for entry in parse_feed(body, url=URL, max_entries=5).entries] == [
+        "3",
+        "9",
+        "1",
+        "7",
+        "undated",
+    ]
+    assert parse_feed(body, url=URL, max_entries=0).entries == ()
+
+
+def test_without_dates_the_feeds_own_order_counts():
+    items = "".join(f"<item><title>{name}</title></item>" for name in "abc")
+    body = f"<rss><channel>{items}</channel></rss>".encode()
+
+    assert [entry.title for entry in parse_feed(body, url=URL, max_entries=2).entries] == ["a", "b"]
+
+
+def test_a_feed_behind_stray_output_is_found():
+    body = b"<br />\n<b>Warning</b>: oops\n<rss version='2.0'><channel><item><title>A</title></item></channel></rss>"
+
+    assert [entry.title for entry in parse_feed(body, url=URL).entries] == ["A"]
+
+
+def test_times_are_aware_and_in_utc():
+    body = b"<rss><channel><item><pubDate>Thu, 01 Jan 2026 10:00:00 +0200</pubDate></item></channel></rss>"
+
+    assert parse_feed(body, url=URL).entries[0].published_at == datetime(2026, 1, 1, 8, tzinfo=UTC)
+
+
+_FRAGMENTS = st.sampled_from(
+    [
+        b"<rss>",
+        b"<channel>",
+        b"<item>",
+        b"</item>",
+        b"<title>",
+        b"</title>",
+        b"<link/>",
+        b"<feed xmlns='http://www.w3.org/2005/Atom'>",
+        b"<entry>",
+        b"<content type='xhtml'>",
+        b"<content mode='base64'>",
+        b"<description>",
+        b"<![CDATA[",
+        b"]]>",
+        b"<!--",
+        b"-->",
+        b"&amp;",
+        b"&nbsp;",
+        b"&#0;",
+        b"&#xd800;",
+        b"&",
+        b"<",
+        b">",
+        b"text",
+        b"\xff\xfe",
+        b"\x00",
+        b"\xc3",
+        b"<a:b c='d'>",
+        b"</a:b>",
+        b"<!DOCTYPE x [<!ENTITY e 'v'>]>",
+        b"&e;",
+        b"xml:base='http://['",
+        b"<p xml:base=':'>",
+        b"<pubDate>2004</pubDate>",
+        b"{",
+        b'"items":[',
+        b"<georss:point>1 2</georss:point>",
+        b"<itunes:duration>9:9</itunes:duration>",
+        b"<ttl>9</ttl>",
+        b"<guid>/x</guid>",
+        b"<?xml ?>",
+    ]
+)
+_URLS = st.sampled_from([URL, "", "nonsense", "http://[", "https://ü.example/ü"])
+_TYPES = st.sampled_from(
+    [None, "", "text/xml; charset=utf-16", "text/xml; charset=idna", "application/json;charset='gb2312'"]
+)
+
+
+@given(st.one_of(st.binary(max_size=300), st.lists(_FRAGMENTS, max_size=25).map(b"".join)), _URLS, _TYPES)
+@settings(max_examples=500, deadline=None)
+def test_any_bytes_give_a_feed_or_a_reason_and_never_another_error(body: bytes, url: str, content_type: str | None):
+    with suppress(UnreadableBody):
+        feed = parse_feed(body, url=url, content_type=content_type)
+
+        assert all(entry.id for entry in feed.entries)
+        assert "\0" not in repr(feed)
+        assert repr(feed).encode()

@@ -1,0 +1,108 @@
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from headwater.polling.parse.sanitise import MAX_DEPTH, from_text, sanitise
+from tests.polling.parse.markup import BASE, XSS, dangers, left_to_remove, soups
+
+REL = 'rel="noopener noreferrer nofollow"'
+
+
+@pytest.mark.parametrize("html", XSS)
+def test_nothing_that_runs_survives(html: str):
+    for wrapped in (html, f"<p>{html}</p>", f"<p>before</p>{html}<p>after", f"<b>{html}", f"<ul><li>{html}</ul>"):
+        assert dangers(sanitise(wrapped, BASE)) == [], wrapped
+
+
+@given(soups)
+@settings(max_examples=400, deadline=None)
+def test_no_mixture_of_tags_makes_anything_run(html: str):
+    assert dangers(sanitise(html, BASE)) == []
+
+
+@given(soups)
+@settings(deadline=None)
+def test_nh3_finds_nothing_left_to_remove(html: str):
+    assert not left_to_remove(sanitise(html, BASE))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("no markup", "no markup"),
+        ("1 > 0", "1 &gt; 0"),
+        ("fish &amp; chips", "fish &amp; chips"),
+        ('<a href="/x">x</a>', f'<a href="https://example.com/x" {REL}>x</a>'),
+        ('<a href="#note">x</a>', f'<a href="https://example.com/blog/#note" {REL}>x</a>'),
+        ('<a href="mailto:a@example.com">x</a>', f'<a href="mailto:a@example.com" {REL}>x</a>'),
+        ("<img src=pic.jpg alt=x>", '<img src="https://example.com/blog/pic.jpg" alt="x">'),
+        (
+            '<img srcset="a.jpg 1x, b.jpg 2x" src="//c.example/d.jpg">',
+            '<img srcset="https://example.com/blog/a.jpg 1x, https://example.com/blog/b.jpg 2x" src="https://c.example/d.jpg">',
+        ),
+        (
+            '<video poster="p.jpg" src="v.mp4"></video>',
+            '<video poster="https://example.com/blog/p.jpg" src="https://example.com/blog/v.mp4"></video>',
+        ),
+        ('<blockquote cite="/c">x</blockquote>', '<blockquote cite="https://example.com/c">x</blockquote>'),
+        ("<p>one<p>two", "<p>one</p><p>two</p>"),
+        ("<b>bold<i>both</b>", "<b>bold<i>both</i></b>"),
+        (
+            "<figure><img src='/i.png'><figcaption>c</figcaption></figure>",
+            '<figure><img src="https://example.com/i.png"><figcaption>c</figcaption></figure>',
+        ),
+        ("<table><tr><td>x</td></tr></table>", "<table><tr><td>x</td></tr></table>"),
+        ("<p>keep <iframe src='https://v.example/'>this</iframe> text</p>", "<p>keep this text</p>"),
+        ("<p>keep <form><button>this</button></form> text</p>", "<p>keep this text</p>"),
+        ('<noscript><img src="/real.jpg"></noscript>', '<img src="https://example.com/real.jpg">'),
+        ("<p>a<!-- more -->b</p>", "<p>ab</p>"),
+        ('<code class="language-py">x &lt; y</code>', '<code class="language-py">x &lt; y</code>'),
+    ],
+)
+def test_what_a_reader_needs_is_kept_and_made_absolute(html: str, expected: str):
+    assert sanitise(html, BASE) == expected
+
+
+@pytest.mark.parametrize("base", ["", "x", "http://[", "javascript:alert(1)"])
+def test_a_base_that_is_no_url_drops_relative_links(base: str):
+    for html in ('<p><a href="/x">x</a></p>', '<p><a href="/x">x</a>'):
+        assert sanitise(html, base) == f"<p><a {REL}>x</a></p>"
+
+
+def test_plain_text_is_escaped():
+    assert from_text(" <b> & ") == "&lt;b&gt; &amp;"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div>" * 90_000,
+        "<div></b>" * 90_000,
+        "<p><b>" * 50_000,
+        "<table><td>" * 50_000,
+        "<div " + " ".join(f"a{number}" for number in range(80_000)) + ">",
+        "<div " + " ".join(f'a{number}="<"' for number in range(80_000)) + ">",
+        '<div a=">" ' + " ".join(f"a{number}" for number in range(80_000)) + ">",
+        "<a " * 200_000,
+        '<a href="' * 100_000,
+        "<a \"'" * 100_000,
+        "<!--" * 100_000,
+        "<script>" * 100_000,
+        "</p>" * 100_000,
+        "<svg>" * 100_000,
+        "<" * 500_000,
+        "&" * 500_000,
+    ],
+    ids=lambda html: f"{html[:12]}...",
+)
+def test_text_made_to_be_slow_is_quick(html: str):
+    start = time.process_time()
+
+    sanitise(html, BASE)
+
+    assert time.process_time() - start < 2
+
+
+def test_markup_deeper_than_anyone_writes_becomes_text():
+    assert sanitise("<div>" * (MAX_DEPTH * 20) + "x", BASE) == "x"

@@ -1,0 +1,91 @@
+import itertools
+import time
+from contextlib import suppress
+
+import pytest
+
+from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
+from tests.polling.parse.feeds import URL
+
+
+def parsed(body: str) -> ParsedFeed:
+    return parse_feed(body.encode(), url=URL)
+
+
+@pytest.mark.parametrize(
+    ("item", "title"),
+    [
+        ("<title>Q & A</title>", "Q & A"),
+        ("<title>Caf&eacute;&nbsp;&mdash; x</title>", "Café\xa0— x"),
+        ("<title>&unknown; stays</title>", "&unknown; stays"),
+        ("<title>a\x08b</title>", "ab"),
+        ("<title>x</titel><link>http://e.org/</link>", "x"),
+        ("<title>a < b</title>", "a < b"),
+        ("<title>x</title><description>open <b>bold<br> text</description>", "x"),
+        ("<title>x</title><link href=http://e.org/ >", "x"),
+        ("<title><![CDATA[never closed</title>", "never closed"),
+        ("<title>x</title><!-- never closed", "x"),
+    ],
+)
+def test_broken_xml_loses_no_text(item: str, title: str):
+    feed = parsed(f"<rss><channel><item>{item}</item><item><title>next</title></item></channel></rss>")
+
+    assert [entry.title for entry in feed.entries] == [title, "next"]
+
+
+def test_a_link_with_bare_ampersands_is_whole():
+    feed = parsed("<rss><channel><item><link>http://e.org/?a=1&b=2&copy=3</link></item></channel></rss>")
+
+    assert feed.entries[0].url == "http://e.org/?a=1&b=2&copy=3"
+
+
+def test_an_item_that_was_never_closed_ends_where_the_next_begins():
+    feed = parsed("<rss><channel><item><title>a</title><item><title>b</title><item><title>c</title>")
+
+    assert [entry.title for entry in feed.entries] == ["a", "b", "c"]
+
+
+def test_items_behind_the_end_of_the_feed_are_found():
+    feed = parsed("<rss><channel><item><title>a</title></item></channel></rss><rss><item><title>b</title></item></rss>")
+
+    assert [entry.title for entry in feed.entries] == ["a", "b"]
+
+
+def test_a_default_namespace_ends_with_its_element():
+    feed = parsed(
+        '<rss><channel><site xmlns="com-wordpress:x">1</site><item><title>Q & A</title></item></channel></rss>'
+    )
+
+    assert [entry.title for entry in feed.entries] == ["Q & A"]
+
+
+def test_plain_entities_of_a_doctype_are_read_and_no_others():
+    body = (
+        '<!DOCTYPE rss [<!ENTITY name "Ann"><!ENTITY twice "&name;&name;"><!ENTITY file SYSTEM "file:///etc/hostname">]>'
+        "<rss><channel><title>&name; &twice; &file;</title></channel></rss>"
+    )
+
+    assert parsed(body).title == "Ann &twice; &file;"
+
+
+def test_a_billion_laughs_are_not_laughed():
+    names = "abcdefghijklmnop"
+    entities = "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in itertools.pairwise(names))
+    body = f'<!DOCTYPE r [<!ENTITY a "ha">{entities}]><rss><channel><title>&p;</title></channel></rss>'
+
+    assert parsed(body).title == "&p;"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<a>", "</a>", "<a b='", '<a b="', "<![CDATA[", "<!--", "<?", "<!", "<", "&", "&amp", "<item>", "<a \"'"],
+)
+@pytest.mark.parametrize("opening", ["", "<rss><channel>"])
+def test_a_megabyte_of_nonsense_is_quick(opening: str, piece: str):
+    body = (opening + piece * (1_000_000 // len(piece))).encode()
+    start = time.process_time()
+
+    with suppress(UnreadableBody):
+        parse_feed(body, url=URL)
+
+    assert time.process_time() - start < 3

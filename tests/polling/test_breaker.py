@@ -1,0 +1,106 @@
+from datetime import timedelta
+
+import pytest
+
+from headwater.ids import new_id
+from headwater.polling.breaker import Attempt, decide_host, is_own_outage
+from headwater.polling.policy import POLICIES, policy_named
+from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
+from headwater.types import SourceId
+from tests.clock import START
+from tests.polling.histories import GOOD, HOUR, SAME
+
+HOST = HostState("example.com")
+FEEDS = [SourceId(new_id()) for _ in range(5)]
+BUSY = PollFailed(FailureClass.RATE_LIMITED, "Less.")
+MISSING = PollFailed(FailureClass.NOT_FOUND, "Gone?")
+
+
+def play(*polls: tuple[int, PollOutcome], host: HostState = HOST) -> list[HostDecision]:
+    decided: list[HostDecision] = []
+    for feed, outcome in polls:
+        decided.append(decide_host(host, FEEDS[feed], outcome, policy_named("default"), START))
+        host = decided[-1].state
+    return decided
+
+
+def test_three_feeds_that_fail_alike_pause_their_host_and_not_each_feed() -> None:
+    first, second, third, probe = play((0, MISSING), (1, MISSING), (2, MISSING), (3, MISSING))
+
+    assert (first.counts, second.counts) == (True, True)
+    assert (third.paused, third.counts, third.state.paused_until) == (True, False, START + HOUR)
+    assert (probe.paused, probe.counts, probe.state.paused_until) == (False, False, START + 2 * HOUR)
+
+
+def test_one_feed_that_keeps_failing_says_nothing_of_its_host() -> None:
+    assert not any(step.paused for step in play(*[(0, MISSING)] * 10))
+
+
+def test_feeds_that_fail_differently_say_nothing_of_their_host() -> None:
+    steps = play((0, MISSING), (1, BUSY), (2, MISSING), (3, BUSY))
+
+    assert not any(step.paused for step in steps)
+
+
+@pytest.mark.parametrize("good", [GOOD, SAME])
+def test_one_good_answer_ends_the_pause(good: PollOutcome) -> None:
+    *_, resumed = play((0, MISSING), (1, MISSING), (2, MISSING), (0, good))
+
+    assert resumed.resumed
+    assert resumed.state == HOST
+
+
+def test_a_feed_whose_body_is_bad_shows_that_its_host_answers() -> None:
+    *_, last = play((0, MISSING), (1, MISSING), (2, PollFailed(FailureClass.PARSE_ERROR, "x")))
+
+    assert last.state == HOST
+
+
+def test_pauses_grow_to_a_day() -> None:
+    steps = play(*[(number % 5, BUSY) for number in range(12)])
+
+    pauses = [(step.state.paused_until - START) / HOUR for step in steps if step.state.paused_until]
+    assert pauses == [1, 2, 4, 8, 16, 24, 24, 24, 24, 24]
+
+
+def test_a_host_may_ask_for_a_longer_pause() -> None:
+    asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=5 * HOUR)
+
+    *_, third = play((0, asking), (1, asking), (2, asking))
+
+    assert third.state.paused_until == START + 5 * HOUR
+
+
+def test_a_bot_challenge_pauses_the_host_for_a_day_at_once() -> None:
+    (step,) = play((0, PollFailed(FailureClass.BOT_CHALLENGE, "A test.", 403)))
+
+    assert (step.paused, step.state.paused_until) == (True, START + 24 * HOUR)
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"default"}))
+def test_elsewhere_a_bot_challenge_is_the_feeds_own(name: str) -> None:
+    failed = PollFailed(FailureClass.BOT_CHALLENGE, "A test.", 403)
+
+    assert decide_host(HOST, FEEDS[0], failed, policy_named(name), START).counts
+
+
+def attempts(failing: int, answering: int, *, ago: timedelta = timedelta(0)) -> list[Attempt]:
+    bad = [Attempt(START - ago, f"bad{number}.example", failed_by_network=True) for number in range(failing)]
+    return bad + [Attempt(START - ago, f"good{number}.example", failed_by_network=False) for number in range(answering)]
+
+
+@pytest.mark.parametrize(
+    ("failing", "answering", "expected"), [(5, 0, True), (20, 5, True), (4, 0, False), (20, 6, False), (0, 50, False)]
+)
+def test_many_hosts_that_fail_at_once_are_our_own_outage(failing: int, answering: int, expected: bool) -> None:
+    assert is_own_outage(attempts(failing, answering), START) is expected
+
+
+def test_what_is_long_past_says_nothing() -> None:
+    assert not is_own_outage(attempts(20, 0, ago=timedelta(minutes=3)), START)
+
+
+def test_a_host_that_answers_in_between_is_not_silent() -> None:
+    told = attempts(5, 0)
+
+    assert not is_own_outage([*told, Attempt(START, "bad0.example", failed_by_network=False)], START)

@@ -1,0 +1,48 @@
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.polling.freshness import freshness_of
+from headwater.polling.parse.types import ParsedFeed
+from tests.clock import START
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("headers", "lasts"),
+    [
+        ({}, timedelta(0)),
+        ({"Cache-Control": "max-age=3600"}, HOUR),
+        ({"Cache-Control": "public, MAX-AGE = 3600"}, HOUR),
+        ({"Cache-Control": "max-age=60, s-maxage=3600"}, HOUR),
+        ({"Cache-Control": "max-age=3600", "Age": "600"}, HOUR - timedelta(minutes=10)),
+        ({"Cache-Control": "no-cache, max-age=3600"}, timedelta(0)),
+        ({"Cache-Control": "no-store"}, timedelta(0)),
+        ({"Expires": "Sun, 01 Mar 2026 13:00:00 GMT"}, HOUR),
+        ({"Expires": "Sun, 01 Mar 2026 14:00:00 GMT", "Date": "Sun, 01 Mar 2026 13:00:00 GMT"}, HOUR),
+        ({"Cache-Control": "max-age=60", "Expires": "Sun, 01 Mar 2026 13:00:00 GMT"}, timedelta(minutes=1)),
+        ({"Expires": "0"}, timedelta(0)),
+        ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, timedelta(0)),
+        ({"Cache-Control": "max-age=never"}, timedelta(0)),
+    ],
+)
+def test_an_answer_says_how_long_it_stays_good(headers: dict[str, str], lasts: timedelta) -> None:
+    assert freshness_of(headers, None, START).lasts == lasts
+
+
+def test_the_longest_of_headers_ttl_and_update_period_counts() -> None:
+    feed = ParsedFeed(format="rss20", ttl=2 * HOUR, update_period=3 * HOUR, skip_hours=frozenset({3}))
+
+    fresh = freshness_of({"Cache-Control": "max-age=3600"}, feed, START)
+
+    assert (fresh.lasts, fresh.skip_hours) == (3 * HOUR, frozenset({3}))
+
+
+@given(st.text(), st.text(), st.text(), st.text())
+def test_nonsense_in_headers_is_never_an_error(cache_control: str, expires: str, age: str, date: str) -> None:
+    headers = {"Cache-Control": cache_control, "Expires": expires, "Age": age, "Date": date}
+
+    assert isinstance(freshness_of(headers, None, START).lasts, timedelta)

@@ -1,0 +1,123 @@
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.polling.parse.types import Entry
+from headwater.polling.rhythm import next_after_success, rhythm_of, wants_full_answer
+from headwater.polling.types import FeedState, Freshness, Polled
+from tests.builders import a_parsed_feed
+from tests.clock import START
+from tests.polling.histories import HOUR, NONE, OPTIONS, SAME, a_state
+
+DAY = timedelta(days=1)
+MINUTE = timedelta(minutes=1)
+
+
+def polled(*ago: timedelta, freshness: Freshness | None = None, missed: bool = False) -> Polled:
+    entries = (Entry(id=str(age), published_at=START - age) for age in ago)
+    return Polled(a_parsed_feed(*entries), NONE, freshness or Freshness(), missed=missed)
+
+
+def wait_after(outcome: Polled, state: FeedState | None = None, now: datetime = START) -> timedelta:
+    state = state or a_state()
+    rhythm = rhythm_of(state, outcome, now)
+    learned = replace(state, mean_gap=rhythm.mean_gap, last_new_at=rhythm.last_new_at)
+    return next_after_success(learned, outcome, OPTIONS, now) - now
+
+
+def about(wait: timedelta, expected: timedelta) -> bool:
+    return expected <= wait <= expected * 1.1
+
+
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [
+        (4 * HOUR, HOUR),
+        (HOUR, 30 * MINUTE),
+        (15 * MINUTE, 15 * MINUTE),
+        (MINUTE, 15 * MINUTE),
+        (16 * HOUR, 2 * HOUR),
+        (36 * DAY, 14.7 * HOUR),
+    ],
+)
+def test_the_wait_grows_with_the_root_of_the_gap_between_entries(gap: timedelta, expected: timedelta) -> None:
+    assert about(wait_after(polled(*(gap * number for number in range(5)))), expected)
+
+
+def test_a_feed_of_whose_rhythm_nothing_is_known_is_asked_at_the_interval() -> None:
+    assert about(wait_after(polled()), HOUR)
+
+
+def test_a_feed_that_has_fallen_silent_is_as_slow_as_its_silence() -> None:
+    outcome = polled(*(32 * HOUR + number * HOUR for number in range(5)))
+
+    assert about(wait_after(outcome), 2 * HOUR)
+
+
+def test_a_feed_that_may_have_been_missed_is_asked_twice_as_often() -> None:
+    gaps = [4 * HOUR * number for number in range(5)]
+
+    assert about(wait_after(polled(*gaps, missed=True)), 30 * MINUTE)
+
+
+def test_a_source_with_an_interval_of_its_own_keeps_it() -> None:
+    own = replace(a_state(), own_interval=6 * HOUR)
+
+    assert about(wait_after(polled(*(number * MINUTE for number in range(5))), own), 6 * HOUR)
+
+
+def test_the_longest_of_what_is_asked_for_counts_within_bounds() -> None:
+    assert about(wait_after(polled(freshness=Freshness(3 * HOUR))), 3 * HOUR)
+    assert wait_after(polled(freshness=Freshness(40 * DAY))) == DAY
+
+
+def test_entries_of_the_future_say_nothing() -> None:
+    rhythm = rhythm_of(a_state(), polled(-DAY, HOUR, 2 * HOUR), START)
+
+    assert (rhythm.last_new_at, rhythm.mean_gap) == (START - HOUR, HOUR)
+
+
+def test_an_unchanged_feed_keeps_its_rhythm() -> None:
+    state = replace(a_state(), mean_gap=HOUR, last_new_at=START)
+
+    assert rhythm_of(state, SAME, START).mean_gap == HOUR
+
+
+def test_a_publisher_may_rest() -> None:
+    at_13 = Freshness(skip_hours=frozenset({13, 14}))
+    on_sundays = Freshness(skip_days=frozenset({6}))  # the clock starts on a Sunday
+
+    assert (START + wait_after(polled(freshness=at_13))).hour == 15
+    assert (START + wait_after(polled(freshness=on_sundays))).weekday() == 0
+
+
+def test_a_rest_without_end_is_not_heeded() -> None:
+    always = Freshness(skip_hours=frozenset(range(24)), skip_days=frozenset(range(7)))
+
+    assert about(wait_after(polled(freshness=always)), HOUR)
+
+
+@pytest.mark.parametrize(("full_ago", "wanted"), [(None, True), (DAY, False), (7 * DAY, True)])
+def test_a_full_answer_is_asked_for_once_a_week(full_ago: timedelta | None, wanted: bool) -> None:
+    state = replace(a_state(), last_full_at=START - full_ago if full_ago else None)
+
+    assert wants_full_answer(state, START) is wanted
+
+
+@given(
+    st.lists(st.timedeltas(min_value=timedelta(0), max_value=4000 * DAY)),
+    st.timedeltas(min_value=timedelta(0), max_value=400 * DAY),
+)
+def test_the_wait_is_always_within_its_bounds(ago: list[timedelta], lasts: timedelta) -> None:
+    wait = wait_after(polled(*ago, freshness=Freshness(lasts)))
+
+    assert OPTIONS.interval_min <= wait <= OPTIONS.interval_max
+
+
+def test_feeds_that_were_added_together_do_not_stay_together() -> None:
+    waits = {wait_after(polled()) for _ in range(20)}
+
+    assert len(waits) == 20
