@@ -67,7 +67,7 @@ def test_files_named_in_the_architecture_exist() -> None:
     assert [name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda page: page.name)
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in target]
 

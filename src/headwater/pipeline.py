@@ -1,6 +1,8 @@
 """The stages in order: the one page that shows the flow.
 
     sources ─▶ polling ─▶ articles
+       ▲          │
+       └─ moving ◀┘  a feed that moved for good
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
@@ -15,6 +17,8 @@ from headwater.db import Database
 from headwater.net import Client
 from headwater.polling.types import PollingOptions
 from headwater.polling.worker import Poller
+from headwater.sandbox import Sandbox
+from headwater.sources.worker import Mover
 from headwater.types import Clock
 
 Item = TypeVar("Item")
@@ -45,14 +49,22 @@ class Tools:
 
     database: Database
     client: Client
+    sandbox: Sandbox
     clock: Clock
     polling: PollingOptions
 
 
-def _polling(tools: Tools) -> Poller:
-    return Poller(tools.database, tools.client, tools.clock, tools.polling)
+def make_poller(tools: Tools) -> Poller:
+    """The polling stage."""
+    return Poller(tools.database, tools.client, tools.sandbox, tools.clock, tools.polling)
+
+
+def make_mover(tools: Tools) -> Mover:
+    """The moving stage."""
+    return Mover(tools.database)
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
-    "polling": _polling,
+    "polling": make_poller,
+    "moving": make_mover,
 }

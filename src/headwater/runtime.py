@@ -16,6 +16,7 @@ from headwater.net import Client
 from headwater.observability.log import configure_log
 from headwater.pipeline import Tools
 from headwater.polling.types import PollingOptions
+from headwater.sandbox import Sandbox
 from headwater.settings import Settings
 
 
@@ -74,10 +75,11 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
         async with (
             Database(conninfo, pool_size=settings.database_pool_size, wait=settings.database_wait) as database,
             open_client(settings) as client,
+            open_sandbox(settings) as sandbox,
         ):
             async with database.transaction() as conn:
                 await check_schema(conn)
-            yield Runtime(settings, Tools(database, client, utc_now, _polling(settings)), server)
+            yield Runtime(settings, Tools(database, client, sandbox, utc_now, _polling(settings)), server)
 
 
 def open_client(settings: Settings) -> Client:
@@ -89,12 +91,22 @@ def open_client(settings: Settings) -> Client:
     )
 
 
+def open_sandbox(settings: Settings) -> Sandbox:
+    """The processes that read what comes from outside; use as an async context manager."""
+    return Sandbox(
+        processes=settings.parse_processes, time_limit=settings.parse_timeout, memory_limit=settings.parse_memory
+    )
+
+
 def _polling(settings: Settings) -> PollingOptions:
     return PollingOptions(
         interval=settings.poll_interval,
+        interval_min=settings.poll_interval_min,
         interval_max=settings.poll_interval_max,
+        host_delay=settings.poll_host_delay,
         concurrency=settings.poll_concurrency,
         timeout=settings.poll_timeout,
         max_bytes=settings.poll_max_bytes,
         max_entries=settings.poll_max_entries,
+        policy=settings.poll_policy,
     )

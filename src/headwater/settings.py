@@ -110,17 +110,32 @@ class Settings(BaseModel):
         default_factory=dict,
         description="Names to resolve without DNS, each with all its subdomains: `zoo.test=127.0.0.1`.",
     )
+    poll_policy: Literal["default", "cooldown", "backoff", "once", "five"] = Field(
+        "default", description="What failures of a feed lead to, unless the source names another policy."
+    )
     poll_interval: Duration = Field(
         timedelta(hours=1),
         ge=timedelta(seconds=1),
         le=timedelta(days=1),
-        description="How long after a good poll a feed is polled again.",
+        description="How often a feed is polled of whose rhythm nothing is known; others are asked more or less often.",
+    )
+    poll_interval_min: Duration = Field(
+        timedelta(minutes=15),
+        ge=timedelta(seconds=1),
+        le=timedelta(days=1),
+        description="Shortest wait between two good polls of a feed.",
     )
     poll_interval_max: Duration = Field(
         timedelta(days=1),
         ge=timedelta(seconds=1),
         le=timedelta(days=30),
-        description="Longest wait between two polls of a feed that keeps failing.",
+        description="Longest wait between two good polls of a feed, and the longest that a site may ask for.",
+    )
+    poll_host_delay: Duration = Field(
+        timedelta(seconds=3),
+        ge=timedelta(0),
+        le=timedelta(hours=1),
+        description="Least time between two polls of feeds on the same host.",
     )
     poll_concurrency: int = Field(10, ge=1, le=500, description="Most feeds one process polls at the same time.")
     poll_timeout: Duration = Field(
@@ -134,6 +149,19 @@ class Settings(BaseModel):
     )
     poll_max_entries: int = Field(
         50, ge=1, le=10_000, description="Most entries taken from a feed in one poll, the newest first."
+    )
+    parse_processes: int = Field(2, ge=1, le=256, description="Processes that read feeds; they can be killed.")
+    parse_timeout: Duration = Field(
+        timedelta(seconds=10),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
+        description="Most time that reading one feed may take before its process is killed.",
+    )
+    parse_memory: int = Field(
+        1_000_000_000,
+        ge=100_000_000,
+        le=100_000_000_000,
+        description="Most memory, in bytes, that a process which reads feeds may take.",
     )
     drain_timeout: Duration = Field(
         timedelta(seconds=10),

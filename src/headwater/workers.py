@@ -16,6 +16,7 @@ from headwater.pipeline import STAGES, Stage, Tools
 log = get_logger()
 
 IDLE_S = 1.0
+GATHER_S = 0.01  # a claim for many costs as little as a claim for one: wait a moment for more free slots
 BACKOFF_MAX_S = 15.0
 
 
@@ -103,6 +104,8 @@ class _StageLoop:
             )
         finally:
             stopping.cancel()
+        if full:
+            await asyncio.sleep(GATHER_S)
 
     async def _finish(self) -> None:
         if not self._running:

@@ -1,10 +1,12 @@
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from headwater.articles import store
-from headwater.articles.types import Kept
+from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Connection
+from headwater.ids import new_id
+from headwater.types import SourceId
 from tests.builders import a_source, an_article
 from tests.clock import START
 
@@ -13,11 +15,16 @@ pytestmark = pytest.mark.database
 DAY = timedelta(days=1)
 
 
+async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: list[NewArticle]) -> Kept:
+    kept = await store.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article) for article in articles])
+    return kept[source_id]
+
+
 async def test_articles_are_listed_newest_first_with_their_sources(conn: Connection) -> None:
     source = await a_source(conn, name="Example")
     old, new = an_article("https://example.com/1", published_at=START - DAY), an_article("https://example.com/2")
 
-    kept = await store.keep(conn, source_id=source.id, seen_at=START, articles=[old, new])
+    kept = await keep(conn, source_id=source.id, seen_at=START, articles=[old, new])
 
     assert kept == Kept(new=2, linked=2)
     assert [(a.url, a.sources) for a in await store.latest(conn, limit=10)] == [
@@ -30,8 +37,8 @@ async def test_an_article_that_two_sources_list_is_one_with_two_sources(conn: Co
     first = await a_source(conn, url="https://a.example/feed", name="A")
     second = await a_source(conn, url="https://b.example/feed", name="B")
 
-    await store.keep(conn, source_id=first.id, seen_at=START, articles=[an_article("http://example.com/1/")])
-    kept = await store.keep(
+    await keep(conn, source_id=first.id, seen_at=START, articles=[an_article("http://example.com/1/")])
+    kept = await keep(
         conn, source_id=second.id, seen_at=START + DAY, articles=[an_article("https://example.com/1?utm_source=b")]
     )
 
@@ -42,13 +49,11 @@ async def test_an_article_that_two_sources_list_is_one_with_two_sources(conn: Co
 
 async def test_a_changed_entry_renews_its_article_and_nothing_is_lost_by_a_poorer_one(conn: Connection) -> None:
     source = await a_source(conn)
-    await store.keep(
+    await keep(
         conn, source_id=source.id, seen_at=START, articles=[an_article(title="First", summary="Long", author="Ann")]
     )
 
-    await store.keep(
-        conn, source_id=source.id, seen_at=START + DAY, articles=[an_article(title="Second", published_at=None)]
-    )
+    await keep(conn, source_id=source.id, seen_at=START + DAY, articles=[an_article(title="Second", published_at=None)])
 
     (article,) = await store.latest(conn, limit=10)
     assert (article.title, article.summary, article.author, article.published_at) == ("Second", "Long", "Ann", START)
@@ -57,9 +62,7 @@ async def test_a_changed_entry_renews_its_article_and_nothing_is_lost_by_a_poore
 async def test_the_same_url_twice_in_one_feed_is_kept_once(conn: Connection) -> None:
     source = await a_source(conn)
 
-    kept = await store.keep(
-        conn, source_id=source.id, seen_at=START, articles=[an_article(title="a"), an_article(title="b")]
-    )
+    kept = await keep(conn, source_id=source.id, seen_at=START, articles=[an_article(title="a"), an_article(title="b")])
 
     assert kept == Kept(new=1, linked=1)
 
@@ -67,8 +70,8 @@ async def test_the_same_url_twice_in_one_feed_is_kept_once(conn: Connection) -> 
 async def test_an_article_dated_in_the_future_does_not_stick_to_the_top(conn: Connection) -> None:
     source = await a_source(conn)
     future = an_article("https://example.com/future", published_at=START + 365 * DAY)
-    await store.keep(conn, source_id=source.id, seen_at=START, articles=[future])
-    await store.keep(
+    await keep(conn, source_id=source.id, seen_at=START, articles=[future])
+    await keep(
         conn,
         source_id=source.id,
         seen_at=START + DAY,
@@ -81,7 +84,19 @@ async def test_an_article_dated_in_the_future_does_not_stick_to_the_top(conn: Co
     ]
 
 
-async def test_nothing_to_keep_is_no_work(conn: Connection) -> None:
-    source = await a_source(conn)
+async def test_what_several_sources_list_is_kept_at_once_and_counted_for_each(conn: Connection) -> None:
+    first = await a_source(conn, url="https://a.example/feed", name="A")
+    second = await a_source(conn, url="https://b.example/feed", name="B")
+    shared, own = an_article("https://example.com/shared"), an_article("https://example.com/own")
+    listed = [Listed(first.id, shared), Listed(second.id, shared), Listed(second.id, own)]
 
-    assert await store.keep(conn, source_id=source.id, seen_at=START, articles=[]) == Kept(new=0, linked=0)
+    kept = await store.keep(conn, seen_at=START, listed=listed)
+
+    assert kept == {first.id: Kept(new=1, linked=1), second.id: Kept(new=1, linked=2)}
+    assert await store.keep(conn, seen_at=START, listed=listed) == {first.id: Kept(0, 0), second.id: Kept(0, 0)}
+
+
+async def test_a_source_that_is_gone_meanwhile_leaves_its_articles_unlinked(conn: Connection) -> None:
+    gone = SourceId(new_id())
+
+    assert await keep(conn, source_id=gone, seen_at=START, articles=[an_article()]) == Kept(new=1, linked=0)

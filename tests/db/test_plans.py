@@ -40,9 +40,14 @@ FILL = (
     FROM generate_series(1, %(feeds)s) AS n
     """,
     """
-    INSERT INTO feed_state (source_id, feed_url, next_poll_at)
-    SELECT id, feed_url, %(start)s::timestamptz + (row_number() OVER () - 100) * interval '1 second'
+    INSERT INTO feed_state (source_id, feed_url, host, next_poll_at, last_polled_at)
+    SELECT id, feed_url, 'host' || mod(row_number() OVER (), 5000),
+        %(start)s::timestamptz + (row_number() OVER () - 100) * interval '1 second', %(start)s
     FROM sources
+    """,
+    """
+    INSERT INTO poll_hosts (host, ready_at)
+    SELECT host, min(next_poll_at) FROM feed_state GROUP BY host
     """,
     """
     INSERT INTO articles (id, url, url_key, title, seen_at)
@@ -59,7 +64,7 @@ FILL = (
 
 HOT = {
     # function: the values it is called with, and how many 8 kB pages it may touch
-    "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10}, 150),
+    "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10}, 300),
     "oldest_due_at": ({"now": START}, 10),
     "latest": ({"limit": 50}, 1_000),
 }

@@ -1,7 +1,7 @@
 """Our ParsedFeed under feedparser's names, so that an expectation written for feedparser can be put to it.
 
-Only the fields we keep are there; asking for any other raises NotKept. Values compare by what they mean: HTML by its tree,
-a title by its text, a URL by what a browser makes of it.
+Only the fields we keep are there; asking for any other raises NotKept. Values compare by what they mean: HTML by its
+tree, a title by its text, a URL by what a browser makes of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -101,7 +101,7 @@ class Url(_Text):
 
 
 class Html(_Text):
-    """Safe HTML: equal to HTML with the same tree, to the same plain text, or to what our sanitiser leaves of the other."""
+    """Safe HTML: equal to HTML with the same tree, to the same text, or to what our sanitiser leaves of the other."""
 
     stricter: list[str] = []  # noqa: RUF012
 

@@ -1,4 +1,4 @@
-"""The corpus of feeds that lies beside the project: feedparser's own test files with what they expect, and real feeds."""
+"""The feeds that lie beside the project: feedparser's own test files with what they expect, and real feeds."""
 
 import re
 from collections.abc import Iterator

@@ -110,7 +110,7 @@ def test_a_running_headwater_polls_what_is_added_beside_it_and_shows_it(headwate
         (("source", "remove", "not-there", "--yes"), 3, "There is no source"),
         (("articles", "--source", "not-there"), 3, "There is no source"),
         (("articles", "-n", "0"), 2, "Invalid value"),
-        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling."),
+        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving."),
         (("nonsense",), 2, "No such command"),
     ],
 )

@@ -1,6 +1,7 @@
 import pytest
 
 from headwater.articles import store as articles
+from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
 from headwater.sources.follow import find, follow, leave
@@ -47,7 +48,7 @@ async def test_a_source_is_found_by_id_and_by_address(conn: Connection) -> None:
     assert (await find(conn, "http://example.com/feed.xml")).id == source.id
 
 
-@pytest.mark.parametrize("wanted", ["", "https://example.com/unknown", "ftp://x", "0198c0de-0000-7000-8000-000000000000"])
+@pytest.mark.parametrize("wanted", ["", "https://a.example/unknown", "ftp://x", "0198c0de-0000-7000-8000-000000000000"])
 async def test_what_is_not_followed_is_not_found(wanted: str, conn: Connection) -> None:
     with pytest.raises(SourceNotFound):
         await find(conn, wanted)
@@ -57,8 +58,8 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     leaving = await a_source(conn, url="https://a.example/feed")
     staying = await a_source(conn, url="https://b.example/feed")
     own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
-    await articles.keep(conn, source_id=leaving.id, seen_at=START, articles=[own, shared])
-    await articles.keep(conn, source_id=staying.id, seen_at=START, articles=[shared])
+    listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
+    await articles.keep(conn, seen_at=START, listed=listed)
 
     await leave(conn, leaving)
 

@@ -1,22 +1,24 @@
 """Every statement on `articles` and `article_sources`."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from psycopg.rows import class_row
 
-from headwater.articles.types import Kept, ListedArticle, NewArticle
+from headwater.articles.types import Kept, Listed, ListedArticle
 from headwater.db import Connection
 from headwater.ids import new_id
 from headwater.types import SourceId
 
 
-async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: Sequence[NewArticle]) -> Kept:
-    """Keep what a feed lists: new URLs are added, changed ones renewed, all linked to the source."""
-    if not articles:
-        return Kept(new=0, linked=0)
-    # One row per URL, and always in the same order: two feeds that list the same URLs must not wait for each other.
-    ordered = sorted({article.url_key: article for article in articles}.values(), key=lambda article: article.url_key)
+async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
+    """Keep what feeds list: new URLs are added, changed ones renewed, each linked to its source."""
+    if not listed:
+        return {}
+    # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
+    first = {one.article.url_key: one for one in reversed(listed)}
+    ordered = [first[key] for key in sorted(first)]
     cur = await conn.execute(
         """
         INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
@@ -39,43 +41,46 @@ async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, arti
                 coalesce(excluded.content, articles.content),
                 coalesce(excluded.published_at, articles.published_at)
             )
-        RETURNING xmax = 0
+        RETURNING url_key, xmax = 0
         """,
         {
             "seen_at": seen_at,
             "ids": [new_id() for _ in ordered],
-            "urls": [article.url for article in ordered],
-            "url_keys": [article.url_key for article in ordered],
-            "titles": [article.title for article in ordered],
-            "authors": [article.author for article in ordered],
-            "summaries": [article.summary for article in ordered],
-            "contents": [article.content for article in ordered],
-            "published": [article.published_at for article in ordered],
+            "urls": [one.article.url for one in ordered],
+            "url_keys": [one.article.url_key for one in ordered],
+            "titles": [one.article.title for one in ordered],
+            "authors": [one.article.author for one in ordered],
+            "summaries": [one.article.summary for one in ordered],
+            "contents": [one.article.content for one in ordered],
+            "published": [one.article.published_at for one in ordered],
         },
     )
-    new = sum(1 for (is_new,) in await cur.fetchall() if is_new)
-    linked = await _link(conn, source_id=source_id, seen_at=seen_at, articles=ordered)
-    return Kept(new, linked)
+    new = Counter(first[bytes(key)].source_id for key, is_new in await cur.fetchall() if is_new)
+    linked = await _link(conn, seen_at=seen_at, listed=listed)
+    return {source_id: Kept(new[source_id], linked[source_id]) for source_id in {one.source_id for one in listed}}
 
 
-async def _link(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: Sequence[NewArticle]) -> int:
+async def _link(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Counter[SourceId]:
     cur = await conn.execute(
         """
         INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
-        SELECT articles.id, %(source_id)s, entry.entry_id, %(seen_at)s
-        FROM unnest(%(url_keys)s::bytea[], %(entry_ids)s::text[]) AS entry (url_key, entry_id)
+        SELECT articles.id, sources.id, entry.entry_id, %(seen_at)s
+        FROM unnest(%(source_ids)s::uuid[], %(url_keys)s::bytea[], %(entry_ids)s::text[])
+            AS entry (source_id, url_key, entry_id)
         JOIN articles USING (url_key)
-        ORDER BY articles.id
+        JOIN sources ON sources.id = entry.source_id
+        ORDER BY articles.id, sources.id
         ON CONFLICT (article_id, source_id) DO NOTHING
+        RETURNING source_id
         """,
         {
-            "source_id": source_id,
             "seen_at": seen_at,
-            "url_keys": [article.url_key for article in articles],
-            "entry_ids": [article.entry_id for article in articles],
+            "source_ids": [one.source_id for one in listed],
+            "url_keys": [one.article.url_key for one in listed],
+            "entry_ids": [one.article.entry_id for one in listed],
         },
     )
-    return cur.rowcount
+    return Counter(source_id for (source_id,) in await cur.fetchall())
 
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
@@ -117,6 +122,20 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
             {"source_id": source_id, "limit": limit},
         )
         return await cur.fetchall()
+
+
+async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
+    """What one source lists is listed by another from now on."""
+    await conn.execute(
+        """
+        INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
+        SELECT article_id, %(to)s, entry_id, seen_at
+        FROM article_sources
+        WHERE source_id = %(source_id)s
+        ON CONFLICT (article_id, source_id) DO NOTHING
+        """,
+        {"source_id": source_id, "to": to},
+    )
 
 
 async def forget_those_only_of(conn: Connection, *, source_id: SourceId) -> int:

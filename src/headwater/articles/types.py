@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from headwater.types import ArticleId
+from headwater.types import ArticleId, SourceId
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,14 @@ class NewArticle:
     summary: str | None
     content: str | None
     published_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An article, and the source whose feed lists it."""
+
+    source_id: SourceId
+    article: NewArticle
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,13 @@ from headwater.cli.demo import demo
 from headwater.cli.doctor import doctor
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from headwater.cli.migrate import migrate_app
+from headwater.cli.parse import parse
 from headwater.cli.serve import serve
 from headwater.cli.settings import settings
 from headwater.cli.source import source_app
 from headwater.cli.terminal import complain
 from headwater.cli.up import up
+from headwater.cli.url import url
 from headwater.cli.work import work
 from headwater.errors import HeadwaterError
 
@@ -48,7 +50,7 @@ def _root(
     pass
 
 
-for _command in (up, serve, work, demo, doctor, settings, articles):
+for _command in (up, serve, work, demo, doctor, settings, articles, parse, url):
     app.command()(_command)
 app.add_typer(source_app, name="source")
 app.add_typer(migrate_app, name="migrate")

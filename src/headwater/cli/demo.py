@@ -31,7 +31,9 @@ def demo(host: Host = None, port: Port = None) -> None:
             allow_loopback=True,
             resolve={DOMAIN: "127.0.0.1"},
             poll_interval="10s",
+            poll_interval_min="5s",
             poll_interval_max="60s",
+            poll_host_delay="1s",
             poll_timeout="5s",
             poll_concurrency=20,
         )

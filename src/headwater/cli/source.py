@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.discover import discover
 from headwater.cli.exit_codes import ExitCode
+from headwater.cli.explain import explain, next_try
 from headwater.cli.poll_now import poll_now
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
@@ -20,6 +22,8 @@ source_app = typer.Typer(
     help="Follow feeds, see how they do, leave them.\n\nExample: headwater source add https://example.com/feed.xml",
     no_args_is_help=True,
 )
+
+source_app.command()(discover)
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -65,6 +69,7 @@ def list_sources(as_json: AsJson = False) -> None:
 def poll(
     wanted: Annotated[list[str] | None, typer.Argument(metavar="[ID|URL]…", help="Sources, by id or feed URL.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every source.")] = False,
+    story: Annotated[bool, typer.Option("--explain", help="Tell each poll as a story.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Poll sources now, due or not. Exits with 1 when a poll failed.
@@ -78,9 +83,21 @@ def poll(
         print_json([_story(report) for report in reports])
     else:
         for report in reports:
-            say(f"{report.feed_url}: {_sentence(report)}")
+            say("\n".join([*explain(report), ""]) if story else f"{report.feed_url}: {_sentence(report)}")
     if any(isinstance(report.outcome, PollFailed) for report in reports):
         raise typer.Exit(ExitCode.FAILED)
+
+
+@source_app.command()
+def enable(
+    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")],
+) -> None:
+    """Poll a source again that was switched off: what was held against it is forgotten, and it is due at once.
+
+    Example: headwater source enable https://example.com/feed.xml
+    """
+    source = run(_enable(load_quietly(), wanted))
+    say(f"{source.name} is on, and polled by the next Headwater that runs.")
 
 
 @source_app.command()
@@ -125,6 +142,13 @@ async def _find(settings: Settings, wanted: str) -> Source:
         return await follow.find(conn, wanted)
 
 
+async def _enable(settings: Settings, wanted: str) -> Source:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        source = await follow.find(conn, wanted)
+        await follow.enable(conn, source, runtime.tools.clock())
+        return source
+
+
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         await follow.leave(conn, source)
@@ -132,7 +156,7 @@ async def _remove(settings: Settings, source: Source) -> None:
 
 def _sentence(report: PollReport) -> str:
     if isinstance(report.outcome, PollFailed):
-        return f"{report.outcome.detail} [{report.outcome_name}] Next try at {report.next_poll_at:%Y-%m-%d %H:%M} UTC."
+        return f"{report.outcome.detail} [{report.outcome_name}] {next_try(report.next_poll_at)}"
     return f"{report.outcome_name.replace('_', ' ')}, {report.new_articles} new articles."
 
 
@@ -149,5 +173,6 @@ def _story(report: PollReport) -> dict[str, object]:
 
 
 def _row(source: SourceHealth) -> tuple[str, ...]:
-    due = f"{source.next_poll_at:%m-%d %H:%M}"
-    return source.status, source.name, str(source.article_count), due, source.feed_url, source.last_error or ""
+    due = "never" if source.is_off_for_good else f"{source.next_poll_at:%m-%d %H:%M}"
+    status = "off" if source.feed_disabled_at else source.status
+    return status, source.name, str(source.article_count), due, source.feed_url, source.last_error or ""

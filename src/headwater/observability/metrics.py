@@ -22,6 +22,7 @@ POLL_SECONDS = Histogram(
     "Time a poll took, network and parsing included.",
     buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
+OWN_OUTAGE = Gauge("headwater_own_outage", "1 while so many hosts fail at once that it must be our own network.")
 NEW_ARTICLES = Counter("headwater_new_articles_total", "Articles seen for the first time.")
 
 STAGE_LAG = Gauge("headwater_stage_lag_seconds", "How long the oldest due work of a stage has been waiting.", ["stage"])

@@ -24,7 +24,7 @@ async def follow(conn: Connection, *, url: str, name: str | None, now: datetime)
         raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(chosen)}.")
     source_id = SourceId(new_id())
     await store.add(conn, source_id=source_id, name=chosen, feed_url=feed_url, feed_url_key=url_key(feed_url))
-    await polling.schedule_first(conn, source_id=source_id, feed_url=feed_url, now=now)
+    await polling.schedule_first(conn, source_id=source_id, feed_url=feed_url, host=host_of(feed_url), now=now)
     return Source(source_id, chosen, feed_url, now)
 
 
@@ -39,6 +39,14 @@ async def find(conn: Connection, wanted: str) -> Source:
     except Invalid as error:
         raise SourceNotFound(wanted) from error
     return await store.find_by_url(conn, feed_url=feed_url, feed_url_key=url_key(feed_url))
+
+
+async def enable(conn: Connection, source: Source, now: datetime) -> None:
+    """Poll this source again from now on; all that was held against it is forgotten."""
+    await store.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
+    await polling.start_over(
+        conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
+    )
 
 
 async def leave(conn: Connection, source: Source) -> None:

@@ -1,5 +1,7 @@
 """Every statement on `sources`."""
 
+from datetime import datetime
+
 from psycopg.rows import class_row
 
 from headwater.db import Connection, translate
@@ -18,6 +20,25 @@ async def add(conn: Connection, *, source_id: SourceId, name: str, feed_url: str
             """,
             {"id": source_id, "name": name, "feed_url": feed_url, "feed_url_key": feed_url_key},
         )
+
+
+async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes) -> None:
+    """The source's feed is at another address. Raises SourceExists."""
+    with translate(sources_feed_url_key=SourceExists(feed_url)):
+        await conn.execute(
+            "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s",
+            {"id": source_id, "feed_url": feed_url, "key": feed_url_key},
+        )
+
+
+async def set_disabled(
+    conn: Connection, *, source_id: SourceId, disabled_at: datetime | None, reason: str | None
+) -> None:
+    """Say that the source's feed is off, since when and why; or, with None, that it is on."""
+    await conn.execute(
+        "UPDATE sources SET feed_disabled_at = %(at)s, feed_disable_reason = %(reason)s WHERE id = %(id)s",
+        {"id": source_id, "at": disabled_at, "reason": reason},
+    )
 
 
 async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
@@ -66,7 +87,8 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
         await cur.execute(
             """
             SELECT sources.id, name, sources.feed_url, sources.created_at, next_poll_at, last_polled_at,
-                last_succeeded_at, last_error, last_error_type, consecutive_errors, article_count
+                last_succeeded_at, last_error, last_error_type, consecutive_errors, article_count,
+                feed_disabled_at, off_until
             FROM sources
             JOIN feed_state ON feed_state.source_id = sources.id
             ORDER BY lower(name), sources.id

@@ -40,10 +40,17 @@ class SourceHealth:
     last_error_type: str | None
     consecutive_errors: int
     article_count: int
+    feed_disabled_at: datetime | None
+    off_until: datetime | None
 
     @property
     def status(self) -> SourceStatus:
         """Pending until the first poll ends; then how the last one ended."""
         if self.last_polled_at is None:
             return SourceStatus.PENDING
-        return SourceStatus.ERROR if self.consecutive_errors else SourceStatus.WORKING
+        return SourceStatus.ERROR if self.last_error else SourceStatus.WORKING
+
+    @property
+    def is_off_for_good(self) -> bool:
+        """Off, and only a person can enable it."""
+        return self.feed_disabled_at is not None and self.off_until is None

@@ -1,0 +1,61 @@
+"""Many small writes as few large ones: who comes while a write is under way goes with the next."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from headwater.errors import HeadwaterError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Batch(Generic[Item, Result]):
+    """Collects items for a function that writes many at once, in one transaction."""
+
+    def __init__(self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, most: int) -> None:
+        self._write = write
+        self._most = most
+        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._turn = asyncio.Lock()
+
+    async def add(self, item: Item) -> Result:
+        """Returns what came of this item once it is written. Raises what writing it raised."""
+        written: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, written))
+        async with self._turn:
+            if not written.done():
+                await self._write_next()
+        return await written
+
+    async def _write_next(self) -> None:
+        taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+        try:
+            self._give(taken, await self._write([item for item, _ in taken]))
+        except HeadwaterError as error:
+            self._fail(taken, error)
+        except asyncio.CancelledError as error:
+            self._fail(taken, error)
+            raise
+        except Exception as error:  # noqa: BLE001  one bad item must not take the others with it
+            if len(taken) == 1:
+                self._fail(taken, error)
+            else:
+                await self._write_one_by_one(taken)
+
+    async def _write_one_by_one(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
+        for pair in taken:
+            try:
+                self._give([pair], await self._write([pair[0]]))
+            except Exception as error:  # noqa: BLE001  it is handed to whoever brought the item
+                self._fail([pair], error)
+
+    def _give(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]], results: Sequence[Result]) -> None:
+        for (_, written), result in zip(taken, results, strict=True):
+            if not written.done():
+                written.set_result(result)
+
+    def _fail(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]], error: BaseException) -> None:
+        for _, written in taken:
+            if not written.done():
+                written.set_exception(error)

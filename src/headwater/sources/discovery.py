@@ -1,0 +1,274 @@
+"""Discovery: what a person typed in; the feeds behind it out, each of them fetched and read before it is offered.
+
+Nothing is stored, and nothing that a site does raises: an address that gave no feed is listed with the reason. Asked
+one after the other, in this order, until something is found: a known site's own pattern, the address itself, what its
+page declares and links to, the same of the front page, and at last the places where feeds usually stand.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+import can_ada
+
+from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.polling.ask import moved_to
+from headwater.polling.classify import CHALLENGE_STATUSES, is_challenge
+from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
+from headwater.sandbox import Overrun, Sandbox
+from headwater.sources.page_links import (
+    READER_SCHEME,
+    Candidate,
+    How,
+    absolute,
+    header_links,
+    is_about_comments,
+    links_of,
+)
+from headwater.sources.well_known import customary_feeds, known_feeds
+from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
+
+MAX_REQUESTS = 12
+PAUSE = timedelta(seconds=1)  # between two requests to one host, while a person waits
+ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, text/html, application/xml;q=0.9, */*;q=0.5"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFeed:
+    """A feed that was fetched and read. `url` is where it lives for good: past permanent redirects."""
+
+    url: str
+    title: str
+    format: str
+    entry_count: int
+    latest_at: datetime | None
+    how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An address that gave no feed, and why, in a sentence."""
+
+    url: str
+    how: How
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was found behind an address, the best first; and what was tried in vain."""
+
+    url: str
+    found: tuple[FoundFeed, ...]
+    tried: tuple[Tried, ...]
+
+
+async def discover(
+    client: Client, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE
+) -> Discovery:
+    """The feeds of a site, a page, or an address that is a feed; never longer than `within`. Raises InvalidUrl."""
+    addresses = _addresses(url)
+    search = _Search(client, sandbox, within, max_bytes, pause)
+    try:
+        async with asyncio.timeout(within.total_seconds()):
+            page = await _look(search, addresses)
+    except TimeoutError:
+        search.stop("the time was up before it was read")
+        page = addresses[0]
+    return Discovery(page, search.ranked(), tuple(search.tried))
+
+
+async def _look(search: "_Search", addresses: Sequence[str]) -> str:
+    """Try one way after the other; the address of the page that the search began from."""
+    await search.examine(_candidates(known_feeds(addresses[0]), How.KNOWN_SITE))
+    if search.found:
+        return addresses[0]
+    page = await search.open(addresses)
+    here = page.url if page else addresses[0]
+    if page and not search.found:
+        await _look_at(search, page)
+    front = parse_url("/", base=here)
+    if not search.found and search.may_ask(front) and url_key(front) != url_key(here):
+        page = await search.ask(Candidate(front, How.FRONT_PAGE))
+        if page and not search.found:
+            await _look_at(search, page)
+    for place in _candidates(customary_feeds(here), How.USUAL_PLACE):
+        if search.found or not search.may_ask(place.url):
+            break
+        await search.examine([place])
+    return here
+
+
+def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
+    return (Candidate(url, how) for given in urls if (url := absolute(given, given)))
+
+
+async def _look_at(search: "_Search", page: Response) -> None:
+    links = [*header_links(page), *links_of(page.body, page.url)]
+    await search.examine(link for link in links if link.how is not How.MENTIONED)
+    if not search.found:
+        await search.examine(link for link in links if link.how is How.MENTIONED)
+
+
+_SILENT = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
+
+
+class _Search:
+    """What one discovery has asked, found and tried so far. One request at a time."""
+
+    def __init__(self, client: Client, sandbox: Sandbox, within: timedelta, max_bytes: int, pause: timedelta) -> None:
+        self._client = client
+        self._sandbox = sandbox
+        self._max_bytes = max_bytes
+        self._pause = pause.total_seconds()
+        self._patience = within / 3  # so that one address that hangs does not cost all the others
+        self._asked = 0
+        self._asked_at: dict[str, float] = {}
+        self._resting: set[str] = set()
+        self._seen: set[bytes] = set()
+        self._feeds: set[bytes] = set()
+        self._current: Candidate | None = None
+        self.found: list[tuple[tuple[int, ...], FoundFeed]] = []
+        self.tried: list[Tried] = []
+
+    def ranked(self) -> tuple[FoundFeed, ...]:
+        """The best first; among equals, the order in which the site named them."""
+        return tuple(feed for _, feed in sorted(self.found, key=lambda scored: scored[0]))
+
+    def may_ask(self, url: str) -> bool:
+        """Whether there are requests left, and the host has neither fallen silent nor asked us to stop."""
+        return self._asked < MAX_REQUESTS and _origin(url) not in self._resting
+
+    async def open(self, addresses: Sequence[str]) -> Response | None:
+        """The answer at the first of these addresses that answers at all."""
+        for address in addresses:
+            self._seen.add(url_key(address))
+            if self.may_ask(address) and (response := await self.ask(Candidate(address, How.ITSELF))):
+                self._seen.add(url_key(response.url))
+                return response
+        return None
+
+    async def examine(self, candidates: Iterable[Candidate]) -> None:
+        """Ask for each that is new; feeds of comments last."""
+        for candidate in sorted(candidates, key=is_about_comments):
+            key = url_key(candidate.url)
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            if self.may_ask(candidate.url):
+                await self.ask(candidate)
+            elif self._asked < MAX_REQUESTS:
+                self._reject(candidate, "not asked for: its host does not answer, or asks us to come less often")
+            else:
+                self._reject(candidate, f"not asked for: {MAX_REQUESTS} requests are enough for one search")
+
+    async def ask(self, candidate: Candidate) -> Response | None:
+        """Fetch and read one address, and note what came of it. The answer, where there is one."""
+        self._current = candidate
+        try:
+            response = await self._get(candidate.url)
+        except FetchError as error:
+            if error.kind in _SILENT:
+                self._resting.add(_origin(candidate.url))
+            self._reject(candidate, error.detail)
+            return None
+        if max(len(url) for url in (response.url, *(hop.url for hop in response.hops))) > MAX_LENGTH:
+            self._reject(candidate, f"it redirects to an address longer than {MAX_LENGTH} characters")
+            return None
+        if response.status == HTTPStatus.OK:
+            await self._read(candidate, response)
+        else:
+            if _wants_rest(response):
+                self._resting.add(_origin(response.url))
+            self._reject(candidate, _refusal(response))
+        return response
+
+    def stop(self, reason: str) -> None:
+        """Note what the search broke off at."""
+        if self._current is not None:
+            self._reject(self._current, reason)
+
+    async def _get(self, url: str) -> Response:
+        host, now = host_of(url), asyncio.get_running_loop().time
+        await asyncio.sleep(self._asked_at.get(host, float("-inf")) + self._pause - now())
+        self._asked += 1
+        try:
+            return await self._client.get(
+                url, within=self._patience, max_bytes=self._max_bytes, headers={"Accept": ACCEPT}
+            )
+        finally:
+            self._asked_at[host] = now()
+
+    async def _read(self, candidate: Candidate, response: Response) -> None:
+        content_type = response.headers.get("Content-Type")
+        try:
+            feed = await self._sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
+        except UnreadableBody as error:
+            self._reject(candidate, error.reason)
+            return
+        except Overrun as error:
+            self._reject(candidate, f"it cannot be read within our limits: {error}")
+            return
+        if not feed.entries and not feed.title:
+            self._reject(candidate, "it is like a feed, with neither a title nor entries")
+            return
+        url = moved_to(response) or (response.hops[0].url if response.hops else response.url)
+        keys = {url_key(url), url_key(response.url)}
+        if keys & self._feeds:
+            self._reject(candidate, "it leads to a feed that was found already")
+            return
+        self._feeds |= keys
+        self._seen |= keys
+        self.found.append((_score(candidate, url, feed), _found(candidate, url, feed)))
+
+    def _reject(self, candidate: Candidate, reason: str) -> None:
+        sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+        self.tried.append(Tried(candidate.url, candidate.how, sentence))
+
+
+def _addresses(text: str) -> Sequence[str]:
+    """What was typed, as URLs to try in turn: https first where no scheme was given. Raises InvalidUrl."""
+    text = READER_SCHEME.sub("", text.strip())
+    url = complete_url(text)
+    if text.lower().startswith(("http:", "https:")):
+        return (url,)
+    return url, f"http{url.removeprefix('https')}"
+
+
+def _origin(url: str) -> str:
+    return can_ada.parse(url).origin
+
+
+def _wants_rest(response: Response) -> bool:
+    return response.status in {429, 503} or _is_challenge(response)
+
+
+def _is_challenge(response: Response) -> bool:
+    return response.status in CHALLENGE_STATUSES and is_challenge(response.headers, response.body)
+
+
+def _refusal(response: Response) -> str:
+    if _is_challenge(response):
+        return f"it shows a test that only a person in a browser can pass (HTTP {response.status})"
+    try:
+        phrase = f" {HTTPStatus(response.status).phrase}"
+    except ValueError:
+        phrase = ""
+    return f"the answer is HTTP {response.status}{phrase}"
+
+
+def _found(candidate: Candidate, url: str, feed: ParsedFeed) -> FoundFeed:
+    dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
+    title = feed.title or candidate.title or host_of(url)
+    return FoundFeed(url, title, feed.format, len(feed.entries), max(dates, default=feed.updated_at), candidate.how)
+
+
+def _score(candidate: Candidate, url: str, feed: ParsedFeed) -> tuple[int, ...]:
+    """Less is better: declared before guessed, then what its entries carry. Ten entries are as good as a hundred."""
+    named = Candidate(url, candidate.how, feed.title or candidate.title)
+    dated = any(entry.published_at or entry.updated_at for entry in feed.entries)
+    full = any(entry.content for entry in feed.entries)
+    is_declared = candidate.how in {How.ITSELF, How.DECLARED}
+    return (is_about_comments(named), not is_declared, -(dated + full), -min(len(feed.entries), 10))

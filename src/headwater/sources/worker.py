@@ -1,0 +1,63 @@
+"""Moving: feeds whose permanent redirect polling believes get their new URL, or join the source that holds it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headwater.articles import store as articles
+from headwater.db import Connection, Database
+from headwater.errors import InvalidUrl, SourceExists
+from headwater.observability.log import get_logger
+from headwater.polling import store as polling
+from headwater.polling.types import MovedFeed
+from headwater.sources import store
+from headwater.urls import host_of, parse_url, url_key
+
+log = get_logger()
+
+
+class Mover:
+    """The moving stage."""
+
+    name = "moving"
+    concurrency = 1
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, limit: int) -> Sequence[MovedFeed]:
+        """Feeds that have moved. Two workers may see one; the second finds nothing left. Raises Unavailable."""
+        async with self._database.transaction() as conn:
+            return await polling.list_moved(conn, limit=limit)
+
+    async def work(self, moved: MovedFeed) -> None:
+        """Give the feed its new URL, or merge it into the source that has it. Raises Unavailable."""
+        try:
+            url = parse_url(moved.url)
+        except InvalidUrl:
+            url = None
+        async with self._database.transaction() as conn:
+            if url is None or not await self._rename(conn, moved, url):
+                await self._merge_or_stay(conn, moved, url)
+
+    async def lag(self) -> timedelta:
+        """Nothing waits for a feed to move: it is read at its old address meanwhile."""
+        return timedelta(0)
+
+    async def _rename(self, conn: Connection, moved: MovedFeed, url: str) -> bool:
+        try:
+            async with conn.transaction():
+                await store.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=url_key(url))
+        except SourceExists:
+            return False
+        await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url))
+        log.info("source moved", source_id=str(moved.source_id), to=url)
+        return True
+
+    async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
+        if url is None:
+            await polling.stay(conn, source_id=moved.source_id)
+            return
+        other = await store.find_by_url(conn, feed_url=url, feed_url_key=url_key(url))
+        await articles.relink(conn, source_id=moved.source_id, to=other.id)
+        await store.remove(conn, source_id=moved.source_id)
+        log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)

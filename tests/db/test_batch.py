@@ -1,0 +1,75 @@
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from headwater.db import Batch
+from headwater.errors import DatabaseUnavailable
+
+
+class Book:
+    """Writes numbers, as slowly as it is told, and remembers in which batches."""
+
+    def __init__(self, *, fails_on: int | None = None, error: Exception | None = None) -> None:
+        self.batches: list[list[int]] = []
+        self._fails_on = fails_on
+        self._error = error or ZeroDivisionError()
+
+    async def write(self, numbers: Sequence[int]) -> Sequence[int]:
+        await asyncio.sleep(0.01)
+        if self._fails_on in numbers:
+            raise self._error
+        self.batches.append(list(numbers))
+        return [number * 10 for number in numbers]
+
+
+async def test_who_comes_while_a_write_is_under_way_goes_with_the_next() -> None:
+    book = Book()
+    batch = Batch[int, int](book.write, most=100)
+
+    results = await asyncio.gather(*(batch.add(number) for number in range(20)))
+
+    assert results == [number * 10 for number in range(20)]
+    assert [number for numbers in book.batches for number in numbers] == list(range(20))
+    assert len(book.batches) <= 2
+
+
+async def test_no_batch_is_larger_than_allowed() -> None:
+    book = Book()
+    batch = Batch[int, int](book.write, most=7)
+
+    await asyncio.gather(*(batch.add(number) for number in range(20)))
+
+    assert max(len(numbers) for numbers in book.batches) == 7
+
+
+async def test_one_bad_item_does_not_take_the_others_with_it() -> None:
+    batch = Batch[int, int](Book(fails_on=3).write, most=100)
+
+    results = await asyncio.gather(*(batch.add(number) for number in range(6)), return_exceptions=True)
+
+    assert [result for result in results if isinstance(result, int)] == [0, 10, 20, 40, 50]
+    assert isinstance(results[3], ZeroDivisionError)
+
+
+async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
+    book = Book(fails_on=3, error=DatabaseUnavailable("away"))
+    batch = Batch[int, int](book.write, most=100)
+
+    results = await asyncio.gather(*(batch.add(number) for number in (3, 4, 5)), return_exceptions=True)
+
+    assert isinstance(results[0], DatabaseUnavailable)
+    assert await batch.add(7) == 70
+
+
+async def test_a_caller_that_leaves_does_not_disturb_the_others() -> None:
+    batch = Batch[int, int](Book().write, most=100)
+    tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
+    await asyncio.sleep(0.005)
+
+    tasks[3].cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [results[number] for number in (0, 1, 2, 4)] == [0, 10, 20, 40]
+    with pytest.raises(asyncio.CancelledError):
+        tasks[3].result()

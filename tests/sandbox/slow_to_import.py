@@ -1,0 +1,5 @@
+"""A module that takes its time, as lxml and its friends do."""
+
+import time
+
+time.sleep(0.15)
