@@ -2,7 +2,8 @@
 
     sources ─▶ polling ─▶ articles
        ▲          │
-       └─ moving ◀┘  a feed that moved for good
+       ├─ moving ◀┤    a feed that moved for good
+       └ searching ◀┘  a feed that is none any more
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
@@ -18,7 +19,8 @@ from headwater.net import Client
 from headwater.polling.types import PollingOptions
 from headwater.polling.worker import Poller
 from headwater.sandbox import Sandbox
-from headwater.sources.worker import Mover
+from headwater.sources.mover import Mover
+from headwater.sources.searcher import Searcher
 from headwater.types import Clock
 
 Item = TypeVar("Item")
@@ -64,7 +66,13 @@ def make_mover(tools: Tools) -> Mover:
     return Mover(tools.database)
 
 
+def make_searcher(tools: Tools) -> Searcher:
+    """The searching stage."""
+    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, max_bytes=tools.polling.max_bytes)
+
+
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "polling": make_poller,
     "moving": make_mover,
+    "searching": make_searcher,
 }

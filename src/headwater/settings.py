@@ -43,6 +43,14 @@ def _duration(value: object) -> object:
     return timedelta(seconds=float(match[1]) * _UNITS[match[2] or "s"])
 
 
+def read_duration(text: str) -> timedelta:
+    """What a person writes as a duration. Raises InvalidSettings."""
+    try:
+        return cast("timedelta", _duration(text))
+    except (ValueError, OverflowError) as error:
+        raise InvalidSettings([f"{text!r} is not a duration; write it like 30s, 15m or 2h."]) from error
+
+
 def _pairs(value: object) -> object:
     """Reads `zoo.test=127.0.0.1, other=127.0.0.2`, or a TOML table of the same."""
     if not isinstance(value, str):

@@ -100,3 +100,25 @@ async def test_a_source_that_is_gone_meanwhile_leaves_its_articles_unlinked(conn
     gone = SourceId(new_id())
 
     assert await keep(conn, source_id=gone, seen_at=START, articles=[an_article()]) == Kept(new=1, linked=0)
+
+
+async def test_an_entry_whose_url_changes_stays_the_same_article(conn: Connection) -> None:
+    source = await a_source(conn)
+    before = an_article("https://example.com/old-name", title="Old", entry_id="tag:1")
+    after = an_article("https://example.com/new-name", title="New", entry_id="tag:1")
+    await keep(conn, source_id=source.id, seen_at=START, articles=[before])
+
+    kept = await keep(conn, source_id=source.id, seen_at=START + DAY, articles=[after])
+
+    (article,) = await store.latest(conn, limit=10)
+    assert kept == Kept(new=0, linked=0)
+    assert (article.title, article.url) == ("New", before.url)
+
+
+async def test_a_feed_that_gives_all_its_entries_one_id_loses_none(conn: Connection) -> None:
+    source = await a_source(conn)
+    entries = [an_article(f"https://example.com/{n}", entry_id="0") for n in range(3)]
+
+    kept = [await keep(conn, source_id=source.id, seen_at=START, articles=entries) for _ in range(2)]
+
+    assert kept == [Kept(new=3, linked=3), Kept(new=0, linked=0)]

@@ -110,7 +110,7 @@ def test_a_running_headwater_polls_what_is_added_beside_it_and_shows_it(headwate
         (("source", "remove", "not-there", "--yes"), 3, "There is no source"),
         (("articles", "--source", "not-there"), 3, "There is no source"),
         (("articles", "-n", "0"), 2, "Invalid value"),
-        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving."),
+        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving, searching."),
         (("nonsense",), 2, "No such command"),
     ],
 )
@@ -131,3 +131,32 @@ def test_what_a_feed_says_has_no_effect_on_the_terminal(headwater: Headwater, zo
 
     assert "[red]" in listed.stdout
     assert "\x1b" not in listed.stdout
+
+
+def test_a_source_that_nobody_named_is_called_as_its_feed_calls_itself(headwater: Headwater, zoo: Zoo) -> None:
+    headwater.run("source", "add", zoo.url_of(BY_NAME["daily"]))
+
+    (listed,) = headwater.json("source", "list")
+
+    assert listed["name"] == "The Zoo Daily"
+
+
+def test_a_source_is_edited_switched_off_explained_and_enabled(headwater: Headwater, zoo: Zoo) -> None:
+    gone, missing = zoo.url_of(BY_NAME["gone"]), zoo.url_of(BY_NAME["missing"])
+    headwater.run("source", "add", gone, "--name", "Gone")
+
+    off = headwater.run("source", "list")
+    story = headwater.run("source", "poll", gone, "--explain")
+    edited = headwater.run("source", "edit", gone, "--policy", "once", "--interval", "30m", "--url", missing)
+    after = headwater.run("source", "poll", missing, "--explain")
+    enabled = headwater.run("source", "enable", missing)
+
+    assert "off" in off.stdout.splitlines()[1].split()[0]
+    assert "That is the class gone." in story.stdout
+    assert "It was a probe: the feed stays off" in story.stdout
+    assert edited.returncode == 0
+    assert "the feed is switched off with the reason not_found" in after.stdout
+    assert "It is not tried again until somebody enables it" in after.stdout
+    assert enabled.returncode == 0
+    (listed,) = headwater.json("source", "list")
+    assert (listed["status"], listed["feed_disabled_at"]) == ("pending", None)

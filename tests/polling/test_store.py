@@ -50,6 +50,7 @@ def an_answer(
         new_links=2,
         new_articles=1,
         adopt_url=None,
+        wants_discovery=False,
         at=START,
     )
     return replace(answer, **more)  # type: ignore[arg-type]

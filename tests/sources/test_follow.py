@@ -1,10 +1,12 @@
+from datetime import timedelta
+
 import pytest
 
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
-from headwater.sources.follow import find, follow, leave
+from headwater.sources.follow import change, find, follow, leave
 from headwater.sources.store import list_all, list_health
 from tests.builders import a_source, an_article
 from tests.clock import START
@@ -75,3 +77,38 @@ async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:
     (health,) = await list_health(conn)
 
     assert (health.status, health.next_poll_at, health.article_count) == ("pending", START, 0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "interval", "name", "message"),
+    [
+        ("perhaps", None, None, "There is no policy 'perhaps'"),
+        (None, timedelta(minutes=1), None, "at least 15 minutes and at most a day"),
+        (None, timedelta(days=2), None, "at least 15 minutes and at most a day"),
+        (None, None, "", "at least one and at most 255 characters"),
+    ],
+)
+async def test_a_change_that_makes_no_sense_is_refused(
+    policy: str | None, interval: timedelta | None, name: str | None, message: str, conn: Connection
+) -> None:
+    source = await a_source(conn)
+
+    with pytest.raises(Invalid, match=message):
+        await change(conn, source, name=name, policy=policy, interval=interval)
+
+
+async def test_policy_and_interval_can_be_given_and_taken_back(conn: Connection) -> None:
+    source = await a_source(conn)
+
+    async def state() -> object:
+        found = await conn.execute("SELECT name, policy, feed_poll_interval_minutes FROM sources")
+        return await found.fetchone()
+
+    await change(conn, source, name="New", policy="once", interval=timedelta(minutes=30))
+    given = await state()
+    await change(conn, source, name=None, policy=None, interval=None)
+    kept = await state()
+    await change(conn, source, name=None, policy="", interval=timedelta(0))
+
+    assert given == kept == ("New", "once", 30)
+    assert await state() == ("New", None, None)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from psycopg.rows import class_row
@@ -16,6 +17,7 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     """Keep what feeds list: new URLs are added, changed ones renewed, each linked to its source."""
     if not listed:
         return {}
+    listed = await _known_by_id(conn, listed=listed)
     # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
     first = {one.article.url_key: one for one in reversed(listed)}
     ordered = [first[key] for key in sorted(first)]
@@ -58,6 +60,36 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     new = Counter(first[bytes(key)].source_id for key, is_new in await cur.fetchall() if is_new)
     linked = await _link(conn, seen_at=seen_at, listed=listed)
     return {source_id: Kept(new[source_id], linked[source_id]) for source_id in {one.source_id for one in listed}}
+
+
+async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequence[Listed]:
+    """Entries that their feed has listed before under the same id are the same article, whatever their URL is now."""
+    cur = await conn.execute(
+        """
+        SELECT source_id, entry_id, min(url_key)
+        FROM article_sources
+        JOIN articles ON articles.id = article_sources.article_id
+        WHERE (source_id, entry_id) IN (
+            SELECT source_id, entry_id
+            FROM unnest(%(source_ids)s::uuid[], %(entry_ids)s::text[]) AS entry (source_id, entry_id)
+        )
+        GROUP BY source_id, entry_id
+        HAVING count(*) = 1
+        """,
+        {
+            "source_ids": [one.source_id for one in listed],
+            "entry_ids": [one.article.entry_id for one in listed],
+        },
+    )
+    known = {(source_id, entry_id): bytes(key) for source_id, entry_id, key in await cur.fetchall()}
+    # A feed that gives several entries one id has no ids.
+    times = Counter((one.source_id, one.article.entry_id) for one in listed)
+    return [
+        replace(one, article=replace(one.article, url_key=known[mark]))
+        if (mark := (one.source_id, one.article.entry_id)) in known and times[mark] == 1
+        else one
+        for one in listed
+    ]
 
 
 async def _link(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Counter[SourceId]:

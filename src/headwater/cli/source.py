@@ -1,7 +1,8 @@
 """`headwater source`: what we follow."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -12,11 +13,12 @@ from headwater.cli.explain import explain, next_try
 from headwater.cli.poll_now import poll_now
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
-from headwater.polling.types import PollFailed, PollReport
-from headwater.runtime import open_runtime
-from headwater.settings import Settings
+from headwater.polling.policy import POLICIES
+from headwater.polling.types import Polled, PollFailed, PollReport
+from headwater.runtime import Runtime, open_runtime
+from headwater.settings import Settings, read_duration
 from headwater.sources import follow, store
-from headwater.sources.types import Source, SourceHealth
+from headwater.sources.types import Source, SourceHealth, Suggestion
 
 source_app = typer.Typer(
     help="Follow feeds, see how they do, leave them.\n\nExample: headwater source add https://example.com/feed.xml",
@@ -89,6 +91,40 @@ def poll(
 
 
 @source_app.command()
+def edit(
+    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")],
+    name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where its feed is; it is polled at once.")] = None,
+    policy: Annotated[str | None, typer.Option(help=f"What failures lead to: {', '.join(POLICIES)}.")] = None,
+    interval: Annotated[str | None, typer.Option(help="How often to poll it, such as 30m; 0 leaves it to us.")] = None,
+) -> None:
+    """Change how a source is called, where its feed is, and how it is polled. An empty policy is the general one.
+
+    Example: headwater source edit https://example.com/feed.xml --policy once --interval 30m
+    """
+    wait = read_duration(interval) if interval is not None else None
+    source = run(_edit(load_quietly(), wanted, name=name, url=url, policy=policy, interval=wait))
+    say(f"{source.name} is changed.")
+
+
+@source_app.command()
+def suggestions(as_json: AsJson = False) -> None:
+    """Show where feeds may have gone that are none any more. `source edit --url` takes one.
+
+    Example: headwater source suggestions
+    """
+    found = run(_suggestions(load_quietly()))
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = [(one.source_name, one.title, str(one.entry_count), one.feed_url) for one in found]
+        print_table(["source", "title", "entries", "feed"], rows)
+        say(f"\nTake one with: headwater source edit {found[0].source_id} --url {found[0].feed_url}")
+    else:
+        say("No feed is lost, or none was found again.")
+
+
+@source_app.command()
 def enable(
     wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")],
 ) -> None:
@@ -120,9 +156,20 @@ async def _add(
     async with open_runtime(settings) as runtime:
         async with runtime.database.transaction() as conn:
             added = [await follow.follow(conn, url=url, name=name, now=runtime.tools.clock()) for url in urls]
-        reports = [] if later else await poll_now(runtime, added)
-    told = {report.source_id: report for report in reports}
+        told = {} if later else {report.source_id: report for report in await poll_now(runtime, added)}
+        if name is None:
+            added = [await _named_by_itself(runtime, source, told.get(source.id)) for source in added]
     return [(source, told.get(source.id)) for source in added]
+
+
+async def _named_by_itself(runtime: Runtime, source: Source, report: PollReport | None) -> Source:
+    """A source that nobody named is called as its feed calls itself."""
+    if report is None or not isinstance(report.outcome, Polled) or not report.outcome.feed.title.strip():
+        return source
+    named = replace(source, name=report.outcome.feed.title.strip()[: follow.NAME_MAX])
+    async with runtime.database.transaction() as conn:
+        await follow.change(conn, source, name=named.name, policy=None, interval=None)
+    return named
 
 
 async def _health(settings: Settings) -> list[SourceHealth]:
@@ -140,6 +187,28 @@ async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollRe
 async def _find(settings: Settings, wanted: str) -> Source:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         return await follow.find(conn, wanted)
+
+
+async def _edit(
+    settings: Settings,
+    wanted: str,
+    *,
+    name: str | None,
+    url: str | None,
+    policy: str | None,
+    interval: timedelta | None,
+) -> Source:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        source = await follow.find(conn, wanted)
+        await follow.change(conn, source, name=name, policy=policy, interval=interval)
+        if url is not None:
+            source = await follow.move(conn, source, url=url, now=runtime.tools.clock())
+        return source
+
+
+async def _suggestions(settings: Settings) -> list[Suggestion]:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return await store.list_suggestions(conn)
 
 
 async def _enable(settings: Settings, wanted: str) -> Source:

@@ -103,7 +103,8 @@ def _after_failure(
         return _probe_failed(failing, state.off, failed, rule, options, now)
     if _is_enough(failing, rule, now):
         off = Off(now, failed.kind, _until(rule.cooldown, now))
-        return Decision(replace(failing, off=off), _end(off), rule.level, (Happening.DISABLED,))
+        happened = (Happening.DISABLED, Happening.LOST) if rule.rediscover else (Happening.DISABLED,)
+        return Decision(replace(failing, off=off), _end(off), rule.level, happened)
     return Decision(failing, now + _wait(failing, failed, rule, options), rule.level)
 
 

@@ -33,6 +33,7 @@ class Answer:
     new_links: int
     new_articles: int
     adopt_url: str | None
+    wants_discovery: bool
     at: datetime
 
 
@@ -140,6 +141,7 @@ def row_of(answer: Answer) -> dict[str, object]:
         "moved_since": _time(moved.since) if moved else None,
         "moved_times": moved.times if moved else 0,
         "adopt_url": answer.adopt_url,
+        "wants_discovery": answer.wants_discovery,
         "mean_gap": f"{state.mean_gap.total_seconds()} seconds" if state.mean_gap is not None else None,
         "last_new_at": _time(state.last_new_at),
         "last_full_at": _time(state.last_full_at),

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from headwater.db import Connection
 from headwater.polling.rows import Answer, ClaimRow, claimed_feed, row_of
-from headwater.polling.types import ClaimedFeed, MovedFeed
+from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed
 from headwater.types import SourceId
 
 
@@ -182,6 +182,7 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
             moved_since = a.moved_since,
             moved_times = a.moved_times,
             adopt_url = a.adopt_url,
+            wants_discovery = feed_state.wants_discovery OR a.wants_discovery,
             mean_gap = a.mean_gap,
             last_new_at = a.last_new_at,
             last_full_at = a.last_full_at
@@ -190,8 +191,8 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
             last_modified text, item_count integer, new_links integer, consecutive_errors integer, last_error text,
             last_error_type text, streak integer, streak_class text, permanent_errors integer,
             failing_since timestamptz, off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
-            moved_url text, moved_since timestamptz, moved_times integer, adopt_url text, mean_gap interval,
-            last_new_at timestamptz, last_full_at timestamptz
+            moved_url text, moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
+            mean_gap interval, last_new_at timestamptz, last_full_at timestamptz
         )
         JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
         WHERE feed_state.source_id = a.source_id
@@ -292,6 +293,23 @@ async def stay(conn: Connection, *, source_id: SourceId) -> None:
     await conn.execute(
         "UPDATE feed_state SET adopt_url = NULL, moved_url = NULL WHERE source_id = %(source_id)s",
         {"source_id": source_id},
+    )
+
+
+async def list_lost(conn: Connection, *, limit: int) -> Sequence[LostFeed]:
+    """Feeds that are no feeds any more, and that nobody has looked for yet."""
+    async with conn.cursor(row_factory=class_row(LostFeed)) as cur:
+        await cur.execute(
+            "SELECT source_id, feed_url FROM feed_state WHERE wants_discovery LIMIT %(limit)s",
+            {"limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
+    """Somebody has looked for this feed."""
+    await conn.execute(
+        "UPDATE feed_state SET wants_discovery = false WHERE source_id = %(source_id)s", {"source_id": source_id}
     )
 
 

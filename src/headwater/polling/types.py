@@ -84,6 +84,14 @@ class MovedFeed:
 
 
 @dataclass(frozen=True, slots=True)
+class LostFeed:
+    """A feed that went off because what is at its address is no feed any more."""
+
+    source_id: SourceId
+    feed_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class FeedState:
     """All that a decision about a feed rests on."""
 
@@ -193,6 +201,7 @@ class Happening(StrEnum):
     DISABLED = "feed disabled"
     ENABLED = "feed enabled"
     MOVED = "feed moved"
+    LOST = "feed lost"
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,7 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         new_links=kept.linked,
         new_articles=kept.new,
         adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
+        wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,
     )
     return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)

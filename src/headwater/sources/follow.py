@@ -1,6 +1,6 @@
 """Following and leaving a source: what a person asks for becomes rows that the stages will find."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from headwater.articles import store as articles
@@ -8,12 +8,15 @@ from headwater.db import Connection
 from headwater.errors import Invalid, SourceNotFound
 from headwater.ids import new_id
 from headwater.polling import store as polling
+from headwater.polling.policy import policy_named
 from headwater.sources import store
 from headwater.sources.types import Source
 from headwater.types import SourceId
 from headwater.urls import complete_url, host_of, url_key
 
 NAME_MAX = 255
+INTERVAL_LEAST = timedelta(minutes=15)
+INTERVAL_MOST = timedelta(days=1)
 
 
 async def follow(conn: Connection, *, url: str, name: str | None, now: datetime) -> Source:
@@ -39,6 +42,30 @@ async def find(conn: Connection, wanted: str) -> Source:
     except Invalid as error:
         raise SourceNotFound(wanted) from error
     return await store.find_by_url(conn, feed_url=feed_url, feed_url_key=url_key(feed_url))
+
+
+async def change(
+    conn: Connection, source: Source, *, name: str | None, policy: str | None, interval: timedelta | None
+) -> None:
+    """Change how a source is called and polled; an empty policy or an interval of 0 takes it back. Raises Invalid."""
+    if policy:
+        policy_named(policy)
+    if name is not None and not 0 < len(name) <= NAME_MAX:
+        raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has {len(name)}.")
+    if interval and not INTERVAL_LEAST <= interval <= INTERVAL_MOST:
+        raise Invalid("An interval is at least 15 minutes and at most a day; 0 takes it back.")
+    minutes = None if interval is None else round(interval / timedelta(minutes=1))
+    await store.change(conn, source_id=source.id, name=name, policy=policy, interval_minutes=minutes)
+
+
+async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> Source:
+    """The source's feed is elsewhere: all is forgotten, and it is due at once. Raises InvalidUrl, SourceExists."""
+    feed_url = complete_url(url)
+    await store.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
+    await store.forget_suggestions(conn, source_id=source.id)
+    moved = Source(source.id, source.name, feed_url, source.created_at)
+    await enable(conn, moved, now)
+    return moved
 
 
 async def enable(conn: Connection, source: Source, now: datetime) -> None:

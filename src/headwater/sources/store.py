@@ -1,12 +1,13 @@
 """Every statement on `sources`."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from psycopg.rows import class_row
 
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
-from headwater.sources.types import Source, SourceHealth
+from headwater.sources.types import Source, SourceHealth, Suggestion
 from headwater.types import SourceId
 
 
@@ -29,6 +30,25 @@ async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, fe
             "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s",
             {"id": source_id, "feed_url": feed_url, "key": feed_url_key},
         )
+
+
+async def change(
+    conn: Connection, *, source_id: SourceId, name: str | None, policy: str | None, interval_minutes: int | None
+) -> None:
+    """Change what is given; None leaves it as it is, and an empty policy or an interval of 0 takes it back."""
+    await conn.execute(
+        """
+        UPDATE sources
+        SET name = coalesce(%(name)s, name),
+            policy = CASE WHEN %(policy)s::text IS NULL THEN policy ELSE nullif(%(policy)s, '') END,
+            feed_poll_interval_minutes = CASE
+                WHEN %(minutes)s::integer IS NULL THEN feed_poll_interval_minutes
+                ELSE nullif(%(minutes)s::integer, 0)
+            END
+        WHERE id = %(id)s
+        """,
+        {"id": source_id, "name": name, "policy": policy, "minutes": interval_minutes},
+    )
 
 
 async def set_disabled(
@@ -95,3 +115,44 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
             """
         )
         return await cur.fetchall()
+
+
+async def suggest(
+    conn: Connection, *, source_id: SourceId, suggestions: Sequence[Suggestion], found_at: datetime
+) -> None:
+    """Keep where a feed may have gone, in place of what was suggested before."""
+    await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})
+    for one in suggestions:
+        await conn.execute(
+            """
+            INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
+            VALUES (%(id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
+            ON CONFLICT (source_id, feed_url) DO NOTHING
+            """,
+            {
+                "id": source_id,
+                "feed_url": one.feed_url,
+                "title": one.title,
+                "entry_count": one.entry_count,
+                "found_at": found_at,
+            },
+        )
+
+
+async def list_suggestions(conn: Connection) -> list[Suggestion]:
+    """All suggestions that wait for a person, by source."""
+    async with conn.cursor(row_factory=class_row(Suggestion)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
+            FROM source_suggestions
+            JOIN sources ON sources.id = source_suggestions.source_id
+            ORDER BY lower(name), source_id, entry_count DESC
+            """
+        )
+        return await cur.fetchall()
+
+
+async def forget_suggestions(conn: Connection, *, source_id: SourceId) -> None:
+    """A person has decided."""
+    await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})

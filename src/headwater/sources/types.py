@@ -54,3 +54,14 @@ class SourceHealth:
     def is_off_for_good(self) -> bool:
         """Off, and only a person can enable it."""
         return self.feed_disabled_at is not None and self.off_until is None
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Where a source's feed may have gone. A person confirms it."""
+
+    source_id: SourceId
+    source_name: str
+    feed_url: str
+    title: str
+    entry_count: int

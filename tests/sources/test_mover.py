@@ -3,8 +3,8 @@ import pytest
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
+from headwater.sources.mover import Mover
 from headwater.sources.store import list_all, list_health
-from headwater.sources.worker import Mover
 from tests.builders import a_source, an_article
 from tests.clock import START
 

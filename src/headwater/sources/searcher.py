@@ -1,0 +1,59 @@
+"""Searching: what is no feed any more is looked for at its site; what is found waits for a person to confirm."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headwater.db import Database
+from headwater.net import Client
+from headwater.observability.log import get_logger
+from headwater.polling import store as polling
+from headwater.polling.types import LostFeed
+from headwater.sandbox import Sandbox
+from headwater.sources import store
+from headwater.sources.discovery import Discovery, discover
+from headwater.sources.types import Suggestion
+from headwater.types import Clock
+from headwater.urls import url_key
+
+log = get_logger()
+
+WITHIN = timedelta(minutes=1)
+SUGGESTED_AT_MOST = 5
+
+
+class Searcher:
+    """The searching stage."""
+
+    name = "searching"
+    concurrency = 1
+
+    def __init__(self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, *, max_bytes: int) -> None:
+        self._database = database
+        self._client = client
+        self._sandbox = sandbox
+        self._clock = clock
+        self._max_bytes = max_bytes
+
+    async def claim(self, limit: int) -> Sequence[LostFeed]:
+        """Feeds to look for. Two workers may look for the same one; both find the same. Raises Unavailable."""
+        async with self._database.transaction() as conn:
+            return await polling.list_lost(conn, limit=limit)
+
+    async def work(self, lost: LostFeed) -> None:
+        """Look for the feed and keep what is found. Raises Unavailable."""
+        discovery = await discover(self._client, self._sandbox, lost.feed_url, within=WITHIN, max_bytes=self._max_bytes)
+        suggestions = _suggestions(lost, discovery)
+        async with self._database.transaction() as conn:
+            await store.suggest(conn, source_id=lost.source_id, suggestions=suggestions, found_at=self._clock())
+            await polling.found_or_not(conn, source_id=lost.source_id)
+        log.info("feed looked for", source_id=str(lost.source_id), url=lost.feed_url, found=len(suggestions))
+
+    async def lag(self) -> timedelta:
+        """Nobody waits for it: the feed is off meanwhile."""
+        return timedelta(0)
+
+
+def _suggestions(lost: LostFeed, discovery: Discovery) -> list[Suggestion]:
+    own = url_key(lost.feed_url)
+    found = [feed for feed in discovery.found if url_key(feed.url) != own][:SUGGESTED_AT_MOST]
+    return [Suggestion(lost.source_id, "", feed.url, feed.title, feed.entry_count) for feed in found]

@@ -1,0 +1,61 @@
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from headwater.db import Database
+from headwater.net import Client
+from headwater.sandbox import Sandbox
+from headwater.sources.follow import move
+from headwater.sources.searcher import Searcher
+from headwater.sources.store import list_suggestions
+from headwater.sources.types import Suggestion
+from headwater.zoo import DOMAIN, Zoo
+from tests.builders import a_source
+from tests.clock import MovableClock
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+async def searcher(database: Database, clock: MovableClock) -> AsyncIterator[Searcher]:
+    async with (
+        Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
+        Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
+    ):
+        yield Searcher(database, client, sandbox, clock, max_bytes=1_000_000)
+
+
+async def search(database: Database, searcher: Searcher) -> list[Suggestion]:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE feed_state SET wants_discovery = true")
+    for lost in await searcher.claim(10):
+        await searcher.work(lost)
+    assert await searcher.claim(10) == []
+    async with database.transaction() as conn:
+        return await list_suggestions(conn)
+
+
+async def test_a_lost_feed_is_looked_for_and_a_person_confirms_what_is_found(
+    database: Database, searcher: Searcher, clock: MovableClock
+) -> None:
+    async with Zoo() as zoo:
+        async with database.transaction() as conn:
+            source = await a_source(conn, url=zoo.url("lobby", "/feed.xml"), name="Lobby")
+
+        (suggested,) = await search(database, searcher)
+
+        async with database.transaction() as conn:
+            moved = await move(conn, source, url=suggested.feed_url, now=clock())
+            left = await list_suggestions(conn)
+    assert (suggested.source_name, suggested.feed_url) == ("Lobby", zoo.url("lobby", "/upstairs.xml"))
+    assert suggested.entry_count > 0
+    assert moved.feed_url == suggested.feed_url
+    assert left == []
+
+
+async def test_a_feed_that_cannot_be_found_suggests_nothing(database: Database, searcher: Searcher) -> None:
+    async with database.transaction() as conn:
+        await a_source(conn, url="http://nowhere.invalid/feed.xml")
+
+    assert await search(database, searcher) == []
