@@ -10,7 +10,7 @@ import pytest
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Enclosure, Entry, NotAFeed, ParsedFeed
 from headwater.polling.types import FailureClass
-from headwater.sandbox import Sandbox, SandboxClosed, SandboxError
+from headwater.sandbox import Overrun, Sandbox, SandboxClosed, SandboxError
 from tests.sandbox import work
 from tests.sandbox.conftest import new_sandbox
 
@@ -33,7 +33,11 @@ async def test_keyword_arguments_reach_the_function(sandbox: Sandbox) -> None:
     assert await sandbox.run(work.echo, "here", wait=0.001) == "here"
 
 
-@pytest.mark.parametrize("value", [FEED, FailureClass.GONE, NotAFeed("a picture"), [FEED, {"a": (1, None)}]], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [FEED, FailureClass.GONE, NotAFeed("a picture"), [FEED, {"a": (1, None)}]],
+    ids=["dataclass", "enum", "exception", "nested"],
+)
 async def test_what_headwater_hands_on_comes_back_equal(sandbox: Sandbox, value: object) -> None:
     returned = await sandbox.run(work.echo, value)
 
@@ -54,6 +58,12 @@ async def test_large_bodies_go_in_and_large_results_come_out_quickly(sandbox: Sa
     assert came_back == expected
     assert await sandbox.run(bytes.hex, body) == body.hex()
     assert took < 1
+
+
+async def test_a_result_that_is_too_long_is_refused() -> None:
+    async with new_sandbox(answer_limit=1_000) as sandbox:
+        with pytest.raises(Overrun, match="1000 are allowed"):
+            await sandbox.run(bytes, 2_000)
 
 
 async def test_exceptions_of_headwater_come_back_as_themselves_with_their_attributes(sandbox: Sandbox) -> None:

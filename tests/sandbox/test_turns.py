@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from headwater.sandbox import Sandbox, SandboxClosed
+from headwater.sandbox import Overrun, Sandbox, SandboxClosed
 from tests.sandbox import work
 from tests.sandbox.conftest import new_sandbox
 from tests.sandbox.processes import ends, is_running
@@ -69,7 +69,7 @@ async def test_no_answer_goes_to_another_caller_however_many_are_cancelled(sandb
 
     async def call(number: int) -> bool:
         try:
-            async with asyncio.timeout(0.1 if chance.random() < 0.1 else 20):
+            async with asyncio.timeout(chance.random() / 4 if number % 10 == 0 else 20):
                 return await sandbox.run(work.echo, number, wait=chance.random() / 500) == number
         except TimeoutError:
             return True
@@ -102,12 +102,19 @@ async def test_a_process_that_died_while_idle_is_replaced_unnoticed(single: Sand
     assert await single.run(os.getpid) != pid
 
 
+async def test_of_many_crashes_at_once_each_is_told_to_its_caller() -> None:
+    async with new_sandbox(processes=4) as sandbox:
+        ends = await asyncio.gather(*(sandbox.run(os._exit, number) for number in range(1, 21)), return_exceptions=True)
+
+    assert [str(end) for end in ends] == [f"Its process ended by itself, with exit code {n}." for n in range(1, 21)]
+
+
 async def test_warm_processes_start_before_anyone_asks_and_are_replaced_at_once() -> None:
     async with new_sandbox(warm=True, preload=["html.parser"]) as sandbox:
         assert len(sandbox._idle) == 2
 
         assert await sandbox.run(work.has_imported, "html.parser")
-        with pytest.raises(Exception, match="exit code"):
+        with pytest.raises(Overrun, match="exit code"):
             await sandbox.run(os._exit, 1)
 
         assert len(sandbox._idle) == 2

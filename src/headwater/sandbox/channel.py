@@ -95,8 +95,10 @@ class Channel:
     def _begin_body(self) -> None:
         size, kind, _ = ANSWER.unpack_from(self._start)
         came_along = memoryview(self._start)[ANSWER.size : self._arrived]
-        if self._waiting is None or size > self._answer_limit or len(came_along) > size or kind not in KINDS:
-            raise Refused("it said something else, or more, than it was asked")
+        if size > self._answer_limit:
+            raise Refused(f"it is {size} bytes long, and {self._answer_limit} are allowed")
+        if self._waiting is None or len(came_along) > size or kind not in KINDS:
+            raise Refused("it says more than was asked")
         self._body = bytearray(size)
         self._body[: len(came_along)] = came_along
         self._arrived = len(came_along)

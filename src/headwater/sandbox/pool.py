@@ -41,6 +41,7 @@ class Sandbox:
         self._turn = asyncio.Semaphore(processes)
         self._idle: deque[Process] = deque()
         self._living: set[Process] = set()
+        self._dismissed: set[Process] = set()  # killed, and perhaps not yet gone
         self._is_open = False
 
     async def __aenter__(self) -> Self:
@@ -52,9 +53,10 @@ class Sandbox:
     async def __aexit__(self, *_: object) -> None:
         """Kill what runs; who waits for it gets SandboxClosed."""
         self._is_open = False
-        await asyncio.gather(*(process.gone() for process in self._living))
+        await asyncio.gather(*(process.gone() for process in self._living | self._dismissed))
+        while self._idle:
+            self._dismiss(self._idle.pop())
         self._forget_the_gone()
-        self._idle.clear()
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function returns, from another process. Raises what it raises, Overrun and SandboxClosed.
@@ -77,25 +79,30 @@ class Sandbox:
             process = self._idle.pop()
             if process.is_fit:
                 return process
-            process.kill()  # died by itself while idle
+            self._dismiss(process)  # died by itself while idle
         return self._start()
 
     def _give_back(self, process: Process) -> None:
         if process.is_fit and process.tasks < self._tasks_per_process:
             self._idle.append(process)
             return
-        process.kill()
+        self._dismiss(process)
         if self._is_warm and self._is_open:
             self._idle.appendleft(self._start())  # others first, this one is still starting
 
     def _start(self) -> Process:
-        self._forget_the_gone()
         process = Process(self._setup, answer_limit=self._answer_limit)
         self._living.add(process)
         return process
 
+    def _dismiss(self, process: Process) -> None:
+        process.kill()
+        self._living.discard(process)
+        self._dismissed.add(process)
+        self._forget_the_gone()
+
     def _forget_the_gone(self) -> None:
-        self._living = {process for process in self._living if not process.is_gone()}
+        self._dismissed = {process for process in self._dismissed if not process.is_gone()}
 
 
 def _refuse_main(function: Callable[..., object]) -> None:
