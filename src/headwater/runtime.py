@@ -13,7 +13,6 @@ from headwater.db import Database, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.net import Client
-from headwater.observability.log import configure_log
 from headwater.pipeline import Tools
 from headwater.polling.types import PollingOptions
 from headwater.sandbox import Sandbox
@@ -42,11 +41,6 @@ class Runtime:
 def utc_now() -> datetime:
     """The clock on the wall."""
     return datetime.now(UTC)  # noqa: TID251  the one place where the time comes in
-
-
-def start_log(settings: Settings) -> None:
-    """Set up this process's log."""
-    configure_log(settings.log_level, settings.log_format)
 
 
 @contextmanager
@@ -94,7 +88,10 @@ def open_client(settings: Settings) -> Client:
 def open_sandbox(settings: Settings) -> Sandbox:
     """The processes that read what comes from outside; use as an async context manager."""
     return Sandbox(
-        processes=settings.parse_processes, time_limit=settings.parse_timeout, memory_limit=settings.parse_memory
+        processes=settings.parse_processes,
+        time_limit=settings.parse_timeout,
+        memory_limit=settings.parse_memory,
+        preload=("headwater.polling.parse",),
     )
 
 

@@ -12,7 +12,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from headwater import __version__
-from headwater.cli import app
+from headwater.cli import make_app
 from headwater.settings import Settings
 from tests.conftest import GIVEN_SERVER
 from tests.headwater_process import Headwater
@@ -24,6 +24,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
         yield from commands(command, (*path, name))
 
 
+app = make_app()
 EVERY = list(commands(typer.main.get_command(app)))
 
 

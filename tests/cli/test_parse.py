@@ -32,7 +32,7 @@ FEED = """<?xml version="1.0" encoding="utf-8"?>
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command sets up the log of its process, which here is everybody's."""
-    monkeypatch.setattr("headwater.cli.terminal.start_log", lambda _: None)
+    monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
     monkeypatch.setattr(out, "width", 200)
 
 

@@ -19,7 +19,7 @@ APP.command()(url)
 @pytest.fixture(autouse=True)
 def _log_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command sets up the log of its process, which here is everybody's."""
-    monkeypatch.setattr("headwater.cli.terminal.start_log", lambda _: None)
+    monkeypatch.setattr("headwater.cli.terminal.configure_log", lambda *_: None)
 
 
 def run(*arguments: str, typed: str = "") -> Result:

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from headwater.errors import Invalid
-from headwater.runtime import start_log
+from headwater.observability.log import configure_log
 from headwater.settings import Settings, load_settings
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ err = Console(stderr=True, highlight=False)
 def load(**options: object) -> Settings:
     """The settings, with the options that were given; the log set up by them. Raises InvalidSettings."""
     loaded = load_settings(overrides={name: value for name, value in options.items() if value is not None})
-    start_log(loaded.values)
+    configure_log(loaded.values.log_level, loaded.values.log_format)
     return loaded.values
 
 
