@@ -1,9 +1,7 @@
-from datetime import timedelta
-
 import pytest
 
 from headwater.net import FetchError, FetchFailure
-from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, retry_after
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
 from headwater.polling.parse.types import FeedParseError, NotAFeed
 from headwater.polling.types import FailureClass
 from tests.clock import START
@@ -49,18 +47,3 @@ def test_every_way_to_get_no_answer_has_its_class_and_a_sentence(kind: FetchFail
 def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> None:
     assert classify_body(NotAFeed("it is a web page"), 200).kind is FailureClass.NOT_A_FEED
     assert classify_body(FeedParseError("the body is empty"), 200).kind is FailureClass.PARSE_ERROR
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("120", timedelta(minutes=2)),
-        (" 120 ", timedelta(minutes=2)),
-        ("Sun, 01 Mar 2026 12:05:00 GMT", timedelta(minutes=5)),
-        ("Sunday, 01-Mar-26 12:05:00 GMT", timedelta(minutes=5)),
-        ("Sun, 01 Mar 2026 11:00:00 GMT", None),
-        ("0", None), ("-5", None), ("soon", None), ("", None), ("1.5", None), ("²", None), ("9" * 400, None),
-    ],
-)  # fmt: skip
-def test_retry_after_is_read_in_seconds_or_as_a_date(value: str, expected: timedelta | None) -> None:
-    assert retry_after({"Retry-After": value}, START) == expected

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.freshness import freshness_of
+from headwater.polling.freshness import freshness_of, retry_after
 from headwater.polling.parse.types import ParsedFeed
 from tests.clock import START
 
@@ -27,6 +27,7 @@ HOUR = timedelta(hours=1)
         ({"Expires": "0"}, timedelta(0)),
         ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, timedelta(0)),
         ({"Cache-Control": "max-age=never"}, timedelta(0)),
+        ({"Cache-Control": "max-age=60", "Retry-After": "3600"}, HOUR),
     ],
 )
 def test_an_answer_says_how_long_it_stays_good(headers: dict[str, str], lasts: timedelta) -> None:
@@ -46,3 +47,18 @@ def test_nonsense_in_headers_is_never_an_error(cache_control: str, expires: str,
     headers = {"Cache-Control": cache_control, "Expires": expires, "Age": age, "Date": date}
 
     assert isinstance(freshness_of(headers, None, START).lasts, timedelta)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("120", timedelta(minutes=2)),
+        (" 120 ", timedelta(minutes=2)),
+        ("Sun, 01 Mar 2026 12:05:00 GMT", timedelta(minutes=5)),
+        ("Sunday, 01-Mar-26 12:05:00 GMT", timedelta(minutes=5)),
+        ("Sun, 01 Mar 2026 11:00:00 GMT", None),
+        ("0", None), ("-5", None), ("soon", None), ("", None), ("1.5", None), ("²", None), ("9" * 400, None),
+    ],
+)  # fmt: skip
+def test_retry_after_is_read_in_seconds_or_as_a_date(value: str, expected: timedelta | None) -> None:
+    assert retry_after({"Retry-After": value}, START) == expected

@@ -1,10 +1,10 @@
 """What an answer means, and what it means that there is none. Pure: a response or an error in, a failure out."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from headwater.net.types import FetchError, FetchFailure
+from headwater.polling.freshness import retry_after
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
 from headwater.sandbox import Overrun
@@ -61,16 +61,6 @@ def classify_overrun(error: Overrun, status: int) -> PollFailed:
     return PollFailed(FailureClass.PARSE_ERROR, _sentence(f"it cannot be read within our limits: {error}"), status)
 
 
-def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """The wait a Retry-After header asks for, given in seconds or as a date; None where it makes no sense."""
-    value = headers.get("Retry-After", "").strip()
-    try:
-        wait = timedelta(seconds=int(value)) if value.isascii() and value.isdigit() else _until(value, now)
-    except (ValueError, OverflowError):
-        return None
-    return wait if wait > timedelta(0) else None
-
-
 def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
     if status in CHALLENGE_STATUSES and is_challenge(headers, body):
         return FailureClass.BOT_CHALLENGE
@@ -93,8 +83,3 @@ def is_challenge(headers: Mapping[str, str], body: bytes) -> bool:
 
 def _sentence(reason: str) -> str:
     return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
-
-
-def _until(value: str, now: datetime) -> timedelta:
-    moment = parsedate_to_datetime(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
