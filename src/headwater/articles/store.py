@@ -66,7 +66,7 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     """Entries that their feed has listed before under the same id are the same article, whatever their URL is now."""
     cur = await conn.execute(
         """
-        SELECT source_id, entry_id, min(url_key)
+        SELECT source_id, entry_id, (array_agg(url_key))[1]
         FROM article_sources
         JOIN articles ON articles.id = article_sources.article_id
         WHERE (source_id, entry_id) IN (
