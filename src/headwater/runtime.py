@@ -6,7 +6,7 @@ The only reader of settings: everything below takes the values it needs as argum
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from headwater import __version__
 from headwater.db import Database, check_conninfo
@@ -17,6 +17,9 @@ from headwater.pipeline import Tools
 from headwater.polling.types import PollingOptions
 from headwater.sandbox import Sandbox
 from headwater.settings import Settings
+
+# How long writing may take once a feed is read; after that its host is somebody else's.
+WRITING = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def _polling(settings: Settings) -> PollingOptions:
         host_delay=settings.poll_host_delay,
         concurrency=settings.poll_concurrency,
         timeout=settings.poll_timeout,
+        lease=settings.poll_timeout + settings.parse_timeout + WRITING,
         max_bytes=settings.poll_max_bytes,
         max_entries=settings.poll_max_entries,
         policy=settings.poll_policy,

@@ -1,12 +1,11 @@
 """A source is added, polled, and its articles are seen: by command line and on the page."""
 
-import asyncio
-import threading
 from collections.abc import Iterator
 
 import pytest
 
 from headwater.zoo import EXHIBITS, Zoo
+from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
 
 pytestmark = pytest.mark.database
@@ -16,22 +15,8 @@ BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 
 @pytest.fixture(scope="module")
 def zoo() -> Iterator[Zoo]:
-    """A zoo in a thread of its own, so that commands can be waited for."""
-    opened, close = threading.Event(), threading.Event()
-    zoos: list[Zoo] = []
-
-    async def keep_open() -> None:
-        async with Zoo() as zoo:
-            zoos.append(zoo)
-            opened.set()
-            await asyncio.to_thread(close.wait)
-
-    thread = threading.Thread(target=lambda: asyncio.run(keep_open()))
-    thread.start()
-    opened.wait()
-    yield zoos[0]
-    close.set()
-    thread.join()
+    with open_zoo() as zoo:
+        yield zoo
 
 
 def test_a_source_is_added_polled_listed_and_removed(headwater: Headwater, zoo: Zoo) -> None:

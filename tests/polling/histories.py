@@ -32,6 +32,7 @@ OPTIONS = PollingOptions(
     host_delay=timedelta(seconds=3),
     concurrency=10,
     timeout=timedelta(seconds=30),
+    lease=timedelta(minutes=1),
     max_bytes=10_000_000,
     max_entries=50,
     policy="default",

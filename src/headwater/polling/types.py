@@ -51,6 +51,7 @@ class PollingOptions:
     host_delay: timedelta
     concurrency: int
     timeout: timedelta
+    lease: timedelta
     max_bytes: int
     max_entries: int
     policy: str

@@ -44,7 +44,6 @@ from headwater.types import Clock, SourceId
 
 log = get_logger()
 
-LEASE_MARGIN = timedelta(minutes=1)  # for parsing and writing, after the network's own timeout
 WRITTEN_AT_ONCE = 100
 ATTEMPTS_REMEMBERED = 1000
 EVENTS_KEPT = timedelta(days=30)
@@ -88,14 +87,14 @@ class Poller:
         now = self._clock()
         async with self._database.transaction() as conn:
             await self._forget_events(conn, now)
-            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
+            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._options.lease, limit=limit)
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
         """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             return await store.claim_one(
-                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._lease
+                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._options.lease
             )
 
     async def lag(self) -> timedelta:
@@ -120,10 +119,6 @@ class Poller:
             report = await self._batch.add(replace(done, asked=_broke(feed, error), articles=()))
         tell(report)
         return report
-
-    @property
-    def _lease(self) -> timedelta:
-        return self._options.timeout + LEASE_MARGIN
 
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> tuple[Asked, Sequence[NewArticle]]:
         try:
