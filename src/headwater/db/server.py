@@ -29,6 +29,7 @@ from psycopg.conninfo import make_conninfo
 
 from headwater.db.account import MAJOR_VERSION, account_for_root, first_closed_folder, program, run_as
 from headwater.db.pool import first_line
+from headwater.db.postmaster import clear_stale_locks, postmaster_pid
 from headwater.errors import EmbeddedServerFailed
 
 DATABASE = SUPERUSER = "headwater"
@@ -83,13 +84,8 @@ class EmbeddedServer:
 
     def pid(self) -> int | None:
         """The process id of the running postmaster."""
-        self._is_over()  # reaps a child that has ended, which would otherwise look alive
-        try:
-            pid = int((self._cluster / "postmaster.pid").read_text().split("\n", 1)[0])
-            os.kill(pid, 0)
-        except (OSError, ValueError):
-            return None
-        return pid
+        self._is_over()  # reaps a child that has ended
+        return postmaster_pid(self._cluster)
 
     async def keep_running(self) -> None:
         """Watch the server for ever and start it again when it dies. What fails is tried again."""
@@ -133,6 +129,7 @@ class EmbeddedServer:
         if not (self._cluster / "PG_VERSION").exists():
             self._initialise()
         if self.pid() is None:
+            self._wait_for_the_dead()
             self._spawn()
         self._wait_until_ready()
         self._ensure_database()
@@ -178,6 +175,13 @@ class EmbeddedServer:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True,
                 **run_as(self._account),
             )  # fmt: skip
+
+    def _wait_for_the_dead(self) -> None:
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while not clear_stale_locks(self._cluster, self._socket_dir):
+            if time.monotonic() > deadline:
+                raise self._failure("it was killed, and processes of it do not end. Stop them, and try again.")
+            time.sleep(0.05)
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
