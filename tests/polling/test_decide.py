@@ -189,6 +189,16 @@ def test_a_success_clears_all(policy: str, history: list[object]) -> None:
             assert all(not getattr(step.state, name) for name in CLEAN)
 
 
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+@pytest.mark.parametrize("kind", list(FailureClass))
+def test_a_feed_may_fail_for_years(policy: str, kind: FailureClass) -> None:
+    state = replace(a_state(), consecutive_errors=100_000, own_interval=DAY)
+
+    (step,) = play(policy, [kind.value], state=state)
+
+    assert step.wait > timedelta(0)
+
+
 @given(ANY_POLICY, st.sampled_from(FailureClass), st.integers(2, 40))
 def test_waits_never_shorten_while_a_feed_keeps_failing_alike(policy: str, kind: FailureClass, times: int) -> None:
     steps = play(policy, [kind.value] * times)

@@ -27,7 +27,7 @@ from headwater.polling.types import (
     PollOutcome,
 )
 
-MAX_DOUBLINGS = 30  # beyond any wait; keeps the power of two a small number
+MAX_DOUBLINGS = 20  # a second doubled so often is twelve days, and a day is still a timedelta
 MOST_OFF = timedelta(days=7)
 OUTAGE_RETRY = timedelta(minutes=5)
 MOVED_TIMES = 3
