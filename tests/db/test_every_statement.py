@@ -92,7 +92,7 @@ async def test_postgresql_understands(statement: Statement, conn: Connection) ->
             names.append(match[1])
         return f"${names.index(match[1]) + 1}"
 
-    prepared = re.sub(r"%\((\w+)\)s", number, statement.sql).replace("%%", "%")
+    prepared = re.sub(r"%\((\w+)\)[sb]", number, statement.sql).replace("%%", "%")
 
     await conn.execute(f"PREPARE checked AS {prepared}".encode())
     await conn.execute("DEALLOCATE checked")

@@ -1,6 +1,7 @@
 """The one HTTP client: a URL in, a response or a FetchError out. Bounded in time, size and redirects; guarded."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
@@ -24,6 +25,8 @@ MAX_REDIRECTS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
 CHUNK_BYTES = 65_536
+KEEP_ALIVE_S = 5  # for the next feed of the same host, three seconds later by default
+OPEN_FILES = 65_536
 
 
 class Client:
@@ -38,8 +41,10 @@ class Client:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        allow_many_connections()
         connector = aiohttp.TCPConnector(
             limit=0,
+            keepalive_timeout=KEEP_ALIVE_S,
             resolver=Resolver(self._resolve, allow_loopback=self._allow_loopback),
             socket_factory=self._checked_socket,
         )
@@ -97,6 +102,15 @@ class Client:
         family, kind, protocol, _, sockaddr = address
         check_address(str(sockaddr[0]), allow_loopback=self._allow_loopback)
         return socket.socket(family, kind, protocol)
+
+
+def allow_many_connections() -> None:
+    """Systems let a process have 1024 open files unless it asks for more, and idle connections to that many hosts are
+    soon there: 200 polls a second times the seconds they are kept."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 class Resolver(AbstractResolver):

@@ -87,14 +87,14 @@ class Poller:
         now = self._clock()
         async with self._database.transaction() as conn:
             await self._forget_events(conn, now)
-            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._options.lease, limit=limit)
+            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
         """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             return await store.claim_one(
-                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._options.lease
+                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._lease
             )
 
     async def lag(self) -> timedelta:
@@ -120,6 +120,11 @@ class Poller:
         tell(report)
         return report
 
+    @property
+    def _lease(self) -> timedelta:
+        """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
+        return max(self._options.lease, self._options.timeout + self._options.host_delay)
+
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> tuple[Asked, Sequence[NewArticle]]:
         try:
             asked = await ask(
@@ -136,7 +141,9 @@ class Poller:
         now = self._clock()
         by_network = isinstance(outcome, PollFailed) and outcome.kind in OURS
         self._attempts.append(Attempt(now, feed.host, by_network))
-        before, self._is_outage = self._is_outage, is_own_outage(self._attempts, now)
+        # Only a failure can begin an outage: while all is well, nobody need look at a thousand attempts for each poll.
+        looks_bad = self._is_outage or by_network
+        before, self._is_outage = self._is_outage, looks_bad and is_own_outage(self._attempts, now)
         if self._is_outage and not before:
             log.error("own network is down", hosts=len({attempt.host for attempt in self._attempts}))
         if before and not self._is_outage:
