@@ -29,22 +29,37 @@ def wait_after(outcome: Polled, state: FeedState | None = None, now: datetime = 
 
 
 def about(wait: timedelta, expected: timedelta) -> bool:
-    return expected <= wait <= expected * 1.1
+    return abs(wait - expected) <= expected * 0.05
+
+
+def wait_for_gap(gap: timedelta) -> timedelta:
+    return wait_after(polled(*(gap * number for number in range(5))))
 
 
 @pytest.mark.parametrize(
     ("gap", "expected"),
     [
-        (4 * HOUR, HOUR),
-        (HOUR, 30 * MINUTE),
-        (15 * MINUTE, 15 * MINUTE),
+        (3 * HOUR, HOUR),
+        (HOUR, 34.6 * MINUTE),
+        (45 * MINUTE, 30 * MINUTE),
+        (10 * MINUTE, 15 * MINUTE),
         (MINUTE, 15 * MINUTE),
-        (16 * HOUR, 2 * HOUR),
-        (36 * DAY, 14.7 * HOUR),
     ],
 )
-def test_the_wait_grows_with_the_root_of_the_gap_between_entries(gap: timedelta, expected: timedelta) -> None:
-    assert about(wait_after(polled(*(gap * number for number in range(5)))), expected)
+def test_of_a_feed_that_publishes_often_the_wait_grows_with_the_root_of_the_gap(
+    gap: timedelta, expected: timedelta
+) -> None:
+    assert about(wait_for_gap(gap), expected)
+
+
+@pytest.mark.parametrize("gap", [3 * HOUR, 9 * HOUR, DAY, 7 * DAY])
+def test_a_feed_that_publishes_every_day_or_every_week_is_asked_at_the_interval(gap: timedelta) -> None:
+    assert about(wait_for_gap(gap), HOUR)
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(14 * DAY, 2 * HOUR), (70 * DAY, 10 * HOUR), (700 * DAY, DAY)])
+def test_of_a_feed_that_publishes_seldom_the_wait_grows_with_the_gap(gap: timedelta, expected: timedelta) -> None:
+    assert about(wait_for_gap(gap), expected)
 
 
 def test_a_feed_of_whose_rhythm_nothing_is_known_is_asked_at_the_interval() -> None:
@@ -52,9 +67,14 @@ def test_a_feed_of_whose_rhythm_nothing_is_known_is_asked_at_the_interval() -> N
 
 
 def test_a_feed_that_has_fallen_silent_is_as_slow_as_its_silence() -> None:
-    outcome = polled(*(32 * HOUR + number * HOUR for number in range(5)))
+    outcome = polled(*(28 * DAY + number * HOUR for number in range(5)))
 
     assert about(wait_after(outcome), 2 * HOUR)
+
+
+def test_a_feed_of_one_entry_is_as_slow_as_its_silence() -> None:
+    assert about(wait_after(polled(MINUTE)), HOUR)
+    assert about(wait_after(polled(140 * DAY)), 10 * HOUR)
 
 
 def test_a_feed_that_may_have_been_missed_is_asked_twice_as_often() -> None:
@@ -66,11 +86,13 @@ def test_a_feed_that_may_have_been_missed_is_asked_twice_as_often() -> None:
 def test_a_source_with_an_interval_of_its_own_keeps_it() -> None:
     own = replace(a_state(), own_interval=6 * HOUR)
 
-    assert about(wait_after(polled(*(number * MINUTE for number in range(5))), own), 6 * HOUR)
+    wait = wait_after(polled(*(number * MINUTE for number in range(5))), own)
+
+    assert 6 * HOUR <= wait <= 6.6 * HOUR
 
 
 def test_the_longest_of_what_is_asked_for_counts_within_bounds() -> None:
-    assert about(wait_after(polled(freshness=Freshness(3 * HOUR))), 3 * HOUR)
+    assert wait_after(polled(freshness=Freshness(3 * HOUR))) == 3 * HOUR
     assert wait_after(polled(freshness=Freshness(40 * DAY))) == DAY
 
 
@@ -87,7 +109,7 @@ def test_an_unchanged_feed_keeps_its_rhythm() -> None:
 
 
 def test_a_publisher_may_rest() -> None:
-    at_13 = Freshness(skip_hours=frozenset({13, 14}))
+    at_13 = Freshness(lasts=HOUR, skip_hours=frozenset({13, 14}))
     on_sundays = Freshness(skip_days=frozenset({6}))  # the clock starts on a Sunday
 
     assert (START + wait_after(polled(freshness=at_13))).hour == 15

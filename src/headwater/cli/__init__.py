@@ -13,7 +13,7 @@ from headwater.cli.terminal import complain
 from headwater.errors import HeadwaterError
 
 # In the order of the help. A command is the function named like its file; a group is `<name>_app` in it.
-COMMANDS = ("up", "serve", "work", "demo", "doctor", "settings", "articles", "parse", "url")
+COMMANDS = ("up", "serve", "work", "demo", "doctor", "settings", "articles", "parse", "url", "simulate")
 GROUPS = ("source", "migrate")
 
 

@@ -1,20 +1,21 @@
 """A simulated world of feeds: who publishes what when, on which host, and what goes wrong meanwhile.
 
-A seed in, the same world out. Everything in it is a function of time, so that two strategies live through the same month;
-only a host that limits requests answers by what was asked before. Times are seconds from `START`.
+A seed in, the same world out. Everything in it is a function of time, so that two strategies live through the same
+month; only a host that limits requests answers by what was asked before. Times are seconds from `START`.
 """
 
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import accumulate
 from math import ceil, exp, inf, log10
 from random import Random
 
-from headwater.polling.types import FailureClass, Freshness, PollFailed
+from headwater.errors import Invalid
+from headwater.polling.types import FailureClass, PollFailed
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 HOUR = 3_600.0
@@ -25,7 +26,7 @@ MOST_ON_A_HOST = 1_000  # 3 s apart, more could not be asked once an hour
 
 @dataclass(frozen=True, slots=True)
 class Climate:
-    """What kind of feeds a world is made of: how often the living publish, how far that spreads, how many are silent."""
+    """What kind of feeds a world is made of: how often the living publish, how that spreads, how many are silent."""
 
     name: str
     median_per_day: float
@@ -41,6 +42,13 @@ CLIMATES: Mapping[str, Climate] = {
         Climate("blogs", median_per_day=0.15, decades=0.6, silent=0.35),
     )
 }
+
+
+def climate_named(name: str) -> Climate:
+    """The climate of this name. Raises Invalid."""
+    if name not in CLIMATES:
+        raise Invalid(f"There is no world {name!r}. There are: {', '.join(CLIMATES)}.")
+    return CLIMATES[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +81,24 @@ class Host:
     troubles: Troubles = ()
     limit: Limit | None = None
 
+    @property
+    def platform(self) -> str:
+        """Its name without the number of the machine."""
+        return self.name.rstrip("0123456789")
+
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """What a feed is made with: how many entries it lists, whether it knows 304 and dates, how long it says it is good."""
+    """What a feed is made with: how many entries it lists, whether it knows 304 and dates, how long it says it is good.
+
+    `cached`: that is the age of a copy which everybody gets until it is over, and not only a wish.
+    """
 
     listed: int = 20
     validates: bool = True
     dated: bool = True
-    freshness: Freshness = Freshness()
+    lasts: float = 0.0
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,11 @@ class World:
             found, until = found or (trouble.failed if trouble else None), min(until, holds)
         return found, until
 
+    def copied_at(self, feed: int, at: float) -> float:
+        """From when an answer is: from now, or from when a cache on the way last asked."""
+        software = self.feeds[feed].software
+        return at - (at + 977.0 * feed) % software.lasts if software.cached else at
+
     def well_since(self, feed: int, at: float) -> float:
         """Since when a feed that answers now has been answering without a break."""
         one = self.feeds[feed]
@@ -124,6 +146,11 @@ class World:
         """Whether our own network is gone."""
         return _at(self.own_troubles, at)[0] is not None
 
+    def is_lost_for_hours(self, feed: int) -> bool:
+        """Whether it is only its platform that answers 404 for hours each day, and never the feed itself."""
+        one = self.feeds[feed]
+        return not one.troubles and self.hosts[one.host].platform == LOST_FOR_HOURS
+
     def has_trouble(self, host: int, at: float) -> bool:
         """Whether a host, or our own network, is out of order."""
         return any(_at(troubles, at)[0] for troubles in (self.own_troubles, self.hosts[host].troubles))
@@ -133,7 +160,7 @@ def make_world(*, feeds: int, days: int, seed: int, climate: Climate = CLIMATES[
     """The same world for the same arguments."""
     hosts = [_host(plan, days, seed) for plan in _plan_hosts(feeds, _chance(seed, "hosts"))]
     made = [
-        _feed(index, number, host, days, climate, _chance(seed, f"feed {index}"))
+        _feed(number, host, days, climate, _chance(seed, f"feed {index}"))
         for number, host in enumerate(hosts)
         for index in host.feeds
     ]
@@ -276,9 +303,9 @@ def _limit(platform: str, feeds: int) -> Limit | None:
     """Limits grow with the platform, so that a small world meets them as well as a large one."""
     match platform:
         case "forum":
-            return Limit(at_once=max(5.0, feeds / 20), per_second=0.9 * feeds / HOUR, refusal=SLOW_DOWN_FOR)
+            return Limit(at_once=0.15 * feeds, per_second=0.9 * feeds / HOUR, refusal=SLOW_DOWN_FOR)
         case "letters":
-            return Limit(at_once=max(5.0, feeds / 10), per_second=1.2 * feeds / HOUR, refusal=SLOW_DOWN)
+            return Limit(at_once=0.4 * feeds, per_second=0.8 * feeds / HOUR, refusal=SLOW_DOWN)
         case _:
             return None
 
@@ -286,46 +313,48 @@ def _limit(platform: str, feeds: int) -> Limit | None:
 # Feeds.
 
 
-def _lasts(**time: float) -> Freshness:
-    return Freshness(timedelta(**time))
-
-
 _ANYWHERE: tuple[tuple[float, Software], ...] = (
-    (0.36, Software(listed=10, freshness=_lasts(hours=1))),  # WordPress: sy:updatePeriod hourly
-    (0.04, Software(listed=10, validates=False, freshness=_lasts(hours=1))),
-    (0.15, Software(listed=20, freshness=_lasts(minutes=10))),  # a static site behind a cache
+    (0.36, Software(listed=10, lasts=HOUR)),  # WordPress: sy:updatePeriod hourly
+    (0.04, Software(listed=10, lasts=HOUR, validates=False)),
+    (0.15, Software(listed=20, lasts=HOUR / 6, cached=True)),  # a static site behind a cache
     (0.10, Software(listed=25)),
-    (0.10, Software(listed=30, freshness=_lasts(minutes=15))),  # ttl
+    (0.10, Software(listed=30, lasts=HOUR / 4)),  # ttl
     (0.10, Software(listed=20, validates=False)),
-    (0.05, Software(listed=50, validates=False)),
+    (0.06, Software(listed=50, validates=False)),
     (0.04, Software(listed=15, dated=False)),
-    (0.03, Software(listed=10, validates=False, freshness=_lasts(hours=2))),
-    (0.02, Software(listed=20, freshness=_lasts(hours=12))),
-    (0.01, Software(listed=20, freshness=_lasts(days=1))),
+    (0.02, Software(listed=10, lasts=2 * HOUR, cached=True)),
+    (0.015, Software(listed=20, lasts=12 * HOUR, cached=True)),
+    (0.01, Software(listed=10, lasts=2 * HOUR)),
+    (0.005, Software(listed=20, lasts=DAY)),  # sy:updatePeriod daily
 )
 _ON_PLATFORMS = {
-    "videos": Software(listed=15, validates=False, freshness=_lasts(minutes=15)),
+    "videos": Software(listed=15, lasts=HOUR / 4, cached=True, validates=False),
     "forum": Software(listed=25, validates=False),
-    "letters": Software(listed=20, freshness=_lasts(minutes=5)),
+    "letters": Software(listed=20, lasts=HOUR / 12),
     "pages": Software(listed=10),
-    "hosted": Software(listed=25, freshness=_lasts(minutes=30)),
+    "hosted": Software(listed=25, lasts=HOUR / 2),
 }
 
 
-def _feed(index: int, host_number: int, host: Host, days: int, climate: Climate, chance: Random) -> Feed:
-    software = _ON_PLATFORMS.get(host.name.rstrip("0123456789")) or _drawn(chance)
+def _feed(number: int, host: Host, days: int, climate: Climate, chance: Random) -> Feed:
     troubles = _in_order(_feed_troubles(days, chance))
     per_day = min(10 ** chance.gauss(log10(climate.median_per_day), climate.decades), MOST_PER_DAY)
+    software = _ON_PLATFORMS.get(host.platform) or _drawn(per_day, chance)
     if chance.random() < climate.silent:
         published = _before(-DAY * 10 ** chance.uniform(1.8, 3.3), per_day, software.listed, chance)
     else:
         published = _before(0.0, per_day, software.listed, chance) + _during(per_day, days, chance)
     ends = min((trouble.begins for trouble in troubles if trouble.ends == inf), default=inf)
-    return Feed(host_number, software, array("d", (at for at in published if at < max(ends, 0.0))), troubles)
+    return Feed(number, software, array("d", (at for at in published if at < max(ends, 0.0))), troubles)
 
 
-def _drawn(chance: Random) -> Software:
-    return chance.choices([made for _, made in _ANYWHERE], [share for share, _ in _ANYWHERE])[0]
+def _drawn(per_day: float, chance: Random) -> Software:
+    drawn = chance.choices([made for _, made in _ANYWHERE], [share for share, _ in _ANYWHERE])[0]
+    if per_day > 40 and chance.random() < 0.9:  # who publishes much mostly lists much
+        drawn = replace(drawn, listed=max(drawn.listed, 50))
+    if drawn.lasts > HOUR and per_day > 6:  # who asks to be asked seldom does not publish often
+        drawn = replace(drawn, lasts=HOUR)
+    return drawn
 
 
 def _before(until: float, per_day: float, listed: int, chance: Random) -> list[float]:
@@ -340,8 +369,12 @@ def _during(per_day: float, days: int, chance: Random) -> list[float]:
         count = _poisson(per_day * days, chance)
         hours = chance.choices(range(days * 24), cum_weights=_busy(kind, zone, days), k=count)
         return sorted((hour + chance.random()) * HOUR for hour in hours)
-    size, at = chance.randint(2, 12), chance.uniform(0, 24) * HOUR
-    batches = [chance.randrange(days) * DAY + at for _ in range(_poisson(per_day * days / size, chance))]
+    size, first = chance.randint(2, 12), chance.uniform(0, DAY)
+    runs = ceil(per_day / size)  # a day
+    batches = (
+        chance.randrange(days) * DAY + (first + chance.randrange(runs) * DAY / runs) % DAY
+        for _ in range(_poisson(per_day * days / size, chance))
+    )
     return sorted(batch + chance.uniform(0, 600) for batch in batches for _ in range(size))
 
 

@@ -1,0 +1,212 @@
+"""`headwater simulate`: a month of polling played in a minute, beside fixed hourly polling of the same month."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, progress, say
+from headwater.polling.simulation import DELAYS_UP_TO, Adaptive, Comparison, Hourly, Measured, compare, play
+from headwater.polling.types import PollingOptions
+from headwater.polling.weather import World, climate_named, make_world
+from headwater.settings import Settings
+
+BAR = 28  # characters
+ROWS = 4
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+PARTS = " ▏▎▍▌▋▊▉█"
+
+Feeds = Annotated[int, typer.Option(help="How many feeds.", min=100, max=1_000_000)]
+Days = Annotated[int, typer.Option(help="How many days.", min=2, max=400)]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same world.")]
+Kind = Annotated[str, typer.Option("--world", metavar="mixed|news|blogs", help="What kind of feeds there are.")]
+
+
+def simulate(
+    feeds: Feeds = 10_000, days: Days = 30, seed: Seed = 1, kind: Kind = "mixed", as_json: AsJson = False
+) -> None:
+    """Play a month of polling by your settings, and compare it with asking every feed once an hour.
+
+    Nothing is asked for and nothing is kept: feeds, hosts and their outages are simulated.
+    With --json, durations are in seconds.
+
+    Example: headwater simulate --feeds 1000 --days 10
+    """
+    options = _options(load_quietly())
+    world = make_world(feeds=feeds, days=days, seed=seed, climate=climate_named(kind))
+    compared = _play_both(world, options)
+    if as_json:
+        print_json(_facts(world) | asdict(compared, dict_factory=_in_seconds))
+    else:
+        _show(world, compared)
+
+
+def _options(settings: Settings) -> PollingOptions:
+    return PollingOptions(
+        interval=settings.poll_interval,
+        interval_min=settings.poll_interval_min,
+        interval_max=settings.poll_interval_max,
+        host_delay=settings.poll_host_delay,
+        concurrency=settings.poll_concurrency,
+        timeout=settings.poll_timeout,
+        lease=settings.poll_timeout,  # nobody else polls a simulated world
+        max_bytes=settings.poll_max_bytes,
+        max_entries=settings.poll_max_entries,
+        policy=settings.poll_policy,
+    )
+
+
+def _play_both(world: World, options: PollingOptions) -> Comparison:
+    with progress() as bar:
+        task = bar.add_task("Days played", total=2 * world.days)
+
+        def tick() -> None:
+            bar.advance(task)
+
+        adaptive = play(world, Adaptive(world, options), options, tick)
+        hourly = play(world, Hourly(world), options, tick)
+    return compare(world, adaptive, hourly)
+
+
+def _facts(world: World) -> dict[str, object]:
+    return {
+        "world": world.climate.name,
+        "seed": world.seed,
+        "feeds": len(world.feeds),
+        "hosts": len(world.hosts),
+        "days": world.days,
+    }
+
+
+def _in_seconds(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    return {name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in pairs}
+
+
+def _show(world: World, compared: Comparison) -> None:
+    say(
+        f"{world.days} days of {len(world.feeds):,} feeds on {len(world.hosts):,} hosts, world {world.climate.name!r}, "
+        f"seed {world.seed}: Headwater beside a poll of every feed once an hour.\n"
+    )
+    print_table(["", "Headwater", "hourly"], _rows(compared))
+    say("\nBy how often a feed publishes:\n")
+    print_table(
+        ["at least", "feeds", "articles", "requests", "hourly", "median delay", "hourly"], _speed_rows(compared)
+    )
+    say("\nDelay from publication to article, share of articles:\n")
+    print_table(["up to", "Headwater", "hourly"], _histogram(compared))
+    say("\nRequests per day:\n")
+    say("\n".join(_columns(compared)))
+    say("\nWhat it shows:\n")
+    say("\n".join(f"- {finding}" for finding in findings(compared)))
+
+
+_MEASURES: dict[str, Callable[[Measured], str]] = {
+    "requests": lambda one: f"{one.requests:,}",
+    "  per feed and day": lambda one: f"{one.requests_per_feed_and_day:.1f}",
+    "  answered 304": lambda one: f"{one.unchanged_share:.0%}",
+    "  failed": lambda one: f"{one.failures:,}",
+    "  sooner than the site asked for": lambda one: f"{one.too_soon:,}",
+    "polls while our own network was gone": lambda one: f"{one.cut_off:,}",
+    "delay, median": lambda one: _told(one.median),
+    "delay, 95 of 100": lambda one: _told(one.p95),
+    "delay, mean": lambda one: _told(one.mean),
+    "articles missed": lambda one: f"{one.missed:,}",
+    "articles not seen by the end": lambda one: f"{one.unseen:,}",
+    "feeds switched off": lambda one: f"{one.disablings:,}",
+    "hosts paused": lambda one: f"{one.host_pauses:,}",
+    "warnings in the log": lambda one: f"{one.warnings:,}",
+    "errors in the log": lambda one: f"{one.errors:,}",
+}
+
+
+def _rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
+    for name, told in _MEASURES.items():
+        yield name, told(compared.adaptive), told(compared.hourly)
+
+
+def _speed_rows(compared: Comparison) -> Iterator[tuple[str, ...]]:
+    for speed in compared.speeds:
+        yield (
+            speed.name,
+            f"{speed.feeds:,}",
+            f"{speed.articles:,}",
+            f"{speed.adaptive_requests:,}",
+            f"{speed.hourly_requests:,}",
+            _told(speed.adaptive_median),
+            _told(speed.hourly_median),
+        )
+
+
+def _histogram(compared: Comparison) -> Iterator[tuple[str, str, str]]:
+    names = [*(_told(most) for most in DELAYS_UP_TO), "more"]
+    most = max(*compared.adaptive.delays, *compared.hourly.delays, 1)
+    total = max(compared.articles, 1)
+    for name, *counts in zip(names, compared.adaptive.delays, compared.hourly.delays, strict=True):
+        ours, theirs = (f"{_bar(count / most)} {count / total:6.1%}" for count in counts)
+        yield name, ours, theirs
+
+
+def _bar(share: float) -> str:
+    full, part = divmod(round(share * BAR * 8), 8)
+    return ("█" * full + PARTS[part].strip()).ljust(BAR)
+
+
+def _columns(compared: Comparison) -> Iterator[str]:
+    """Two charts of one column a day, on one scale."""
+    most = max(*compared.adaptive.requests_per_day, *compared.hourly.requests_per_day)
+    for name, measured in (("Headwater", compared.adaptive), ("hourly", compared.hourly)):
+        heights = [round(count / most * ROWS * 8) for count in measured.requests_per_day]
+        for row in reversed(range(ROWS)):
+            label = f"{most:>11,}" if row == ROWS - 1 else f"{name:>11}" if row == 0 else " " * 11
+            yield f"{label} ┤" + "".join(EIGHTHS[min(max(height - row * 8, 0), 8)] * 2 for height in heights)
+        yield ""
+
+
+def findings(compared: Comparison) -> Iterator[str]:
+    """What the month shows, in sentences."""
+    ours, theirs = compared.adaptive, compared.hourly
+    saved = 1 - ours.requests / theirs.requests
+    yield (
+        f"{abs(saved):.0%} {'fewer' if saved >= 0 else 'more'} requests; half of the articles within "
+        f"{_told(ours.median)} instead of {_told(theirs.median)}, 95 of 100 within {_told(ours.p95)} instead of "
+        f"{_told(theirs.p95)}."
+    )
+    yield _about_returns(compared)
+    yield (
+        f"Our own network was gone for a night: of {ours.cut_off:,} polls that failed then, "
+        f"{compared.own_failures_counted:,} were counted, before it was noticed, and "
+        f"{compared.disabled_in_own_outage or 'no'} feeds were switched off."
+    )
+    yield (
+        "A platform answered 404 on every feed for hours each day: "
+        f"{compared.disabled_with_their_platform or 'none'} of its feeds was switched off for it."
+    )
+    yield (
+        f"{ours.too_soon or 'No'} requests came sooner than a site asked for; "
+        f"of hourly polling {theirs.too_soon:,} did."
+    )
+    yield (
+        f"{ours.missed:,} articles had left their feed's list before it was read; "
+        f"hourly polling missed {theirs.missed:,}."
+    )
+
+
+def _about_returns(compared: Comparison) -> str:
+    longest = compared.longest_off
+    if longest is None:
+        return "No feed that was switched off came back."
+    who = "No feed" if not compared.late_returns else f"{compared.late_returns:,} feeds"
+    return (
+        f"{who} of the {compared.returns:,} that came back stayed off longer than the cooldown: "
+        f"longest {_told(longest.stayed_off)}, of a cooldown of {_told(longest.cooldown)}."
+    )
+
+
+def _told(time: timedelta) -> str:
+    minutes = time / timedelta(minutes=1)
+    if minutes < 100:
+        return f"{minutes:.1f} min" if minutes % 1 else f"{minutes:.0f} min"
+    hours = minutes / 60
+    return f"{hours:.3g} h" if hours < 48 else f"{hours / 24:.3g} days"
