@@ -1,0 +1,433 @@
+"""How fast due feeds are polled, as a multiple of what a user would write, and at what cost.
+
+2,000 feeds on 500 hosts of the zoo, which runs in a process of its own; an embedded PostgreSQL with durable commits,
+the same for both, a database for each. `plain_poller.py` is what a user would write: 16 threads, requests, feedparser.
+Ours is what `headwater work polling` runs, its log included, with more polls at a time and a short delay per host. Each
+measurement is a process of its own, timed from when it is ready to ask until all is written; the two take turns, and
+the best of each counts. They share the machine's cores with the zoo, PostgreSQL and the processes that parse.
+
+The zoo answers at once, as no site does. So both are measured once more with a zoo that is 100 ms away.
+
+Then, from the zoo's own log, that two pollers at once never ask a host twice within its delay; and with `--large` that
+20,000 feeds take no more memory than 2,000. The last line is one JSON object: `ratio` for 200s with 25 entries each,
+`ratio_304` where nothing has changed.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import multiprocessing
+import resource
+import signal
+import socket
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPResponse
+from itertools import pairwise
+from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+from unittest.mock import patch
+
+import psycopg
+import uvloop
+from aiohttp import web
+from psycopg.conninfo import make_conninfo
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+
+from plain_poller import SCHEMA, PlainPoller  # noqa: E402
+
+from headwater.db import Database  # noqa: E402
+from headwater.db.migrate import migrate_up  # noqa: E402
+from headwater.db.server import EmbeddedServer  # noqa: E402
+from headwater.net.client import allow_many_connections  # noqa: E402
+from headwater.observability.log import configure_log  # noqa: E402
+from headwater.polling.parse import parse_feed  # noqa: E402
+from headwater.runtime import open_runtime, utc_now  # noqa: E402
+from headwater.settings import load_settings  # noqa: E402
+from headwater.sources.follow import follow  # noqa: E402
+from headwater.workers import run_stages  # noqa: E402
+from headwater.zoo import DOMAIN, Zoo  # noqa: E402
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FEEDS = 2_000
+LARGE = 20_000
+FEEDS_PER_HOST = 4
+ENTRIES = 25
+ROUNDS = 2
+THREADS = 16
+CONCURRENCY = 100
+DELAY_S = 0.1  # each host has four feeds, and a run takes a few seconds
+DISTANCE_S = 0.1
+DISTANT_CONCURRENCY = 500
+POLITE_DELAY_S = 1.0
+GIVE_UP_S = 600
+CASES = ((200, "25 entries", ""), (304, "not modified", "_304"))
+WAKE_UP = b"<rss version='2.0'><channel><title>Wake up</title></channel></rss>"
+PROCESSES = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement: of one process, and of those it started."""
+
+    seconds: float
+    cpu: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A line of the zoo's log."""
+
+    at: float
+    host: str
+    status: int | None
+
+
+def main() -> None:
+    """Measure, print tables, and end with the numbers as JSON."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--large", action="store_true", help=f"also poll {LARGE:,} feeds, for memory")
+    parser.add_argument("--feeds", type=int, default=FEEDS, help="how many feeds")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is measured")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, give_up)
+    with ExitStack() as stack:
+        folder = stack.enter_context(open_folder())
+        server = stack.enter_context(open_server(folder))
+        near, far = (stack.enter_context(open_zoo(distance)) for distance in (0, DISTANCE_S))
+        print(f"{options.feeds} feeds on {options.feeds // FEEDS_PER_HOST} hosts, best of {options.rounds} rounds")
+        result = Bench(server, near, folder, CONCURRENCY).throughput(options.feeds, options.rounds)
+        print(f"the same with sites {DISTANCE_S * 1000:g} ms away, one round")
+        distant = Bench(server, far, folder, DISTANT_CONCURRENCY).throughput(options.feeds, rounds=1)
+        result |= {f"{name}_distant": value for name, value in distant.items()}
+        result |= Bench(server, near, folder, CONCURRENCY).politeness(options.feeds)
+        if options.large:
+            result |= Bench(server, near, folder, CONCURRENCY).memory(options.feeds, LARGE)
+    print(json.dumps({"bench": "poll", "feeds": options.feeds, "rounds": options.rounds, **result}))
+
+
+def give_up(*_: object) -> NoReturn:
+    """Leave by the door, so that every process is ended on the way."""
+    sys.exit(1)
+
+
+class Bench:
+    """The measurements, on one server and one zoo."""
+
+    def __init__(self, server: EmbeddedServer, zoo: "ZooProcess", folder: Path, concurrency: int) -> None:
+        self._server = server
+        self._zoo = zoo
+        self._folder = folder
+        self._concurrency = concurrency
+
+    def throughput(self, feeds: int, rounds: int) -> dict[str, Any]:
+        """Both pollers, both cases, in turns."""
+        runs: defaultdict[tuple[str, int], list[Run]] = defaultdict(list)
+        for _ in range(rounds):
+            with self._new_database(feeds, prepare_plain) as plain, self._new_database(feeds, prepare_ours) as ours:
+                for status, *_ in CASES:
+                    runs["plain", status].append(self._seen(feeds, status, run_plain, plain, self._folder))
+                    settings = self._settings(ours, DELAY_S)
+                    runs["headwater", status].append(self._seen(feeds, status, run_ours, settings, self._folder))
+                    make_due(ours)
+                assert count_articles(plain) == count_articles(ours) == feeds * ENTRIES, "not every article was kept"
+        return report({key: min(runs[key], key=lambda run: run.seconds) for key in runs}, feeds)
+
+    def politeness(self, feeds: int) -> dict[str, Any]:
+        """The shortest time between two requests to one host, with two pollers at once, by the zoo's own log."""
+        with self._new_database(feeds, prepare_ours) as ours:
+            self._zoo.forget_visits()
+            settings = self._settings(ours, POLITE_DELAY_S)
+            pollers = [apart(run_ours, settings, self._folder) for _ in range(2)]
+            took = max(poller.result().seconds for poller in pollers)
+            assert count_articles(ours) == feeds * ENTRIES, "not every article was kept"
+        visits = self._zoo.visits()
+        assert len(visits) == feeds, f"{len(visits)} requests for {feeds} feeds"
+        gap = shortest_gap(visits)
+        assert gap >= POLITE_DELAY_S * 0.999, f"a host was asked again after {gap:.3f} s"
+        print(f"two pollers, {POLITE_DELAY_S:g} s between requests to a host: {took:.1f} s, shortest gap {gap:.3f} s")
+        return {"host_delay_s": POLITE_DELAY_S, "shortest_gap_s": round(gap, 3)}
+
+    def memory(self, *sizes: int) -> dict[str, Any]:
+        """The poller's own peak, by number of feeds."""
+        peaks: dict[str, int] = {}
+        for feeds in sizes:
+            with self._new_database(feeds, prepare_ours) as ours:
+                run = apart(run_ours, self._settings(ours, DELAY_S), self._folder).result()
+                assert count_articles(ours) == feeds * ENTRIES, "not every article was kept"
+            peaks[str(feeds)] = round(run.megabytes)
+            print(f"{feeds} feeds: {run.megabytes:.0f} MB at most, {feeds / run.seconds:.0f} polls/s")
+        return {"peak_mb_by_feeds": peaks}
+
+    def _seen(self, feeds: int, status: int, run: Callable[P, Run], *args: P.args, **kwargs: P.kwargs) -> Run:
+        """Run it, and see in the zoo's log that each feed was asked for once and answered so."""
+        self._zoo.forget_visits()
+        measured = apart(run, *args, **kwargs).result()
+        statuses = Counter(visit.status for visit in self._zoo.visits())
+        assert statuses == {status: feeds}, f"the zoo answered {dict(statuses)}"
+        return measured
+
+    @contextmanager
+    def _new_database(self, feeds: int, prepare: Callable[[str, Sequence[str]], None]) -> Iterator[str]:
+        name = f"bench_{time.monotonic_ns()}"
+        conninfo = make_conninfo(self._server.conninfo, dbname=name)
+        with psycopg.connect(self._server.conninfo, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name}".encode())
+            try:
+                prepare(conninfo, [self._zoo.feed_url(number) for number in range(feeds)])
+                conn.execute("CHECKPOINT")  # the same start for everybody
+                yield conninfo
+            finally:
+                conn.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    def _settings(self, conninfo: str, delay_s: float) -> Mapping[str, str]:
+        return {
+            "DATABASE_URL": conninfo,
+            "HEADWATER_ALLOW_LOOPBACK": "true",
+            "HEADWATER_RESOLVE": f"{DOMAIN}=127.0.0.1",
+            "HEADWATER_POLL_CONCURRENCY": str(self._concurrency),
+            "HEADWATER_POLL_HOST_DELAY": f"{delay_s}s",
+        }
+
+
+def shortest_gap(visits: Sequence[Visit]) -> float:
+    """Between two arrivals at one host."""
+    by_host: defaultdict[str, list[float]] = defaultdict(list)
+    for visit in visits:
+        by_host[visit.host].append(visit.at)
+    return min(later - earlier for times in by_host.values() for earlier, later in pairwise(times))
+
+
+def report(best: Mapping[tuple[str, int], Run], feeds: int) -> dict[str, Any]:
+    """The table, and its numbers."""
+    print(f"{'':26}{'polls/s':>9}{'ratio':>8}{'seconds':>9}{'CPU s':>8}{'MB':>6}")
+    result: dict[str, Any] = {}
+    for status, label, suffix in CASES:
+        for name in ("plain", "headwater"):
+            run, ratio = best[name, status], best["plain", status].seconds / best[name, status].seconds
+            print(
+                f"{name + ', ' + label:26}{feeds / run.seconds:9.0f}{ratio:8.1f}{run.seconds:9.2f}{run.cpu:8.2f}"
+                f"{run.megabytes:6.0f}"
+            )
+            result |= {
+                f"ratio{suffix}": round(ratio, 1),
+                f"{name}_polls_per_second{suffix}": round(feeds / run.seconds),
+                f"{name}_cpu_s{suffix}": round(run.cpu, 2),
+                f"{name}_peak_mb{suffix}": round(run.megabytes),
+            }
+    return result
+
+
+# What runs in a process of its own.
+
+
+def apart(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+    """Start a function in a new process."""
+    pool = ProcessPoolExecutor(1, mp_context=PROCESSES)
+    future = pool.submit(function, *args, **kwargs)
+    pool.shutdown(wait=False)
+    return future
+
+
+def run_plain(conninfo: str, folder: Path) -> Run:
+    """What a user would write; names of the zoo are resolved for free."""
+    at_home = partial(socket.getaddrinfo, "127.0.0.1")
+    logging.basicConfig(filename=folder / "plain.log", level=logging.INFO, format="%(asctime)s %(message)s")
+    with (
+        patch.object(socket, "getaddrinfo", lambda _, *more: at_home(*more)),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        PlainPoller(conninfo, threads=THREADS) as poller,
+    ):
+        poller.start()
+        before, start = own_cpu(), time.perf_counter()
+        poller.poll_all()
+        seconds = time.perf_counter() - start
+    return measured(seconds, before)
+
+
+def run_ours(environment: Mapping[str, str], folder: Path) -> Run:
+    """The polling stage until nothing is due, logging to a file."""
+    with (folder / "headwater.log").open("a") as sys.stderr:
+        seconds, before = uvloop.run(poll_until_done(environment))
+        return measured(seconds, before)
+
+
+async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]:
+    """Seconds from ready to done, and what getting ready had cost."""
+    settings = load_settings(environment).values
+    configure_log(settings.log_level, settings.log_format)
+    stop = asyncio.Event()
+    async with open_runtime(settings) as runtime:
+        sandbox, readers = runtime.tools.sandbox, range(settings.parse_processes)
+        await asyncio.gather(*(sandbox.run(parse_feed, WAKE_UP, url="http://zoo.test/") for _ in readers))
+        before, start = own_cpu(), time.perf_counter()
+        async with asyncio.timeout(GIVE_UP_S), asyncio.TaskGroup() as tasks:
+            tasks.create_task(run_stages(runtime.tools, ["polling"], stop, settings.drain_timeout))
+            while await is_anything_due(runtime.database):  # noqa: ASYNC110  nobody else knows
+                await asyncio.sleep(0.02)
+            seconds = time.perf_counter() - start
+            stop.set()
+    return seconds, before
+
+
+async def is_anything_due(database: Database) -> bool:
+    """Whether a feed is due, or being polled."""
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT EXISTS (SELECT FROM feed_state WHERE next_poll_at <= now())")
+        row = await cur.fetchone()
+    return row is not None and row[0]
+
+
+def measured(seconds: float, cpu_before: float) -> Run:
+    """What this process used since then, and its children in all."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+    return Run(seconds, own_cpu() - cpu_before + children.ru_utime + children.ru_stime, peak)
+
+
+def own_cpu() -> float:
+    """Seconds of CPU that this process has used."""
+    return time.process_time()
+
+
+# What they work on.
+
+
+def prepare_plain(conninfo: str, urls: Sequence[str]) -> None:
+    """The tables of `plain_poller.py`, and its feeds."""
+    with psycopg.connect(conninfo) as conn:
+        conn.execute(SCHEMA)
+        conn.cursor().executemany("INSERT INTO feeds (url) VALUES (%s)", [(url,) for url in urls])
+        conn.execute("ANALYZE feeds")
+
+
+def prepare_ours(conninfo: str, urls: Sequence[str]) -> None:
+    """Headwater's tables, and its sources."""
+    uvloop.run(follow_all(conninfo, urls))
+
+
+async def follow_all(conninfo: str, urls: Sequence[str]) -> None:
+    """Follow these feeds; all are due at once."""
+    await migrate_up(conninfo)
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        async with conn.pipeline():
+            for url in urls:
+                await follow(conn, url=url, name=None, now=utc_now())
+        # Not the empty tables: PostgreSQL would believe that they stay so.
+        await conn.execute("ANALYZE sources, feed_state, poll_hosts")
+
+
+def make_due(conninfo: str) -> None:
+    """Time has passed: everything is due again."""
+    with psycopg.connect(conninfo) as conn:
+        conn.execute("UPDATE feed_state SET next_poll_at = now()")
+        conn.execute("UPDATE poll_hosts SET ready_at = now(), not_before = now()")
+
+
+def count_articles(conninfo: str) -> int:
+    """How many there are; the table has the same name in both."""
+    with psycopg.connect(conninfo) as conn:
+        row = conn.execute("SELECT count(*) FROM articles").fetchone()
+    return row[0] if row else 0
+
+
+@dataclass(frozen=True)
+class ZooProcess:
+    """The zoo, seen from outside."""
+
+    port: int
+
+    def feed_url(self, number: int) -> str:
+        """One of any number of feeds."""
+        host, feed = divmod(number, FEEDS_PER_HOST)
+        return f"http://h{host}.crowd.{DOMAIN}:{self.port}/feed/{feed}.xml"
+
+    def visits(self) -> list[Visit]:
+        """Its log, in the order of arrival."""
+        with self._office("GET") as answer:
+            lines = [json.loads(line) for line in answer]
+        return [Visit(line["at"], line["host"], line["status"]) for line in lines]
+
+    def forget_visits(self) -> None:
+        """Begin a new log."""
+        with self._office("DELETE"):
+            pass
+
+    def _office(self, method: str) -> HTTPResponse:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/__zoo__/visits", method=method)
+        return urllib.request.urlopen(request, timeout=60)  # noqa: S310
+
+
+class DistantZoo(Zoo):
+    """A zoo that takes its time to answer, as what is far away does."""
+
+    def __init__(self, distance_s: float) -> None:
+        super().__init__()
+        self._distance_s = distance_s
+
+    async def _receive(self, request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.sleep(self._distance_s)
+        return await super()._receive(request)
+
+
+def keep_zoo(port: Pipe, distance_s: float) -> None:
+    """Run a zoo for as long as the process lives."""
+
+    async def keep() -> None:
+        async with DistantZoo(distance_s) if distance_s else Zoo() as zoo:
+            port.send(zoo.port)
+            await asyncio.Event().wait()
+
+    allow_many_connections()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ended by us, after Ctrl-C too
+    uvloop.run(keep())
+
+
+@contextmanager
+def open_zoo(distance_s: float) -> Iterator[ZooProcess]:
+    """A zoo in a process of its own."""
+    ours, its = PROCESSES.Pipe()
+    process = PROCESSES.Process(target=keep_zoo, args=(its, distance_s), daemon=True)
+    process.start()
+    try:
+        yield ZooProcess(ours.recv())
+    finally:
+        process.kill()
+        process.join()
+
+
+@contextmanager
+def open_server(folder: Path) -> Iterator[EmbeddedServer]:
+    """PostgreSQL as it always runs here: fsync on, every commit waits for the disk."""
+    server = EmbeddedServer(folder / "data")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.leave()
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder for it all, gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)  # as root, PostgreSQL runs under another account
+        yield Path(name)
+
+
+if __name__ == "__main__":
+    main()
