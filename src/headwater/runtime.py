@@ -76,7 +76,7 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
         ):
             async with database.transaction() as conn:
                 await check_schema(conn)
-            yield Runtime(settings, Tools(database, client, sandbox, utc_now, _polling(settings)), server)
+            yield Runtime(settings, Tools(database, client, sandbox, utc_now, polling_options(settings)), server)
 
 
 def open_client(settings: Settings) -> Client:
@@ -98,7 +98,8 @@ def open_sandbox(settings: Settings) -> Sandbox:
     )
 
 
-def _polling(settings: Settings) -> PollingOptions:
+def polling_options(settings: Settings) -> PollingOptions:
+    """How feeds are polled."""
     return PollingOptions(
         interval=settings.poll_interval,
         interval_min=settings.poll_interval_min,

@@ -16,7 +16,7 @@ from headwater.pipeline import STAGES, Stage, Tools
 log = get_logger()
 
 IDLE_S = 1.0
-BUSY_S = 0.1  # there was some work, though not for every slot: more comes due soon
+BUSY_S = 0.1  # while some work is in hand: more comes due when it is done, as a host's next feed does
 GATHER_S = 0.01  # a claim for many costs as little as a claim for one: wait a moment for more free slots
 BACKOFF_MAX_S = 15.0
 
@@ -64,9 +64,9 @@ class _StageLoop:
             task = asyncio.create_task(self._work(item))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
-        if not items:
-            return IDLE_S
-        return 0 if len(items) == free else BUSY_S
+        if len(items) == free:
+            return 0
+        return BUSY_S if self._running else IDLE_S
 
     async def _work(self, item: object) -> None:
         metrics.STAGE_RUNNING.labels(stage=self._stage.name).inc()

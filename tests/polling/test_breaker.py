@@ -57,10 +57,25 @@ def test_a_feed_whose_body_is_bad_shows_that_its_host_answers() -> None:
 
 
 def test_pauses_grow_to_a_day() -> None:
-    steps = play(*[(number % 5, BUSY) for number in range(12)])
+    steps = play(*[(number % 5, MISSING) for number in range(12)])
 
     pauses = [(step.state.paused_until - START) / HOUR for step in steps if step.state.paused_until]
     assert pauses == [1, 2, 4, 8, 16, 24, 24, 24, 24, 24]
+
+
+def test_a_host_that_is_asked_too_often_is_paused_for_minutes_at_first() -> None:
+    steps = play(*[(number % 5, BUSY) for number in range(12)])
+
+    pauses = [(step.state.paused_until - START) / timedelta(minutes=5) for step in steps if step.state.paused_until]
+    assert pauses == [1, 2, 4, 8, 16, 32, 64, 96, 96, 96]
+
+
+def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
+    asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=HOUR / 60)
+
+    *_, third = play((0, asking), (1, asking), (2, asking))
+
+    assert third.state.paused_until == START + HOUR / 60
 
 
 def test_a_host_may_ask_for_a_longer_pause() -> None:

@@ -11,7 +11,7 @@ from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table
 from headwater.polling.simulation import DELAYS_UP_TO, Adaptive, Comparison, Hourly, Measured, compare, play
 from headwater.polling.types import PollingOptions
 from headwater.polling.weather import World, climate_named, make_world
-from headwater.settings import Settings
+from headwater.runtime import polling_options
 
 BAR = 28  # characters
 ROWS = 4
@@ -34,28 +34,13 @@ def simulate(
 
     Example: headwater simulate --feeds 1000 --days 10
     """
-    options = _options(load_quietly())
+    options = polling_options(load_quietly())
     world = make_world(feeds=feeds, days=days, seed=seed, climate=climate_named(kind))
     compared = _play_both(world, options)
     if as_json:
         print_json(_facts(world) | asdict(compared, dict_factory=_in_seconds))
     else:
         _show(world, compared)
-
-
-def _options(settings: Settings) -> PollingOptions:
-    return PollingOptions(
-        interval=settings.poll_interval,
-        interval_min=settings.poll_interval_min,
-        interval_max=settings.poll_interval_max,
-        host_delay=settings.poll_host_delay,
-        concurrency=settings.poll_concurrency,
-        timeout=settings.poll_timeout,
-        lease=settings.poll_timeout,  # nobody else polls a simulated world
-        max_bytes=settings.poll_max_bytes,
-        max_entries=settings.poll_max_entries,
-        policy=settings.poll_policy,
-    )
 
 
 def _play_both(world: World, options: PollingOptions) -> Comparison:

@@ -11,6 +11,8 @@ from headwater.types import SourceId
 ALIKE = 3
 FIRST_PAUSE = timedelta(hours=1)
 MOST_PAUSE = timedelta(days=1)
+FIRST_WAIT = timedelta(minutes=5)
+MOST_WAIT = timedelta(hours=8)
 OUTAGE_HOSTS = 5
 OUTAGE_SHARE = 0.8
 OUTAGE_WINDOW = timedelta(minutes=2)
@@ -42,9 +44,12 @@ def _alike(host: HostState, source_id: SourceId, kind: FailureClass) -> HostStat
 
 
 def _paused(host: HostState, failed: PollFailed, policy: Policy, now: datetime) -> HostState:
-    whole_day = policy.rule(failed.kind, failed.status).host_scope
-    pause = MOST_PAUSE if whole_day else min(FIRST_PAUSE * 2 ** min(host.pauses, 10), MOST_PAUSE)
-    pause = max(pause, min(failed.retry_after or pause, MOST_PAUSE))
+    rule = policy.rule(failed.kind, failed.status)
+    pause = MOST_PAUSE if rule.host_scope else min(FIRST_PAUSE * 2 ** min(host.pauses, 10), MOST_PAUSE)
+    if failed.kind is FailureClass.RATE_LIMITED:
+        # The host says how long, or it is found out: an hour would be far less than it allows.
+        pause = failed.retry_after or min(FIRST_WAIT * 2 ** min(host.pauses, 10), MOST_WAIT)
+    pause = min(max(pause, failed.retry_after or timedelta(0)), MOST_PAUSE)
     return replace(host, paused_until=now + pause, pauses=host.pauses + 1)
 
 

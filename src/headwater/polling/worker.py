@@ -170,7 +170,9 @@ class Poller:
 def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:
     kept = kept or Kept(0, 0)
     outcome = _with_missed(done, kept)
-    host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
+    host = HostDecision(done.feed.host_state)
+    if not done.is_outage:
+        host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
     decision, host_state = _decision(done, outcome, host, options)
     answer = Answer(
         feed=done.feed,
@@ -204,7 +206,7 @@ def _decision(
 ) -> tuple[Decision, HostState]:
     state = done.feed.state
     if done.is_outage:
-        return decide_outage(state, done.at), done.feed.host_state
+        return decide_outage(state, done.at), host.state
     if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
         return decide_paused(state, outcome, host.state.paused_until), host.state
     return decide(state, outcome, done.policy, options, done.at), host.state
