@@ -1,0 +1,1 @@
+"""Which URL next, from which host, until when."""

@@ -1,0 +1,88 @@
+"""Every statement on `pages`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.ids import new_id
+from headwater.pages.types import NewPage, Page
+from headwater.types import PageKind
+
+
+async def keep(conn: Connection, *, pages: Sequence[NewPage]) -> None:
+    """Keep bodies until they are read."""
+    await conn.execute(
+        """
+        INSERT INTO pages (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
+        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, fetched_at
+        FROM unnest(
+            %(ids)b::uuid[], %(urls)b::text[], %(final_urls)b::text[], %(kinds)b::text[], %(source_ids)b::uuid[],
+            %(depths)b::smallint[], %(content_types)b::text[], %(bodies)b::bytea[], %(fetched)b::timestamptz[]
+        ) AS page (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
+        """,
+        {
+            "ids": [new_id() for _ in pages],
+            "urls": [page.url for page in pages],
+            "final_urls": [page.final_url for page in pages],
+            "kinds": [page.kind.value for page in pages],
+            "source_ids": [page.source_id for page in pages],
+            "depths": [page.depth for page in pages],
+            "content_types": [page.content_type for page in pages],
+            "bodies": [page.body for page in pages],
+            "fetched": [page.fetched_at for page in pages],
+        },
+    )
+
+
+async def claim(
+    conn: Connection, *, kind: PageKind, lease: UUID, now: datetime, leased_until: datetime, limit: int
+) -> list[Page]:
+    """The longest-waiting pages of a kind, ours until the lease ends."""
+    async with conn.cursor(row_factory=class_row(Page)) as cur:
+        await cur.execute(
+            """
+            WITH ready AS (
+                SELECT id
+                FROM pages
+                WHERE kind = %(kind)s AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT %(limit)s
+                FOR UPDATE SKIP LOCKED
+            )
+            UPDATE pages
+            SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
+            FROM ready
+            WHERE pages.id = ready.id
+            RETURNING pages.id, pages.lease, attempts - 1 AS attempts, url, final_url, kind, source_id, depth,
+                content_type, body, fetched_at
+            """,
+            {"kind": kind.value, "lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def done(conn: Connection, *, pages: Sequence[Page]) -> list[UUID]:
+    """These have been read and are forgotten. Returns those that were still ours: of the others nothing may be kept."""
+    cur = await conn.execute(
+        """
+        DELETE FROM pages
+        USING unnest(%(ids)b::uuid[], %(leases)b::uuid[]) AS mine (id, lease)
+        WHERE pages.id = mine.id AND pages.lease = mine.lease
+        RETURNING pages.id
+        """,
+        {"ids": [page.id for page in pages], "leases": [page.lease for page in pages]},
+    )
+    return [row[0] for row in await cur.fetchall()]
+
+
+async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) -> datetime | None:
+    """Since when the longest-waiting page of a kind has been waiting."""
+    cur = await conn.execute(
+        "SELECT ready_at FROM pages WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at LIMIT 1",
+        {"kind": kind.value, "now": now},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None
