@@ -4,10 +4,17 @@
     ├── Invalid                 what was given cannot be used
     │   ├── InvalidUrl
     │   └── InvalidSettings
+    ├── NotLoggedIn             nobody knows who asks
+    │   └── WrongPassword
+    ├── Forbidden               whoever asks may not
+    │   └── RegistrationClosed
+    ├── TooManyAttempts         whoever asks, asks too often
     ├── NotFound                what was asked for is not here
     │   └── SourceNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
+    │   ├── EmailTaken
+    │   ├── TokenNameTaken
     │   └── PortTaken
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
@@ -22,6 +29,7 @@ What the outside world does to us (a feed that is gone, a host that hangs) is no
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 
@@ -50,6 +58,40 @@ class InvalidSettings(Invalid):
         self.problems = tuple(problems)
 
 
+class NotLoggedIn(HeadwaterError):
+    """Nobody knows who asks."""
+
+    def __init__(self, message: str = "Log in first.") -> None:
+        super().__init__(message)
+
+
+class WrongPassword(NotLoggedIn):
+    """The address or the password is wrong; which of them is not told."""
+
+    def __init__(self) -> None:
+        super().__init__("Invalid email or password")
+
+
+class Forbidden(HeadwaterError):
+    """Whoever asks may not."""
+
+
+class RegistrationClosed(Forbidden):
+    """New accounts are made by an administrator."""
+
+    def __init__(self) -> None:
+        super().__init__("Registration is closed here. Ask an administrator for an account.")
+
+
+class TooManyAttempts(HeadwaterError):
+    """Whoever asks, asks too often."""
+
+    def __init__(self, retry_after: timedelta) -> None:
+        minutes = max(1, round(retry_after / timedelta(minutes=1)))
+        super().__init__(f"Too many attempts. Try again in {minutes} minute{'s' if minutes > 1 else ''}.")
+        self.retry_after = retry_after
+
+
 class NotFound(HeadwaterError):
     """What was asked for is not here."""
 
@@ -72,6 +114,22 @@ class SourceExists(Conflict):
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} is followed already.")
         self.url = url
+
+
+class EmailTaken(Conflict):
+    """There is an account with this address."""
+
+    def __init__(self, email: str) -> None:
+        super().__init__("An account with this email already exists")
+        self.email = email
+
+
+class TokenNameTaken(Conflict):
+    """A person's tokens have different names."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"You have a token named {name!r} already.")
+        self.name = name
 
 
 class PortTaken(Conflict):

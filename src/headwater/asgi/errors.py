@@ -6,7 +6,16 @@ from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Template
 
-from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, Unavailable
+from headwater.errors import (
+    Conflict,
+    Forbidden,
+    HeadwaterError,
+    Invalid,
+    NotFound,
+    NotLoggedIn,
+    TooManyAttempts,
+    Unavailable,
+)
 from headwater.observability.log import get_logger
 
 log = get_logger()
@@ -15,12 +24,23 @@ AnyRequest = Request[Any, Any, Any]
 AnyResponse = Response[Any] | Template
 
 RETRY_AFTER_S = 5
-STATUSES: dict[type[HeadwaterError], int] = {Invalid: 400, NotFound: 404, Conflict: 409, Unavailable: 503}
+STATUSES: dict[type[HeadwaterError], int] = {
+    Invalid: 400,
+    NotLoggedIn: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Conflict: 409,
+    TooManyAttempts: 429,
+    Unavailable: 503,
+}
 TITLES = {
     400: "That cannot be used",
+    401: "Who is asking?",
+    403: "That is not for you",
     404: "There is nothing here",
     405: "That cannot be done here",
     409: "That is here already",
+    429: "Slow down a little",
     500: "Something broke",
     503: "Back in a moment",
 }

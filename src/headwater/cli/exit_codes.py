@@ -2,7 +2,16 @@
 
 from enum import IntEnum
 
-from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, Unavailable
+from headwater.errors import (
+    Conflict,
+    Forbidden,
+    HeadwaterError,
+    Invalid,
+    NotFound,
+    NotLoggedIn,
+    TooManyAttempts,
+    Unavailable,
+)
 
 
 class ExitCode(IntEnum):
@@ -29,6 +38,9 @@ MEANINGS = {
 
 _CODES: dict[type[HeadwaterError], ExitCode] = {
     Invalid: ExitCode.USAGE,
+    NotLoggedIn: ExitCode.FAILED,
+    Forbidden: ExitCode.FAILED,
+    TooManyAttempts: ExitCode.FAILED,
     NotFound: ExitCode.NOT_FOUND,
     Conflict: ExitCode.CONFLICT,
     Unavailable: ExitCode.UNAVAILABLE,

@@ -1,0 +1,494 @@
+"""Every statement on accounts, sessions, tokens, attempts and events."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from headwater.accounts.types import (
+    ApiToken,
+    Credentials,
+    EventType,
+    Purpose,
+    Role,
+    Scope,
+    SessionLine,
+    SessionRow,
+    User,
+)
+from headwater.db import Connection, translate
+from headwater.errors import EmailTaken, TokenNameTaken
+from headwater.types import UserId
+
+
+async def claim_first(conn: Connection) -> bool:
+    """Whether nobody has an account yet. Others who ask wait until this transaction ends."""
+    await conn.execute("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE")
+    cur = await conn.execute("SELECT NOT EXISTS (SELECT FROM users)")
+    row = await cur.fetchone()
+    return bool(row and row[0])
+
+
+async def has_users(conn: Connection) -> bool:
+    """Whether anybody has an account."""
+    cur = await conn.execute("SELECT EXISTS (SELECT FROM users)")
+    row = await cur.fetchone()
+    return bool(row and row[0])
+
+
+async def add_user(
+    conn: Connection,
+    *,
+    user_id: UserId,
+    email: str,
+    email_key: str,
+    password_hash: str | None,
+    role: Role,
+    now: datetime,
+    confirmed_at: datetime | None,
+) -> None:
+    """Add an account. Raises EmailTaken."""
+    with translate(users_email_key=EmailTaken(email)):
+        await conn.execute(
+            """
+            INSERT INTO users
+                (id, email, email_key, password_hash, role, confirmed_at, privacy_accepted_at, created_at)
+            VALUES (
+                %(id)s, %(email)s, %(email_key)s, %(password_hash)s, %(role)s, %(confirmed_at)s, %(now)s, %(now)s
+            )
+            """,
+            {
+                "id": user_id,
+                "email": email,
+                "email_key": email_key,
+                "password_hash": password_hash,
+                "role": role.value,
+                "now": now,
+                "confirmed_at": confirmed_at,
+            },
+        )
+
+
+async def find_credentials(conn: Connection, *, email_key: str) -> Credentials | None:
+    """The account under an address."""
+    cur = await conn.execute(
+        """
+        SELECT id, email, role, confirmed_at, created_at, password_hash
+        FROM users
+        WHERE email_key = %(email_key)s
+        """,
+        {"email_key": email_key},
+    )
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
+async def find_credentials_by_id(conn: Connection, *, user_id: UserId) -> Credentials | None:
+    """The account with this id."""
+    cur = await conn.execute(
+        "SELECT id, email, role, confirmed_at, created_at, password_hash FROM users WHERE id = %(id)s",
+        {"id": user_id},
+    )
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
+async def list_users(conn: Connection) -> list[User]:
+    """Every account, the oldest first."""
+    cur = await conn.execute(
+        "SELECT id, email, role, confirmed_at, created_at, password_hash FROM users ORDER BY created_at, id"
+    )
+    return [_credentials(row).user for row in await cur.fetchall()]
+
+
+def _credentials(row: Sequence[Any]) -> Credentials:
+    user_id, email, role, confirmed_at, created_at, password_hash = row
+    return Credentials(User(UserId(user_id), email, Role(role), confirmed_at, created_at), password_hash)
+
+
+async def set_password(conn: Connection, *, user_id: UserId, password_hash: str) -> None:
+    """Change what the password is held against."""
+    await conn.execute(
+        "UPDATE users SET password_hash = %(hash)s WHERE id = %(id)s", {"id": user_id, "hash": password_hash}
+    )
+
+
+async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key: str, now: datetime) -> None:
+    """Change a person's address, which they have shown to be theirs. Raises EmailTaken."""
+    with translate(users_email_key=EmailTaken(email)):
+        await conn.execute(
+            "UPDATE users SET email = %(email)s, email_key = %(key)s, confirmed_at = %(now)s WHERE id = %(id)s",
+            {"id": user_id, "email": email, "key": email_key, "now": now},
+        )
+
+
+async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
+    """Change what a person may do."""
+    await conn.execute("UPDATE users SET role = %(role)s WHERE id = %(id)s", {"id": user_id, "role": role.value})
+
+
+async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
+    """The address is theirs."""
+    await conn.execute(
+        "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s",
+        {"id": user_id, "now": now},
+    )
+
+
+async def remove_user(conn: Connection, *, user_id: UserId) -> None:
+    """Forget a person, and by cascade all that is theirs."""
+    await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
+
+
+async def start_session(
+    conn: Connection,
+    *,
+    session_id: UUID,
+    user_id: UserId,
+    access_hash: bytes,
+    access_until: datetime,
+    refresh_hash: bytes,
+    refresh_until: datetime,
+    now: datetime,
+    address: str,
+    user_agent: str,
+) -> None:
+    """Let a browser in."""
+    await conn.execute(
+        """
+        INSERT INTO sessions (
+            id, user_id, access_hash, access_until, refresh_hash, refresh_until, started_at, seen_at, address,
+            user_agent
+        )
+        VALUES (
+            %(id)s, %(user_id)s, %(access_hash)s, %(access_until)s, %(refresh_hash)s, %(refresh_until)s, %(now)s,
+            %(now)s, %(address)s, %(user_agent)s
+        )
+        """,
+        {
+            "id": session_id,
+            "user_id": user_id,
+            "access_hash": access_hash,
+            "access_until": access_until,
+            "refresh_hash": refresh_hash,
+            "refresh_until": refresh_until,
+            "now": now,
+            "address": address,
+            "user_agent": user_agent,
+        },
+    )
+
+
+async def find_session_by_access(conn: Connection, *, access_hash: bytes) -> SessionRow | None:
+    """The session that this short-lived token opens, if any does."""
+    cur = await conn.execute(
+        """
+        SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
+            users.id, email, role, confirmed_at, created_at
+        FROM sessions
+        JOIN users ON users.id = sessions.user_id
+        WHERE access_hash = %(hash)s
+        """,
+        {"hash": access_hash},
+    )
+    row = await cur.fetchone()
+    return _session(row) if row else None
+
+
+async def find_session_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRow | None:
+    """The session that this long-lived token renews, or renewed last; held until the transaction ends."""
+    cur = await conn.execute(
+        """
+        SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
+            users.id, email, role, confirmed_at, created_at
+        FROM sessions
+        JOIN users ON users.id = sessions.user_id
+        WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s
+        FOR UPDATE OF sessions
+        """,
+        {"hash": refresh_hash},
+    )
+    row = await cur.fetchone()
+    return _session(row) if row else None
+
+
+def _session(row: Sequence[Any]) -> SessionRow:
+    (session_id, access, access_until, refresh, refresh_until, replaced, replaced_at, *person) = row
+    user_id, email, role, confirmed_at, created_at = person
+    return SessionRow(
+        session_id,
+        User(UserId(user_id), email, Role(role), confirmed_at, created_at),
+        bytes(access),
+        access_until,
+        bytes(refresh),
+        refresh_until,
+        bytes(replaced) if replaced is not None else None,
+        replaced_at,
+    )
+
+
+async def rotate_session(
+    conn: Connection,
+    *,
+    session_id: UUID,
+    access_hash: bytes,
+    access_until: datetime,
+    refresh_hash: bytes,
+    refresh_until: datetime,
+    now: datetime,
+) -> None:
+    """New tokens for the same session; the old refresh token is remembered, to know it when it comes back."""
+    await conn.execute(
+        """
+        UPDATE sessions
+        SET access_hash = %(access_hash)s, access_until = %(access_until)s, replaced_hash = refresh_hash,
+            replaced_at = %(now)s, refresh_hash = %(refresh_hash)s, refresh_until = %(refresh_until)s, seen_at = %(now)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": session_id,
+            "access_hash": access_hash,
+            "access_until": access_until,
+            "refresh_hash": refresh_hash,
+            "refresh_until": refresh_until,
+            "now": now,
+        },
+    )
+
+
+async def end_session(conn: Connection, *, session_id: UUID) -> int:
+    """Log a browser out. Returns how many went: 0 when it is not there, or not this person's."""
+    cur = await conn.execute("DELETE FROM sessions WHERE id = %(id)s", {"id": session_id})
+    return cur.rowcount
+
+
+async def end_sessions_of(conn: Connection, *, user_id: UserId, except_for: UUID | None) -> None:
+    """Log a person out everywhere, save here."""
+    await conn.execute(
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND id IS DISTINCT FROM %(except_for)s::uuid",
+        {"user_id": user_id, "except_for": except_for},
+    )
+
+
+async def list_sessions(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
+    """Where a person is logged in, the latest first."""
+    async with conn.cursor(row_factory=class_row(SessionLine)) as cur:
+        await cur.execute(
+            """
+            SELECT id, started_at, seen_at, address, user_agent
+            FROM sessions
+            WHERE user_id = %(user_id)s
+            ORDER BY seen_at DESC
+            """,
+            {"user_id": user_id},
+        )
+        return await cur.fetchall()
+
+
+async def mail_token(
+    conn: Connection, *, token_hash: bytes, user_id: UserId, purpose: Purpose, email: str, good_until: datetime
+) -> None:
+    """Remember a token that is about to be mailed, in place of earlier ones for the same purpose."""
+    await conn.execute(
+        """
+        WITH earlier AS (
+            DELETE FROM mailed_tokens WHERE user_id = %(user_id)s AND purpose = %(purpose)s
+        )
+        INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
+        VALUES (%(token_hash)s, %(user_id)s, %(purpose)s, %(email)s, %(good_until)s)
+        """,
+        {
+            "token_hash": token_hash,
+            "user_id": user_id,
+            "purpose": purpose.value,
+            "email": email,
+            "good_until": good_until,
+        },
+    )
+
+
+async def find_mailed_token(
+    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
+) -> tuple[UserId, str] | None:
+    """Whose a mailed token is, and the address it went to; None when it is not good."""
+    cur = await conn.execute(
+        """
+        SELECT user_id, email
+        FROM mailed_tokens
+        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
+        """,
+        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
+    )
+    row = await cur.fetchone()
+    return (UserId(row[0]), row[1]) if row else None
+
+
+async def use_mailed_token(
+    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
+) -> tuple[UserId, str] | None:
+    """The same, and the token is used up."""
+    cur = await conn.execute(
+        """
+        DELETE FROM mailed_tokens
+        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
+        RETURNING user_id, email
+        """,
+        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
+    )
+    row = await cur.fetchone()
+    return (UserId(row[0]), row[1]) if row else None
+
+
+async def add_api_token(
+    conn: Connection,
+    *,
+    token_id: UUID,
+    user_id: UserId,
+    name: str,
+    token_hash: bytes,
+    scopes: Sequence[Scope],
+    now: datetime,
+) -> None:
+    """Remember a token for programs. Raises TokenNameTaken."""
+    with translate(api_tokens_one_per_name=TokenNameTaken(name)):
+        await conn.execute(
+            """
+            INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
+            VALUES (%(id)s, %(user_id)s, %(name)s, %(token_hash)s, %(scopes)s, %(now)s)
+            """,
+            {
+                "id": token_id,
+                "user_id": user_id,
+                "name": name,
+                "token_hash": token_hash,
+                "scopes": [scope.value for scope in scopes],
+                "now": now,
+            },
+        )
+
+
+async def find_api_token(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[User, frozenset[Scope]] | None:
+    """Whose token this is and what it may do; that it was used is noted once a minute at most."""
+    cur = await conn.execute(
+        """
+        WITH noted AS (
+            UPDATE api_tokens
+            SET used_at = %(now)s
+            WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s - interval '1 minute')
+        )
+        SELECT scopes, users.id, email, role, confirmed_at, users.created_at
+        FROM api_tokens
+        JOIN users ON users.id = api_tokens.user_id
+        WHERE token_hash = %(hash)s
+        """,
+        {"hash": token_hash, "now": now},
+    )
+    row = await cur.fetchone()
+    if row is None:
+        return None
+    scopes, user_id, email, role, confirmed_at, created_at = row
+    user = User(UserId(user_id), email, Role(role), confirmed_at, created_at)
+    return user, frozenset(Scope(scope) for scope in scopes)
+
+
+async def list_api_tokens(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
+    """A person's tokens, the newest first."""
+    cur = await conn.execute(
+        """
+        SELECT id, name, scopes, created_at, used_at
+        FROM api_tokens
+        WHERE user_id = %(user_id)s
+        ORDER BY created_at DESC
+        """,
+        {"user_id": user_id},
+    )
+    return [
+        ApiToken(token_id, name, [Scope(scope) for scope in scopes], created_at, used_at)
+        for token_id, name, scopes, created_at, used_at in await cur.fetchall()
+    ]
+
+
+async def remove_api_token(conn: Connection, *, token_id: UUID) -> int:
+    """Revoke a token. Returns how many went: 0 when it is not there, or not this person's."""
+    cur = await conn.execute("DELETE FROM api_tokens WHERE id = %(id)s", {"id": token_id})
+    return cur.rowcount
+
+
+async def find_outside_identity(conn: Connection, *, issuer: str, subject: str) -> UserId | None:
+    """Whose outside identity this is."""
+    cur = await conn.execute(
+        "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s",
+        {"issuer": issuer, "subject": subject},
+    )
+    row = await cur.fetchone()
+    return UserId(row[0]) if row else None
+
+
+async def add_outside_identity(conn: Connection, *, issuer: str, subject: str, user_id: UserId) -> None:
+    """From now on this outside identity is this person."""
+    await conn.execute(
+        """
+        INSERT INTO outside_identities (issuer, subject, user_id)
+        VALUES (%(issuer)s, %(subject)s, %(user_id)s)
+        ON CONFLICT (issuer, subject) DO NOTHING
+        """,
+        {"issuer": issuer, "subject": subject, "user_id": user_id},
+    )
+
+
+async def count_attempt(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
+    """Count a try. Returns how many there were in this window, this one included, and when it ends."""
+    cur = await conn.execute(
+        """
+        INSERT INTO attempts (bucket, count, ends_at)
+        VALUES (%(bucket)s, 1, %(ends_at)s)
+        ON CONFLICT (bucket) DO UPDATE
+        SET count = CASE WHEN attempts.ends_at <= %(now)s THEN 1 ELSE attempts.count + 1 END,
+            ends_at = CASE WHEN attempts.ends_at <= %(now)s THEN excluded.ends_at ELSE attempts.ends_at END
+        RETURNING count, ends_at
+        """,
+        {"bucket": bucket, "now": now, "ends_at": ends_at},
+    )
+    row = await cur.fetchone()
+    assert row is not None, "an upsert returns its row"
+    return row[0], row[1]
+
+
+async def clear_attempts(conn: Connection, *, bucket: str) -> None:
+    """It worked: the tries before it count no more."""
+    await conn.execute("DELETE FROM attempts WHERE bucket = %(bucket)s", {"bucket": bucket})
+
+
+async def forget_ended(conn: Connection, *, now: datetime) -> None:
+    """Sessions, mailed tokens and attempts that are over."""
+    await conn.execute("DELETE FROM sessions WHERE refresh_until <= %(now)s", {"now": now})
+    await conn.execute("DELETE FROM mailed_tokens WHERE good_until <= %(now)s", {"now": now})
+    await conn.execute("DELETE FROM attempts WHERE ends_at <= %(now)s", {"now": now})
+
+
+async def record_event(
+    conn: Connection,
+    *,
+    event_id: UUID,
+    user_id: UserId,
+    event_type: EventType,
+    metadata: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Remember what a person did."""
+    await conn.execute(
+        """
+        INSERT INTO events (id, user_id, event_type, metadata, created_at)
+        VALUES (%(id)s, %(user_id)s, %(event_type)s, %(metadata)s, %(now)s)
+        """,
+        {
+            "id": event_id,
+            "user_id": user_id,
+            "event_type": event_type.value,
+            "metadata": Jsonb(dict(metadata)),
+            "now": now,
+        },
+    )

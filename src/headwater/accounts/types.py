@@ -1,0 +1,131 @@
+"""Who a person is, and by what they are known for a while. Pure data."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from headwater.types import UserId
+
+
+class Role(StrEnum):
+    """What a person may do; each includes what those before it may."""
+
+    READER = "reader"
+    MODERATOR = "moderator"
+    SUPER_ADMIN = "super_admin"
+
+    def includes(self, other: "Role") -> bool:
+        """A super_admin is a moderator too."""
+        order = list(Role)
+        return order.index(self) >= order.index(other)
+
+
+class Scope(StrEnum):
+    """What an API token may do."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+class Purpose(StrEnum):
+    """What a token that was mailed is good for."""
+
+    RESET = "reset"
+    CONFIRM = "confirm"
+    EMAIL = "email"
+
+
+class EventType(StrEnum):
+    """What is remembered of what a person did."""
+
+    USER_REGISTERED = "user_registered"
+    USER_LOGIN = "user_login"
+    FEED_ADDED = "feed_added"
+    SUMMARY_GENERATED = "summary_generated"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person with an account."""
+
+    id: UserId
+    email: str
+    role: Role
+    confirmed_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A person, and what their password is held against."""
+
+    user: User
+    password_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session as it is kept: digests and clocks."""
+
+    id: UUID
+    user: User
+    access_hash: bytes
+    access_until: datetime
+    refresh_hash: bytes
+    refresh_until: datetime
+    replaced_hash: bytes | None
+    replaced_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """A session in the list a person sees of their own."""
+
+    id: UUID
+    started_at: datetime
+    seen_at: datetime
+    address: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a browser is given: two secrets, each with its end."""
+
+    access: str
+    access_until: datetime
+    refresh: str
+    refresh_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Where a request comes from."""
+
+    address: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """A personal token for programs; the secret itself is shown once and never kept."""
+
+    id: UUID
+    name: str
+    scopes: list[Scope]
+    created_at: datetime
+    used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountOptions:
+    """How accounts behave; from settings."""
+
+    access_lifetime: timedelta = timedelta(minutes=15)
+    refresh_lifetime: timedelta = timedelta(days=30)
+    mailed_lifetime: timedelta = timedelta(hours=1)
+    registration: bool = True
+    confirm_email: bool = False
+    hide_accounts: bool = False  # no 409 on registration either
