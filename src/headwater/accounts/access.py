@@ -1,7 +1,7 @@
 """Coming in and going out: what a person asks for, step by step. Registering, logging in, renewing, forgetting.
 
-Each takes the database itself rather than a connection where a password is checked: that takes tens of milliseconds, and
-no transaction stays open meanwhile.
+They take the database itself, not a connection: checking a password takes tens of milliseconds, and no transaction stays
+open meanwhile.
 """
 
 from dataclasses import dataclass
@@ -115,7 +115,8 @@ class Access:
     async def renew(self, refresh: str) -> tuple[SessionRow, Tokens | None] | None:
         """New tokens for a long-lived one. None for the tokens: another request of this browser has just got them.
 
-        None for all: it is worth nothing. One that was used long before was stolen, by whom cannot be told: nobody stays.
+        None for all: it is worth nothing. One that was used long before was stolen, and nobody can tell by whom: both
+        the thief and the robbed have to log in again.
         """
         now, brought = self._clock(), digest(refresh)
         async with self._database.transaction() as conn:
@@ -135,7 +136,7 @@ class Access:
                     return None
 
     async def ask_for_reset(self, email: str, visitor: Visitor) -> Mailed | None:
-        """What to mail to somebody who forgot their password; None when there is no such account. Raises TooManyAttempts."""
+        """What to mail to somebody who forgot their password; None for nobody's address. Raises TooManyAttempts."""
         key, now = email_key(email.strip()), self._clock()
         await self._count(f"mail:{visitor.address}", MAIL_PER_ADDRESS)
         await self._count(f"mail:{key}", MAIL_PER_ACCOUNT)

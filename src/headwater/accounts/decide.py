@@ -16,8 +16,8 @@ GRACE = timedelta(seconds=30)  # several requests of one page may bring the same
 _EMAIL = re.compile(r"[^@\s<>\"'(),:;\[\]\\]+@[^@\s<>\"'(),:;\[\]\\]+\.[^@\s<>\"'(),:;\[\]\\.]+")
 _TOO_COMMON = frozenset({
     "12345678", "123456789", "1234567890", "password", "password1", "passw0rd", "qwertyui", "qwerty123", "iloveyou",
-    "11111111", "00000000", "abcd1234", "letmein1", "sunshine", "princess", "football", "baseball", "superman", "trustno1",
-    "headwater",
+    "11111111", "00000000", "abcd1234", "letmein1", "sunshine", "princess", "football", "baseball", "superman",
+    "trustno1", "headwater",
 })  # fmt: skip
 
 

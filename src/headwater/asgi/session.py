@@ -1,0 +1,111 @@
+"""Who asks: the session behind a request's cookies, renewed as it goes; and who may ask for what.
+
+In: the two cookies. Out: `request.user` and `request.auth` (None when nobody is logged in), and new cookies on the
+response when the short-lived token was renewed. Every route names the role it takes; one that names none takes readers.
+"""
+
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.datastructures import Cookie, MutableScopeHeaders
+from litestar.handlers.base import BaseRouteHandler
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from headwater.accounts.access import Access
+from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
+from headwater.errors import Forbidden, NotLoggedIn
+from headwater.types import Clock
+
+ACCESS_COOKIE = "headwater_access"
+REFRESH_COOKIE = "headwater_refresh"
+PUBLIC = "public"
+
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
+
+
+class Recognise:
+    """Middleware: finds the session, renews it when its short-lived token is over."""
+
+    def __init__(self, app: ASGIApp, access: Access, clock: Clock) -> None:
+        self._app = app
+        self._access = access
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        connection: AnyConnection = ASGIConnection(scope)
+        session, renewed = await self._find(connection)
+        scope["user"], scope["auth"] = (session.user, session) if session else (None, None)
+        cookies: list[Cookie] = (
+            session_cookies(renewed, self._clock(), is_secure=is_secure(connection)) if renewed else []
+        )
+
+        async def with_cookies(message: Message) -> None:
+            if cookies and message["type"] == "http.response.start":
+                headers = MutableScopeHeaders.from_message(message)
+                # Not over what the handler itself has set: who logs out is not let in again by the same response.
+                if not any(ACCESS_COOKIE in value for value in headers.getall("set-cookie", [])):
+                    for cookie in cookies:
+                        headers.add("set-cookie", cookie.to_header(header=""))
+            await send(message)
+
+        await self._app(scope, receive, with_cookies)
+
+    async def _find(self, connection: AnyConnection) -> tuple[SessionRow | None, Tokens | None]:
+        access = connection.cookies.get(ACCESS_COOKIE)
+        session = await self._access.recognise(access) if access else None
+        if session is not None:
+            return session, None
+        refresh = connection.cookies.get(REFRESH_COOKIE)
+        return (await self._access.renew(refresh) if refresh else None) or (None, None)
+
+
+def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    """The one place where roles are checked. Raises NotLoggedIn, Forbidden."""
+    needed: Role | str = handler.opt.get("role", Role.READER)
+    if needed == PUBLIC:
+        return
+    user: User | None = connection.user
+    if user is None:
+        raise NotLoggedIn
+    if not user.role.includes(Role(needed)):
+        raise Forbidden("This page is for those who look after Headwater.")
+
+
+def session_cookies(tokens: Tokens, now: datetime, *, is_secure: bool) -> list[Cookie]:
+    """What a browser is to keep. No script can read it, and no other site makes it send it."""
+    # Both for as long as the session may last: a token that is over is renewed by the other one.
+    lifetime = round((tokens.refresh_until - now).total_seconds())
+    return [
+        Cookie(key=name, value=value, max_age=lifetime, secure=is_secure, httponly=True, samesite="lax")
+        for name, value in ((ACCESS_COOKIE, tokens.access), (REFRESH_COOKIE, tokens.refresh))
+    ]
+
+
+def no_cookies(*, is_secure: bool) -> list[Cookie]:
+    """What a browser is to forget."""
+    return [
+        Cookie(key=name, value="", max_age=0, secure=is_secure, httponly=True, samesite="lax")
+        for name in (ACCESS_COOKIE, REFRESH_COOKIE)
+    ]
+
+
+def is_secure(connection: AnyConnection) -> bool:
+    """Whether cookies are for https only: always, save on plain loopback, where there is nobody to listen."""
+    if connection.url.scheme == "https":
+        return True
+    host = connection.url.hostname or ""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
+
+
+def visitor_of(connection: AnyConnection) -> Visitor:
+    """Where a request comes from."""
+    address = connection.client.host if connection.client else "unknown"
+    return Visitor(address, connection.headers.get("user-agent", ""))
