@@ -1,7 +1,7 @@
 """Coming in and going out: what a person asks for, step by step. Registering, logging in, renewing, forgetting.
 
-They take the database itself, not a connection: checking a password takes tens of milliseconds, and no transaction stays
-open meanwhile.
+They take the database itself, not a connection: checking a password takes tens of milliseconds, and no transaction
+stays open meanwhile.
 """
 
 from dataclasses import dataclass

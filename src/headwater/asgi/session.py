@@ -40,17 +40,15 @@ class Recognise:
         connection: AnyConnection = ASGIConnection(scope)
         session, renewed = await self._find(connection)
         scope["user"], scope["auth"] = (session.user, session) if session else (None, None)
-        cookies: list[Cookie] = (
-            session_cookies(renewed, self._clock(), is_secure=is_secure(connection)) if renewed else []
-        )
+        lines = self._cookie_lines(connection, renewed) if renewed else []
 
         async def with_cookies(message: Message) -> None:
-            if cookies and message["type"] == "http.response.start":
+            if lines and message["type"] == "http.response.start":
                 headers = MutableScopeHeaders.from_message(message)
                 # Not over what the handler itself has set: who logs out is not let in again by the same response.
                 if not any(ACCESS_COOKIE in value for value in headers.getall("set-cookie", [])):
-                    for cookie in cookies:
-                        headers.add("set-cookie", cookie.to_header(header=""))
+                    for line in lines:
+                        headers.add("set-cookie", line)
             await send(message)
 
         await self._app(scope, receive, with_cookies)
@@ -62,6 +60,10 @@ class Recognise:
             return session, None
         refresh = connection.cookies.get(REFRESH_COOKIE)
         return (await self._access.renew(refresh) if refresh else None) or (None, None)
+
+    def _cookie_lines(self, connection: AnyConnection, tokens: Tokens) -> list[str]:
+        cookies = session_cookies(tokens, self._clock(), is_secure=is_secure(connection))
+        return [cookie.to_header(header="") for cookie in cookies]
 
 
 def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
