@@ -13,6 +13,7 @@
     │   └── SourceNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
+    │   ├── AlreadySubscribed
     │   ├── EmailTaken
     │   ├── TokenNameTaken
     │   └── PortTaken
@@ -114,6 +115,13 @@ class SourceExists(Conflict):
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} is followed already.")
         self.url = url
+
+
+class AlreadySubscribed(Conflict):
+    """This person follows the feed already."""
+
+    def __init__(self) -> None:
+        super().__init__("You have already added this feed")
 
 
 class EmailTaken(Conflict):

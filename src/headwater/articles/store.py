@@ -115,8 +115,8 @@ async def _link(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]
     cur = await conn.execute(
         """
         WITH linked AS (
-            INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
-            SELECT articles.id, sources.id, entry.entry_id, %(seen_at)s
+            INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+            SELECT articles.id, sources.id, entry.entry_id, %(seen_at)s, articles.listed_at
             FROM unnest(%(source_ids)b::uuid[], %(url_keys)b::bytea[], %(entry_ids)b::text[])
                 AS entry (source_id, url_key, entry_id)
             JOIN articles USING (url_key)
@@ -182,8 +182,8 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> None
     """What one source lists is listed by another from now on."""
     await conn.execute(
         """
-        INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
-        SELECT article_id, %(to)s, entry_id, seen_at
+        INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+        SELECT article_id, %(to)s, entry_id, seen_at, listed_at
         FROM article_sources
         WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING

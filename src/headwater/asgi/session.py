@@ -40,7 +40,7 @@ class Recognise:
         connection: AnyConnection = ASGIConnection(scope)
         session, renewed = await self._find(connection)
         scope["user"], scope["auth"] = (session.user, session) if session else (None, None)
-        lines = self._cookie_lines(connection, renewed) if renewed else []
+        lines: list[str] = self._cookie_lines(connection, renewed) if renewed else []
 
         async def with_cookies(message: Message) -> None:
             if lines and message["type"] == "http.response.start":

@@ -1,0 +1,72 @@
+-- One person's view of the stream: what they follow, what they have read and starred, their summaries.
+
+-- Who asked for a source. What an operator curates is the system's; what only a reader wanted goes when nobody does.
+ALTER TABLE sources
+    ADD COLUMN is_system boolean NOT NULL DEFAULT true,
+    ADD COLUMN submitted_by uuid REFERENCES users ON DELETE SET NULL;
+CREATE INDEX sources_by_submitter ON sources (submitted_by) WHERE submitted_by IS NOT NULL;
+
+-- A source's newest articles, without a look at the articles themselves.
+ALTER TABLE article_sources ADD COLUMN listed_at timestamptz;
+UPDATE article_sources SET listed_at = articles.listed_at FROM articles WHERE articles.id = article_id;
+ALTER TABLE article_sources ALTER COLUMN listed_at SET NOT NULL;
+DROP INDEX IF EXISTS article_sources_by_source;
+CREATE INDEX article_sources_newest ON article_sources (source_id, listed_at DESC, article_id DESC);
+
+CREATE TABLE subscriptions (
+    id uuid PRIMARY KEY,
+    user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    source_id uuid NOT NULL REFERENCES sources ON DELETE CASCADE,
+    name text NOT NULL CONSTRAINT subscriptions_name_length CHECK (length(name) BETWEEN 1 AND 255),
+    category text CONSTRAINT subscriptions_category_length CHECK (length(category) BETWEEN 1 AND 100),
+    -- All that was listed up to then is read, save what is marked otherwise: "mark all read" is one row.
+    read_until timestamptz NOT NULL DEFAULT '-infinity',
+    created_at timestamptz NOT NULL,
+    CONSTRAINT subscriptions_one_per_source UNIQUE (user_id, source_id)
+);
+
+CREATE INDEX subscriptions_by_source ON subscriptions (source_id);
+
+-- What a person did with an article. No row: nothing yet.
+CREATE TABLE marks (
+    user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    article_id uuid NOT NULL REFERENCES articles ON DELETE CASCADE,
+    is_read boolean,  -- NULL: as `read_until` says
+    read_at timestamptz,
+    starred_at timestamptz,
+    PRIMARY KEY (user_id, article_id)
+);
+
+CREATE INDEX marks_by_article ON marks (article_id);
+CREATE INDEX marks_unread ON marks (user_id) WHERE NOT is_read;
+CREATE INDEX marks_starred ON marks (user_id, starred_at DESC, article_id DESC) WHERE starred_at IS NOT NULL;
+
+CREATE TABLE summaries (
+    id uuid PRIMARY KEY,
+    user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,
+    status varchar(10) NOT NULL CONSTRAINT summaries_status CHECK (status IN ('making', 'ready', 'failed')),
+    content text NOT NULL DEFAULT '',
+    model text NOT NULL DEFAULT '',
+    article_count integer NOT NULL DEFAULT 0,
+    prompt_tokens integer,
+    completion_tokens integer,
+    cost numeric(12, 6),
+    error text,
+    created_at timestamptz NOT NULL,
+    finished_at timestamptz
+);
+
+-- A second click does not buy a second one.
+CREATE UNIQUE INDEX summaries_one_in_the_making ON summaries (user_id) WHERE status = 'making';
+CREATE INDEX summaries_by_user ON summaries (user_id, created_at DESC);
+
+ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE marks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE summaries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON subscriptions TO headwater_person USING (user_id = current_person());
+CREATE POLICY own ON marks TO headwater_person USING (user_id = current_person());
+CREATE POLICY own ON summaries TO headwater_person USING (user_id = current_person());
+GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, marks, summaries TO headwater_person;
+
+-- What everybody shares is read by all and written by nobody's request.
+GRANT SELECT ON sources, feed_state, articles, article_sources TO headwater_person;

@@ -1,0 +1,361 @@
+"""Every statement on `subscriptions` and `marks`.
+
+Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection, translate
+from headwater.errors import AlreadySubscribed
+from headwater.library.types import ArticleLine, ArticlesQuery, FeedItem, FeedsQuery, Subscription
+from headwater.types import ArticleId, SourceId, UserId
+
+
+async def subscribe(
+    conn: Connection,
+    *,
+    subscription_id: UUID,
+    user_id: UserId,
+    source_id: SourceId,
+    name: str,
+    category: str | None,
+    now: datetime,
+) -> None:
+    """Follow a source. Raises AlreadySubscribed."""
+    with translate(subscriptions_one_per_source=AlreadySubscribed()):
+        await conn.execute(
+            """
+            INSERT INTO subscriptions (id, user_id, source_id, name, category, created_at)
+            VALUES (%(id)s, %(user_id)s, %(source_id)s, %(name)s, %(category)s, %(now)s)
+            """,
+            {
+                "id": subscription_id,
+                "user_id": user_id,
+                "source_id": source_id,
+                "name": name,
+                "category": category,
+                "now": now,
+            },
+        )
+
+
+async def find_subscription(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
+    """One of this person's feeds."""
+    async with conn.cursor(row_factory=class_row(Subscription)) as cur:
+        await cur.execute(
+            """
+            SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
+                category
+            FROM subscriptions
+            JOIN sources ON sources.id = source_id
+            WHERE subscriptions.id = %(id)s
+            """,
+            {"id": subscription_id},
+        )
+        return await cur.fetchone()
+
+
+async def change_subscription(
+    conn: Connection, *, subscription_id: UUID, source_id: SourceId, name: str, category: str | None
+) -> None:
+    """Another name, category or source. Raises AlreadySubscribed."""
+    with translate(subscriptions_one_per_source=AlreadySubscribed()):
+        await conn.execute(
+            """
+            UPDATE subscriptions
+            SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
+            WHERE id = %(id)s
+            """,
+            {"id": subscription_id, "name": name, "category": category, "source_id": source_id},
+        )
+
+
+async def unsubscribe(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
+    """Stop following. Returns the source; None when it is not there, or not this person's."""
+    cur = await conn.execute("DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id", {"id": subscription_id})
+    row = await cur.fetchone()
+    return SourceId(row[0]) if row else None
+
+
+async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:
+    """How many feeds of this person's meet the filter."""
+    cur = await conn.execute(
+        """
+        SELECT count(*)
+        FROM subscriptions
+        LEFT JOIN feed_state USING (source_id)
+        WHERE (%(search)s = '' OR position(lower(%(search)s) IN lower(name)) > 0)
+            AND CASE %(status)s
+                WHEN 'working' THEN last_polled_at IS NOT NULL AND last_error IS NULL
+                WHEN 'pending' THEN last_polled_at IS NULL
+                WHEN 'error' THEN last_polled_at IS NOT NULL AND last_error IS NOT NULL
+                ELSE true
+            END
+        """,
+        {"search": query.search, "status": query.status.value},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else 0
+
+
+async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list[FeedItem]:
+    """A page of this person's feeds, by name."""
+    async with conn.cursor(row_factory=class_row(FeedItem)) as cur:
+        await cur.execute(
+            """
+            SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
+                category, last_polled_at, next_poll_at, last_error, last_error_type, feed_disabled_at AS disabled_at,
+                off_until, coalesce(article_count, 0) AS article_count
+            FROM subscriptions
+            JOIN sources ON sources.id = source_id
+            LEFT JOIN feed_state USING (source_id)
+            WHERE (%(search)s = '' OR position(lower(%(search)s) IN lower(subscriptions.name)) > 0)
+                AND CASE %(status)s
+                    WHEN 'working' THEN last_polled_at IS NOT NULL AND last_error IS NULL
+                    WHEN 'pending' THEN last_polled_at IS NULL
+                    WHEN 'error' THEN last_polled_at IS NOT NULL AND last_error IS NOT NULL
+                    ELSE true
+                END
+            ORDER BY lower(subscriptions.name), subscriptions.id
+            LIMIT %(limit)s OFFSET %(offset)s
+            """,
+            {
+                "search": query.search,
+                "status": query.status.value,
+                "limit": limit,
+                "offset": (query.page - 1) * limit,
+            },
+        )
+        return await cur.fetchall()
+
+
+async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest articles of this person's feeds.
+
+    The newest N of all are among the newest N of those N feeds that have the newest one. So the cost grows with the
+    number of feeds (one index probe each) and not with the number of articles.
+    """
+    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
+        await cur.execute(
+            """
+            WITH fresh AS (
+                SELECT source_id, name, read_until
+                FROM subscriptions
+                CROSS JOIN LATERAL (
+                    SELECT listed_at, article_id
+                    FROM article_sources
+                    WHERE article_sources.source_id = subscriptions.source_id
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT 1
+                ) AS newest
+                WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
+                    AND (%(category)s::text IS NULL OR category = %(category)s)
+                ORDER BY newest.listed_at DESC, newest.article_id DESC
+                LIMIT %(limit)s
+            ), newest AS (
+                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name,
+                    listed_at <= read_until AS is_read
+                FROM fresh
+                CROSS JOIN LATERAL (
+                    SELECT listed_at, article_id
+                    FROM article_sources
+                    WHERE article_sources.source_id = fresh.source_id
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT %(limit)s
+                ) AS listed
+                ORDER BY listed_at DESC, article_id DESC, name
+                LIMIT %(limit)s
+            )
+            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
+                coalesce(marks.is_read, newest.is_read) AS is_read, starred_at IS NOT NULL AS is_starred
+            FROM newest
+            JOIN articles ON articles.id = newest.article_id
+            LEFT JOIN marks ON marks.article_id = newest.article_id
+            ORDER BY newest.listed_at DESC, newest.article_id DESC
+            """,
+            _page(query),
+        )
+        return await cur.fetchall()
+
+
+async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest unread articles: those after a feed's mark that were not read, and those that were marked unread."""
+    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
+        await cur.execute(
+            """
+            WITH feed AS MATERIALIZED (
+                SELECT source_id, name, read_until
+                FROM subscriptions
+                WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
+                    AND (%(category)s::text IS NULL OR category = %(category)s)
+            ), unread AS (
+                SELECT listed_at, article_id, name
+                FROM feed
+                CROSS JOIN LATERAL (
+                    SELECT listed_at, article_id
+                    FROM article_sources
+                    WHERE article_sources.source_id = feed.source_id
+                        AND listed_at > feed.read_until
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                        AND NOT EXISTS (
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                        )
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT %(limit)s
+                ) AS listed
+                UNION ALL
+                SELECT listed_at, article_id, name
+                FROM marks
+                JOIN article_sources USING (article_id)
+                JOIN feed USING (source_id)
+                WHERE is_read = false
+                    AND listed_at <= feed.read_until
+                    AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+            ), newest AS (
+                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+                FROM unread
+                ORDER BY listed_at DESC, article_id DESC, name
+                LIMIT %(limit)s
+            )
+            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
+                false AS is_read, starred_at IS NOT NULL AS is_starred
+            FROM newest
+            JOIN articles ON articles.id = newest.article_id
+            LEFT JOIN marks ON marks.article_id = newest.article_id
+            ORDER BY newest.listed_at DESC, newest.article_id DESC
+            """,
+            _page(query),
+        )
+        return await cur.fetchall()
+
+
+def _page(query: ArticlesQuery) -> dict[str, object]:
+    return {
+        "feed": query.feed,
+        "category": query.category,
+        "listed_at": query.after.listed_at if query.after else "infinity",
+        "article_id": query.after.article_id if query.after else UUID(int=2**128 - 1),
+        "limit": query.limit,
+    }
+
+
+async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """What this person starred, the latest star first; also from feeds they follow no more."""
+    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
+        await cur.execute(
+            """
+            SELECT articles.id, url, title, author, summary, marks.starred_at AS listed_at,
+                coalesce(
+                    (
+                        SELECT subscriptions.name
+                        FROM article_sources
+                        JOIN subscriptions USING (source_id)
+                        WHERE article_sources.article_id = articles.id
+                        ORDER BY subscriptions.name
+                        LIMIT 1
+                    ),
+                    ''
+                ) AS feed_name,
+                coalesce(marks.is_read, false) AS is_read, true AS is_starred
+            FROM marks
+            JOIN articles ON articles.id = marks.article_id
+            WHERE starred_at IS NOT NULL
+                AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+            ORDER BY starred_at DESC, article_id DESC
+            LIMIT %(limit)s
+            """,
+            _page(query),
+        )
+        return await cur.fetchall()
+
+
+async def mark(
+    conn: Connection,
+    *,
+    user_id: UserId,
+    article_id: ArticleId,
+    is_read: bool | None,
+    is_starred: bool | None,
+    now: datetime,
+) -> None:
+    """Read or unread, starred or not; None leaves it as it is."""
+    await conn.execute(
+        """
+        INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at)
+        VALUES (
+            %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
+            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END
+        )
+        ON CONFLICT (user_id, article_id) DO UPDATE
+        SET is_read = coalesce(excluded.is_read, marks.is_read),
+            read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
+            starred_at = CASE
+                WHEN %(is_starred)s IS NULL THEN marks.starred_at
+                WHEN %(is_starred)s THEN coalesce(marks.starred_at, excluded.starred_at)
+            END
+        """,
+        {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now},
+    )
+
+
+async def advance(conn: Connection, *, article_id: ArticleId) -> None:
+    """Move the marks of the feeds that list an article up to their oldest unread one, so that lists have less to skip.
+
+    Each article is passed once: that makes it cheap, however many there are.
+    """
+    await conn.execute(
+        """
+        UPDATE subscriptions
+        SET read_until = coalesce(
+            (
+                SELECT listed_at - interval '1 microsecond'
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id
+                    AND listed_at > read_until
+                    AND NOT EXISTS (
+                        SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                    )
+                ORDER BY listed_at
+                LIMIT 1
+            ),
+            (
+                SELECT listed_at
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id
+                ORDER BY listed_at DESC
+                LIMIT 1
+            ),
+            read_until
+        )
+        WHERE source_id IN (SELECT source_id FROM article_sources WHERE article_id = %(article_id)s)
+        """,
+        {"article_id": article_id},
+    )
+
+
+async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | None, until: datetime) -> None:
+    """All that was listed up to a moment is read, in one feed, a category or all of them."""
+    await conn.execute(
+        """
+        WITH read AS (
+            UPDATE subscriptions
+            SET read_until = greatest(read_until, %(until)s)
+            WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
+                AND (%(category)s::text IS NULL OR category = %(category)s)
+            RETURNING source_id
+        )
+        UPDATE marks
+        SET is_read = NULL
+        FROM read
+        JOIN article_sources USING (source_id)
+        WHERE marks.article_id = article_sources.article_id
+            AND marks.is_read = false
+            AND article_sources.listed_at <= %(until)s
+        """,
+        {"feed": feed, "category": category, "until": until},
+    )

@@ -1,0 +1,122 @@
+"""What a person follows and reads, as it is shown to them. Pure data."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from headwater.types import ArticleId, SourceId
+
+FEEDS_PER_PAGE = 20
+ARTICLES_PER_PAGE = 30
+
+
+class FeedStatus(StrEnum):
+    """How a feed does, in the words of the filter."""
+
+    ALL = "all"
+    WORKING = "working"
+    PENDING = "pending"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedsQuery:
+    """Which feeds to list."""
+
+    search: str = ""
+    status: FeedStatus = FeedStatus.ALL
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One person's source, under the name they gave it."""
+
+    id: UUID
+    source_id: SourceId
+    name: str
+    url: str
+    category: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedItem:
+    """A line of the list of feeds."""
+
+    id: UUID
+    source_id: SourceId
+    name: str
+    url: str
+    category: str | None
+    last_polled_at: datetime | None
+    next_poll_at: datetime | None
+    last_error: str | None
+    last_error_type: str | None
+    disabled_at: datetime | None
+    off_until: datetime | None
+    article_count: int
+
+    @property
+    def status(self) -> FeedStatus:
+        """Pending until the first poll ends; then how the last one ended."""
+        if self.last_polled_at is None:
+            return FeedStatus.PENDING
+        return FeedStatus.ERROR if self.last_error else FeedStatus.WORKING
+
+    @property
+    def is_off(self) -> bool:
+        """Not polled any more, or not before its cooldown ends."""
+        return self.disabled_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """One page of the list of feeds."""
+
+    feeds: list[FeedItem]
+    page: int
+    pages: int
+    total: int
+
+
+class Shelf(StrEnum):
+    """Which articles a list is made of."""
+
+    ALL = "all"
+    UNREAD = "unread"
+    STARRED = "starred"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of articles begins: after this one."""
+
+    listed_at: datetime
+    article_id: ArticleId
+
+
+@dataclass(frozen=True, slots=True)
+class ArticlesQuery:
+    """Which articles to list."""
+
+    shelf: Shelf = Shelf.UNREAD
+    feed: UUID | None = None
+    category: str | None = None
+    after: Place | None = None
+    limit: int = ARTICLES_PER_PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleLine:
+    """An article in a list."""
+
+    id: ArticleId
+    url: str
+    title: str
+    author: str | None
+    summary: str | None
+    listed_at: datetime
+    feed_name: str
+    is_read: bool
+    is_starred: bool

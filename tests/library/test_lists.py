@@ -1,0 +1,205 @@
+"""What a person's lists show, held against the plain reading of the rules; and that nobody sees another's."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from headwater.accounts.access import add_user
+from headwater.accounts.types import AccountOptions, Role, User
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.db import Connection, Database
+from headwater.errors import AlreadySubscribed
+from headwater.ids import new_id
+from headwater.library import store
+from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Place
+from headwater.types import ArticleId
+from tests.builders import a_source, an_article
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+NOW = START + timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Ada follows two feeds, Bob the second of them; each has three articles, one of them in both."""
+
+    ada: User
+    bob: User
+    daily: UUID
+    weekly: UUID
+    bobs: UUID
+
+
+@pytest.fixture
+async def readers(database: Database) -> Readers:
+    async with database.transaction() as conn:
+        ada = await add_user(conn, "ada@example.com", None, Role.READER, START, AccountOptions())
+        bob = await add_user(conn, "bob@example.com", None, Role.READER, START, AccountOptions())
+        daily = await a_source(conn, url="https://daily.example/feed")
+        weekly = await a_source(conn, url="https://weekly.example/feed")
+        for source, numbers in ((daily, (1, 3, 5)), (weekly, (2, 4, 5))):
+            listed = [
+                Listed(
+                    source.id,
+                    an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n)),
+                )
+                for n in numbers
+            ]
+            await articles.keep(conn, seen_at=NOW, listed=listed)
+        subscribed: list[UUID] = []
+        for user, source, name in ((ada, daily, "Daily"), (ada, weekly, "Weekly"), (bob, weekly, "Bob's weekly")):
+            subscribed.append(new_id())
+            await store.subscribe(
+                conn,
+                subscription_id=subscribed[-1],
+                user_id=user.id,
+                source_id=source.id,
+                name=name,
+                category="News" if name == "Daily" else None,
+                now=NOW,
+            )
+    return Readers(ada, bob, *subscribed)
+
+
+def titles(lines: list[ArticleLine]) -> list[str]:
+    return [line.title for line in lines]
+
+
+async def find(conn: Connection, title: str) -> ArticleId:
+    lines = await store.list_newest(conn, query=ArticlesQuery(limit=100))
+    return next(line.id for line in lines if line.title == title)
+
+
+async def test_the_newest_come_first_and_an_article_of_two_feeds_once(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        lines = await store.list_newest(conn, query=ArticlesQuery())
+
+    assert titles(lines) == ["5", "4", "3", "2", "1"]
+    assert [line.feed_name for line in lines] == ["Daily", "Weekly", "Daily", "Weekly", "Daily"]
+
+
+@pytest.mark.parametrize("lister", [store.list_newest, store.list_unread], ids=["newest", "unread"])
+async def test_pages_follow_each_other_without_gap_or_repetition(
+    database: Database, readers: Readers, lister: Callable[..., Awaitable[list[ArticleLine]]]
+) -> None:
+    seen: list[str] = []
+    after = None
+    async with database.as_user(readers.ada.id) as conn:
+        while lines := await lister(conn, query=ArticlesQuery(after=after, limit=2)):
+            seen += titles(lines)
+            after = Place(lines[-1].listed_at, lines[-1].id)
+
+    assert seen == ["5", "4", "3", "2", "1"]
+
+
+async def test_a_list_can_be_of_one_feed_or_one_category(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        of_feed = await store.list_newest(conn, query=ArticlesQuery(feed=readers.weekly))
+        of_category = await store.list_unread(conn, query=ArticlesQuery(category="News"))
+
+    assert titles(of_feed) == ["5", "4", "2"]
+    assert titles(of_category) == ["5", "3", "1"]
+
+
+async def test_what_was_read_is_not_unread_and_can_be_made_so_again(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        article = await find(conn, "4")
+        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
+        await store.advance(conn, article_id=article)
+        read = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
+        again = titles(await store.list_unread(conn, query=ArticlesQuery()))
+
+    assert read == ["5", "3", "2", "1"]
+    assert again == ["5", "4", "3", "2", "1"]
+
+
+async def test_marking_all_read_reads_what_was_marked_unread_too(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+        article = await find(conn, "2")
+        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
+        one = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+        none = titles(await store.list_unread(conn, query=ArticlesQuery()))
+
+    assert one == ["2"]
+    assert none == []
+
+
+async def test_marking_one_feed_read_leaves_the_other(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        await store.mark_all_read(conn, feed=readers.daily, category=None, until=NOW)
+        unread = titles(await store.list_unread(conn, query=ArticlesQuery()))
+
+    assert unread == ["5", "4", "2"]
+
+
+async def test_reading_one_by_one_moves_the_feeds_mark_up_to_the_oldest_unread(
+    database: Database, readers: Readers
+) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        for title in ("2", "4"):
+            article = await find(conn, title)
+            await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
+            await store.advance(conn, article_id=article)
+        cur = await conn.execute("SELECT read_until FROM subscriptions WHERE id = %(id)s", {"id": readers.weekly})
+        row = await cur.fetchone()
+
+    assert row is not None
+    assert START + timedelta(minutes=4) <= row[0] < START + timedelta(minutes=5)
+
+
+async def test_stars_stay_when_the_feed_goes(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        article = await find(conn, "1")
+        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=None, is_starred=True, now=NOW)
+        await store.unsubscribe(conn, subscription_id=readers.daily)
+        starred = await store.list_starred(conn, query=ArticlesQuery())
+
+    assert titles(starred) == ["1"]
+    assert starred[0].is_starred
+
+
+async def test_nobody_sees_or_changes_what_is_anothers(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.bob.id) as conn:
+        assert titles(await store.list_newest(conn, query=ArticlesQuery())) == ["5", "4", "2"]
+        assert await store.find_subscription(conn, subscription_id=readers.daily) is None
+        assert await store.unsubscribe(conn, subscription_id=readers.daily) is None
+        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+    async with database.as_user(readers.ada.id) as conn:
+        assert len(await store.list_unread(conn, query=ArticlesQuery())) == 5
+
+
+async def test_the_same_source_is_followed_once_by_each(database: Database, readers: Readers) -> None:
+    with pytest.raises(AlreadySubscribed):
+        async with database.as_user(readers.ada.id) as conn:
+            known = await store.find_subscription(conn, subscription_id=readers.daily)
+            assert known is not None
+            await store.subscribe(
+                conn,
+                subscription_id=new_id(),
+                user_id=readers.ada.id,
+                source_id=known.source_id,
+                name="Again",
+                category=None,
+                now=NOW,
+            )
+
+
+async def test_feeds_are_found_by_name_and_status(database: Database, readers: Readers) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        named = await store.list_feeds(conn, query=FeedsQuery(search="WEEK"), limit=20)
+        pending = await store.count_feeds(conn, query=FeedsQuery(status=FeedStatus.PENDING))
+        broken = await store.count_feeds(conn, query=FeedsQuery(status=FeedStatus.ERROR))
+        odd = await store.list_feeds(conn, query=FeedsQuery(search="%_'\\"), limit=20)
+
+    assert [feed.name for feed in named] == ["Weekly"]
+    assert (pending, broken) == (2, 0)
+    assert odd == []
