@@ -26,7 +26,7 @@ from headwater.types import UserId
 
 async def claim_first(conn: Connection) -> bool:
     """Whether nobody has an account yet. Others who ask wait until this transaction ends."""
-    await conn.execute("LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE")
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtext('headwater.first_user'))")
     cur = await conn.execute("SELECT NOT EXISTS (SELECT FROM users)")
     row = await cur.fetchone()
     return bool(row and row[0])
@@ -377,7 +377,7 @@ async def find_api_token(conn: Connection, *, token_hash: bytes, now: datetime) 
         WITH noted AS (
             UPDATE api_tokens
             SET used_at = %(now)s
-            WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s - interval '1 minute')
+            WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s::timestamptz - interval '1 minute')
         )
         SELECT scopes, users.id, email, role, confirmed_at, users.created_at
         FROM api_tokens

@@ -164,13 +164,13 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
     async with conn.cursor(row_factory=class_row(ListedArticle)) as cur:
         await cur.execute(
             """
-            SELECT articles.id, articles.url, articles.title, author, summary, published_at, listed_at,
+            SELECT articles.id, articles.url, articles.title, author, summary, published_at, articles.listed_at,
                 ARRAY[sources.name] AS sources
             FROM article_sources
             JOIN articles ON articles.id = article_sources.article_id
             JOIN sources ON sources.id = article_sources.source_id
             WHERE article_sources.source_id = %(source_id)s
-            ORDER BY listed_at DESC, articles.id DESC
+            ORDER BY article_sources.listed_at DESC, article_id DESC
             LIMIT %(limit)s
             """,
             {"source_id": source_id, "limit": limit},
