@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.net import Client, FetchError, FetchFailure
+from headwater.net.client import redirect_target
 from headwater.net.types import Hop
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 
@@ -105,3 +106,29 @@ async def test_no_cookie_is_kept_between_requests(zoo: Zoo, client: Client) -> N
     await client.get(zoo.url_of(BY_NAME["daily"]), within=5 * SECOND, max_bytes=1_000_000, headers={"X-Test": "1"})
 
     assert zoo.visits_to("daily")[-1].accept_encoding == "gzip, deflate, br, zstd"
+
+
+async def test_who_asks_once_is_told_of_a_redirect_and_not_taken_there(zoo: Zoo, client: Client) -> None:
+    url = zoo.url_of(BY_NAME["moved"])
+
+    response = await client.ask(url, within=5 * SECOND, max_bytes=1_000_000)
+
+    assert (response.status, response.url, response.hops) == (301, url, ())
+    assert redirect_target(response.url, response.headers["Location"]).endswith("/current.xml")
+
+
+@pytest.mark.parametrize("name", ["elephant", "whale", "bomb-gzip"])
+async def test_who_peeks_gets_the_beginning_of_a_body_too_large_to_read(name: str, zoo: Zoo, client: Client) -> None:
+    response = await client.peek(zoo.url_of(BY_NAME[name]), within=5 * SECOND, first_bytes=500_000)
+
+    assert (response.status, len(response.body)) == (200, 500_000)
+
+
+@pytest.mark.parametrize("name", ["drip", "silent"])
+async def test_who_asks_or_peeks_waits_no_longer_than_told(name: str, zoo: Zoo, client: Client) -> None:
+    url, within = zoo.url_of(BY_NAME[name]), SECOND / 5
+
+    for asking in (client.ask(url, within=within, max_bytes=1), client.peek(url, within=within, first_bytes=100)):
+        with pytest.raises(FetchError) as failed:
+            await asking
+        assert failed.value.kind is FetchFailure.TIMEOUT

@@ -32,7 +32,7 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
             running = [polls.create_task(one(source)) for source in sources]
     for source, poll in zip(sources, running, strict=True):
         if poll.result() is None:
-            complain(f"{source.feed_url} was not polled: its host has been busy all the time.")
+            complain(f"{source.address} was not polled: its host has been busy all the time.")
     return [report for poll in running if (report := poll.result()) is not None]
 
 

@@ -18,38 +18,82 @@ from headwater.polling.types import Polled, PollFailed, PollReport
 from headwater.runtime import Runtime, open_runtime
 from headwater.settings import Settings, read_duration
 from headwater.sources import follow, store
-from headwater.sources.types import Source, SourceHealth, Suggestion
+from headwater.sources.decide import SELECTED
+from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
 
 source_app = typer.Typer(
-    help="Follow feeds, see how they do, leave them.\n\nExample: headwater source add https://example.com/feed.xml",
+    help="Follow feeds and sites, see how they do, leave them.\n\n"
+    "Example: headwater source add https://example.com/feed.xml",
     no_args_is_help=True,
 )
 
 source_app.command()(discover)
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Wanted = Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or by the URL of its feed or site.")]
+Site = Annotated[str | None, typer.Option("--site", metavar="URL", help="The site's front page.")]
+Sitemap = Annotated[
+    str | None, typer.Option("--sitemap", metavar="URL", help="Where the site lists its pages: sitemap or index.")
+]
+Mode = Annotated[
+    str | None,
+    typer.Option(
+        help="How articles are found: feed (feed and sitemaps), spider (following links), both.",
+        show_default="both for a site alone, else feed",
+    ),
+]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option("--pattern", metavar="REGEX", help="Which links lead to articles; may be repeated."),
+]
+Selectors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--selector",
+        metavar="PART=CSS",
+        help=f"Where on its pages a part stands ({', '.join(SELECTED)}), such as title=h1; may be repeated.",
+    ),
+]
+MaxDepth = Annotated[int | None, typer.Option(help="How many links deep to go from the front page, 0 to 10.")]
+Budget = Annotated[int | None, typer.Option(help="New pages a day that following links may find; 0: the general one.")]
+Delay = Annotated[str | None, typer.Option(help="Least time between two requests, such as 5s; 0: the general one.")]
+External = Annotated[bool | None, typer.Option("--external-links/--no-external-links", help="Follow to other sites.")]
+Priority = Annotated[int | None, typer.Option(help="How urgent its pages are, 1 to 10; 5 unless said.")]
 
 
 @source_app.command()
 def add(
-    urls: Annotated[list[str], typer.Argument(metavar="URL…", help="Addresses of feeds.")],
+    urls: Annotated[list[str] | None, typer.Argument(metavar="[URL]…", help="Addresses of feeds.")] = None,
     name: Annotated[str | None, typer.Option(help="What to call it.", show_default="its host")] = None,
+    site: Site = None,
+    sitemap: Sitemap = None,
+    mode: Mode = None,
+    pattern: Patterns = None,
+    selector: Selectors = None,
+    max_depth: MaxDepth = None,
+    budget: Budget = None,
+    delay: Delay = None,
+    external_links: External = None,
+    priority: Priority = None,
     later: Annotated[bool, typer.Option("--later", help="Leave the first poll to a Headwater that runs.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Follow feeds, and poll each of them at once.
+    """Follow feeds, and poll each of them at once; or a site without a feed, by its sitemaps and links.
 
     Example: headwater source add https://example.com/feed.xml --name "Example news"
+
+    Example: headwater source add --site https://example.com/ --pattern '/news/\\d{4}/' --selector body=article
     """
-    if name is not None and len(urls) > 1:
-        raise Invalid("--name goes with one URL, not with several.")
-    added = run(_add(load_quietly(), urls, name, later=later))
+    if len(urls or ()) > 1 and (name, site, sitemap) != (None, None, None):
+        raise Invalid("--name, --site and --sitemap go with one URL, not with several.")
+    wishes = _wishes(site, sitemap, mode, pattern, selector, external_links, max_depth, budget, delay, priority)
+    added = run(_add(load_quietly(), urls or [None], name, wishes, later=later))
     if as_json:
         print_json([asdict(source) | {"poll": _story(report) if report else None} for source, report in added])
         return
     for source, report in added:
-        say(f"Following {source.name} ({source.feed_url}).")
-        say(_sentence(report) if report else "It is polled by the next Headwater that runs.")
+        say(f"Following {source.name} ({source.address}).")
+        say(_first_words(source, report))
 
 
 @source_app.command("list")
@@ -60,11 +104,12 @@ def list_sources(as_json: AsJson = False) -> None:
     """
     found = run(_health(load_quietly()))
     if as_json:
-        print_json([asdict(source) | {"status": source.status} for source in found])
+        print_json([asdict(source) | {"status": source.status, "badge": source.badge} for source in found])
     elif found:
-        print_table(["status", "name", "articles", "next try", "feed", "why"], [_row(source) for source in found])
+        columns = ["status", "name", "by", "articles", "next try", "feed or site", "why"]
+        print_table(columns, [_row(source) for source in found])
     else:
-        say("No sources yet. `headwater source add URL` follows a feed.")
+        say("No sources yet. `headwater source add URL` follows a feed, `--site URL` a site without one.")
 
 
 @source_app.command()
@@ -92,18 +137,31 @@ def poll(
 
 @source_app.command()
 def edit(
-    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")],
+    wanted: Wanted,
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
     url: Annotated[str | None, typer.Option(help="Where its feed is; it is polled at once.")] = None,
     policy: Annotated[str | None, typer.Option(help=f"What failures lead to: {', '.join(POLICIES)}.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to poll it, such as 30m; 0 leaves it to us.")] = None,
+    site: Site = None,
+    sitemap: Sitemap = None,
+    mode: Mode = None,
+    pattern: Patterns = None,
+    selector: Selectors = None,
+    max_depth: MaxDepth = None,
+    budget: Budget = None,
+    delay: Delay = None,
+    external_links: External = None,
+    priority: Priority = None,
 ) -> None:
-    """Change how a source is called, where its feed is, and how it is polled. An empty policy is the general one.
+    """Change how a source is called, where it is, and how it is read. What is given empty is taken back.
+
+    Patterns and selectors take the place of all there were.
 
     Example: headwater source edit https://example.com/feed.xml --policy once --interval 30m
     """
     wait = read_duration(interval) if interval is not None else None
-    source = run(_edit(load_quietly(), wanted, name=name, url=url, policy=policy, interval=wait))
+    wishes = _wishes(site, sitemap, mode, pattern, selector, external_links, max_depth, budget, delay, priority)
+    source = run(_edit(load_quietly(), wanted, wishes, name=name, url=url, policy=policy, interval=wait))
     say(f"{source.name} is changed.")
 
 
@@ -126,37 +184,63 @@ def suggestions(as_json: AsJson = False) -> None:
 
 @source_app.command()
 def enable(
-    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")],
+    wanted: Wanted,
 ) -> None:
     """Poll a source again that was switched off: what was held against it is forgotten, and it is due at once.
 
     Example: headwater source enable https://example.com/feed.xml
     """
     source = run(_enable(load_quietly(), wanted))
-    say(f"{source.name} is on, and polled by the next Headwater that runs.")
+    say(f"{source.name} is on, and {_read(source)} by the next Headwater that runs.")
 
 
 @source_app.command()
-def remove(
-    wanted: Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or feed URL.")], yes: Yes = False
-) -> None:
+def remove(wanted: Wanted, yes: Yes = False) -> None:
     """Stop following a source. Articles that no other source lists go with it.
 
     Example: headwater source remove https://example.com/feed.xml --yes
     """
     source = run(_find(load_quietly(), wanted))
-    confirm(f"Stop following {source.name} ({source.feed_url}), and forget the articles only it lists?", yes=yes)
+    confirm(f"Stop following {source.name} ({source.address}), and forget the articles only it lists?", yes=yes)
     run(_remove(load_quietly(), source))
     say(f"{source.name} is not followed any more.")
 
 
+def _wishes(
+    site: str | None,
+    sitemap: str | None,
+    mode: str | None,
+    patterns: Sequence[str] | None,
+    selectors: Sequence[str] | None,
+    external_links: bool | None,
+    max_depth: int | None,
+    budget: int | None,
+    delay: str | None,
+    priority: int | None,
+) -> Wishes:
+    return Wishes(
+        site=site,
+        sitemap=sitemap,
+        mode=mode,
+        patterns=patterns or None,
+        selectors=selectors or None,
+        external_links=external_links,
+        max_depth=max_depth,
+        budget=budget,
+        delay=read_duration(delay) if delay is not None else None,
+        priority=priority,
+    )
+
+
 async def _add(
-    settings: Settings, urls: Sequence[str], name: str | None, *, later: bool
+    settings: Settings, urls: Sequence[str | None], name: str | None, wishes: Wishes, *, later: bool
 ) -> list[tuple[Source, PollReport | None]]:
     async with open_runtime(settings) as runtime:
+        now = runtime.tools.clock()
         async with runtime.database.transaction() as conn:
-            added = [await follow.follow(conn, url=url, name=name, now=runtime.tools.clock()) for url in urls]
-        told = {} if later else {report.source_id: report for report in await poll_now(runtime, added)}
+            added = [await follow.follow(conn, url=url, name=name, now=now, wishes=wishes) for url in urls]
+        with_feed = [source for source in added if source.feed_url and not later]
+        told = {report.source_id: report for report in await poll_now(runtime, with_feed)}
         if name is None:
             added = [await _named_by_itself(runtime, source, told.get(source.id)) for source in added]
     return [(source, told.get(source.id)) for source in added]
@@ -181,7 +265,10 @@ async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollRe
     async with open_runtime(settings) as runtime:
         async with runtime.database.transaction() as conn:
             sources = [await follow.find(conn, one) for one in wanted] if wanted else await store.list_all(conn)
-        return await poll_now(runtime, sources)
+        for source in sources:
+            if wanted and source.feed_url is None:
+                raise Invalid(f"{source.name} has no feed to poll; a Headwater that runs reads its pages.")
+        return await poll_now(runtime, [source for source in sources if source.feed_url])
 
 
 async def _find(settings: Settings, wanted: str) -> Source:
@@ -192,6 +279,7 @@ async def _find(settings: Settings, wanted: str) -> Source:
 async def _edit(
     settings: Settings,
     wanted: str,
+    wishes: Wishes,
     *,
     name: str | None,
     url: str | None,
@@ -203,6 +291,8 @@ async def _edit(
         await follow.change(conn, source, name=name, policy=policy, interval=interval)
         if url is not None:
             source = await follow.move(conn, source, url=url, now=runtime.tools.clock())
+        if wishes != follow.AS_IS:
+            source = await follow.change_ingestion(conn, source, wishes=wishes, now=runtime.tools.clock())
         return source
 
 
@@ -221,6 +311,14 @@ async def _enable(settings: Settings, wanted: str) -> Source:
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         await follow.leave(conn, source)
+
+
+def _first_words(source: Source, report: PollReport | None) -> str:
+    return _sentence(report) if report else f"It is {_read(source)} by the next Headwater that runs."
+
+
+def _read(source: Source) -> str:
+    return "polled" if source.feed_url else "read"
 
 
 def _sentence(report: PollReport) -> str:
@@ -242,6 +340,8 @@ def _story(report: PollReport) -> dict[str, object]:
 
 
 def _row(source: SourceHealth) -> tuple[str, ...]:
-    due = "never" if source.is_off_for_good else f"{source.next_poll_at:%m-%d %H:%M}"
+    due = f"{source.next_poll_at:%m-%d %H:%M}" if source.next_poll_at else ""
+    due = "never" if source.is_off_for_good else due
     status = "off" if source.feed_disabled_at else source.status
-    return status, source.name, str(source.article_count), due, source.feed_url, source.last_error or ""
+    why = source.last_error or ""
+    return status, source.name, source.badge, str(source.article_count), due, source.address, why

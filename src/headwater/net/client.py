@@ -3,7 +3,8 @@
 import asyncio
 import resource
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Self, TypeVar
@@ -19,6 +20,7 @@ from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.urls import parse_url
 
 _E = TypeVar("_E", bound=BaseException)
+_Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 MAX_REDIRECTS = 5
@@ -64,12 +66,23 @@ class Client:
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         """The response at the end of at most five redirects. Raises FetchError."""
-        try:
+        with _in_time(url, within):
             async with asyncio.timeout(within.total_seconds()):
                 return await self._follow(_followable(url), headers or {}, max_bytes)
-        except TimeoutError as error:
-            detail = f"no complete answer within {within.total_seconds():g} s"
-            raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
+
+    async def ask(
+        self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """The response to one request, a redirect among them: for who must space what it asks. Raises FetchError."""
+        with _in_time(url, within):
+            async with asyncio.timeout(within.total_seconds()):
+                return await self._ask(_followable(url), headers or {}, max_bytes, ())
+
+    async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
+        """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
+        with _in_time(url, within):
+            async with asyncio.timeout(within.total_seconds()):
+                return await self._ask(_followable(url), {}, first_bytes, (), read=_read_beginning)
 
     async def _follow(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Response:
         hops: list[Hop] = []
@@ -79,20 +92,27 @@ class Client:
             if response.status not in REDIRECTS or "Location" not in response.headers:
                 return response
             hops.append(Hop(response.status, url))
-            url = _redirect_target(url, response.headers["Location"])
+            url = redirect_target(url, response.headers["Location"])
             if url in seen:
                 raise FetchError(url, FetchFailure.REDIRECT_LOOP, "the redirects lead back to where they began")
             if len(hops) > MAX_REDIRECTS:
                 raise FetchError(url, FetchFailure.REDIRECT_LOOP, f"more than {MAX_REDIRECTS} redirects")
             seen.add(url)
 
-    async def _ask(self, url: str, headers: Mapping[str, str], max_bytes: int, hops: tuple[Hop, ...]) -> Response:
+    async def _ask(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        max_bytes: int,
+        hops: tuple[Hop, ...],
+        read: _Reader | None = None,
+    ) -> Response:
         assert self._session is not None, "open the client first"
         target = URL(url, encoded=True)
         try:
             check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
             async with self._session.get(target, headers=headers, allow_redirects=False) as answer:
-                body = await _read(answer, url, max_bytes)
+                body = await (read or _read)(answer, url, max_bytes)
                 return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise _failure(url, error) from error
@@ -158,6 +178,16 @@ def _result(host: str, port: int, address: str) -> ResolveResult:
     return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
+@contextmanager
+def _in_time(url: str, within: timedelta) -> Iterator[None]:
+    """Turns a wait that was too long into a FetchError."""
+    try:
+        yield
+    except TimeoutError as error:
+        detail = f"no complete answer within {within.total_seconds():g} s"
+        raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
+
+
 def _followable(url: str) -> str:
     try:
         return parse_url(url)
@@ -165,7 +195,8 @@ def _followable(url: str) -> str:
         raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
 
 
-def _redirect_target(url: str, location: str) -> str:
+def redirect_target(url: str, location: str) -> str:
+    """Where a redirect at this URL leads. Raises FetchError."""
     try:
         return parse_url(location, base=url)
     except InvalidUrl as error:
@@ -190,14 +221,24 @@ async def _read(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> byt
 async def _read_some(answer: aiohttp.ClientResponse) -> bytes:
     """The beginning of an error page; that it breaks off, or cannot be decompressed, does not matter."""
     body = bytearray()
-    try:
-        async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-            body += chunk
-            if len(body) >= ERROR_BODY_BYTES:
-                break
-    except aiohttp.ClientError:
-        pass
+    with suppress(aiohttp.ClientError):
+        await _read_into(body, answer, ERROR_BODY_BYTES)
     return bytes(body[:ERROR_BODY_BYTES])
+
+
+async def _read_beginning(answer: aiohttp.ClientResponse, _url: str, first_bytes: int) -> bytes:
+    if not answer.ok or answer.status in REDIRECTS:
+        return await _read_some(answer)
+    body = bytearray()
+    await _read_into(body, answer, first_bytes)
+    return bytes(body[:first_bytes])
+
+
+async def _read_into(body: bytearray, answer: aiohttp.ClientResponse, first_bytes: int) -> None:
+    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+        body += chunk
+        if len(body) >= first_bytes:
+            return
 
 
 def _too_large(url: str, max_bytes: int) -> FetchError:

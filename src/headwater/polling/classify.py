@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from headwater.net.answers import is_challenge, retry_after
 from headwater.net.types import FetchError, FetchFailure
-from headwater.polling.freshness import retry_after
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
 from headwater.sandbox import Overrun
@@ -71,14 +71,6 @@ def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureCl
     if 500 <= status < 600:
         return FailureClass.UPSTREAM_FAILURE
     return FailureClass.UNEXPECTED
-
-
-def is_challenge(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether a refusal is a page that tests for a browser. We say so, and never try to pass one."""
-    page = body[:20_000].lower()
-    return headers.get("cf-mitigated", "").lower() == "challenge" or (
-        b"<title>just a moment" in page or b"/cdn-cgi/challenge-platform/" in page
-    )
 
 
 def _sentence(reason: str) -> str:

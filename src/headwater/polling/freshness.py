@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
+from headwater.net.answers import retry_after
 from headwater.polling.parse.types import ParsedFeed
 from headwater.polling.types import Freshness
 
@@ -19,16 +20,6 @@ def freshness_of(headers: Mapping[str, str], feed: ParsedFeed | None, now: datet
         return Freshness(lasts)
     asked = [wait for wait in (feed.ttl, feed.update_period) if wait is not None]
     return Freshness(max([lasts, *asked]), feed.skip_hours, feed.skip_days)
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """The wait a Retry-After header asks for, given in seconds or as a date; None where it makes no sense."""
-    value = headers.get("Retry-After", "").strip()
-    try:
-        wait = timedelta(seconds=int(value)) if value.isascii() and value.isdigit() else _until(value, now)
-    except (ValueError, OverflowError):
-        return None
-    return wait if wait > timedelta(0) else None
 
 
 def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:
@@ -52,8 +43,3 @@ def _moment(value: str, otherwise: datetime) -> datetime:
     except (ValueError, OverflowError):
         return otherwise
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _until(value: str, now: datetime) -> timedelta:
-    moment = parsedate_to_datetime(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now

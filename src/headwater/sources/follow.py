@@ -1,5 +1,6 @@
 """Following and leaving a source: what a person asks for becomes rows that the stages will find."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -10,38 +11,47 @@ from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.policy import policy_named
 from headwater.sources import store
-from headwater.sources.types import Source
+from headwater.sources.decide import as_wished, entrances
+from headwater.sources.types import Source, Wishes
 from headwater.types import SourceId
 from headwater.urls import complete_url, host_of, url_key
 
 NAME_MAX = 255
 INTERVAL_LEAST = timedelta(minutes=15)
 INTERVAL_MOST = timedelta(days=1)
+AS_IS = Wishes()
 
 
-async def follow(conn: Connection, *, url: str, name: str | None, now: datetime) -> Source:
-    """Follow a feed from now on; it is due at once. Raises InvalidUrl, Invalid, SourceExists."""
-    feed_url = complete_url(url)
-    chosen = (name or "").strip() or host_of(feed_url)
-    if len(chosen) > NAME_MAX:
-        raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(chosen)}.")
-    source_id = SourceId(new_id())
-    await store.add(conn, source_id=source_id, name=chosen, feed_url=feed_url, feed_url_key=url_key(feed_url))
-    await polling.schedule_first(conn, source_id=source_id, feed_url=feed_url, host=host_of(feed_url), now=now)
-    return Source(source_id, chosen, feed_url, now)
+async def follow(
+    conn: Connection, *, url: str | None, name: str | None, now: datetime, wishes: Wishes = AS_IS
+) -> Source:
+    """Follow a feed, or with no URL the site or sitemap of the wishes. All that is to be read of it is due at once.
+
+    Raises InvalidUrl, Invalid, SourceExists.
+    """
+    feed_url = None if url is None else complete_url(url)
+    source = as_wished(Source(SourceId(new_id()), "", feed_url, now), wishes)
+    source = replace(source, name=(name or "").strip() or host_of(source.address))
+    if len(source.name) > NAME_MAX:
+        raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(source.name)}.")
+    await store.add(conn, source=source)
+    if feed_url is not None:
+        await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
+    await _enter(conn, source, now)
+    return source
 
 
 async def find(conn: Connection, wanted: str) -> Source:
-    """A source by its id or its feed's address. Raises SourceNotFound."""
+    """A source by its id, or by the address of its feed or site. Raises SourceNotFound."""
     try:
         return await store.find_by_id(conn, source_id=SourceId(UUID(wanted)))
     except ValueError:
         pass
     try:
-        feed_url = complete_url(wanted)
+        url = complete_url(wanted)
     except Invalid as error:
         raise SourceNotFound(wanted) from error
-    return await store.find_by_url(conn, feed_url=feed_url, feed_url_key=url_key(feed_url))
+    return await store.find_by_url(conn, url=url)
 
 
 async def change(
@@ -58,12 +68,26 @@ async def change(
     await store.change(conn, source_id=source.id, name=name, policy=policy, interval_minutes=minutes)
 
 
+async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, now: datetime) -> Source:
+    """Change how a source's pages are found and read; where it is entered anew, that is due at once.
+
+    Raises InvalidUrl, Invalid, SourceExists.
+    """
+    changed = as_wished(source, wishes)
+    await store.change_ingestion(conn, source=changed)
+    if entrances(changed) != entrances(source):
+        await _enter(conn, changed, now)
+    return changed
+
+
 async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> Source:
     """The source's feed is elsewhere: all is forgotten, and it is due at once. Raises InvalidUrl, SourceExists."""
     feed_url = complete_url(url)
     await store.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
     await store.forget_suggestions(conn, source_id=source.id)
-    moved = Source(source.id, source.name, feed_url, source.created_at)
+    if source.feed_url is None:
+        await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
+    moved = replace(source, feed_url=feed_url)
     await enable(conn, moved, now)
     return moved
 
@@ -71,12 +95,22 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
 async def enable(conn: Connection, source: Source, now: datetime) -> None:
     """Poll this source again from now on; all that was held against it is forgotten."""
     await store.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
-    await polling.start_over(
-        conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
-    )
+    if source.feed_url is not None:
+        await polling.start_over(
+            conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
+        )
+    await _enter(conn, source, now)
 
 
 async def leave(conn: Connection, source: Source) -> None:
     """Stop following, and forget the articles that only this source listed. Raises SourceNotFound."""
     await articles.forget_those_only_of(conn, source_id=source.id)
     await store.remove(conn, source_id=source.id)
+
+
+async def _enter(conn: Connection, source: Source, now: datetime) -> None:
+    """Queue the pages that reading a source begins from."""
+    if pages := entrances(source):
+        from headwater.frontier import store as frontier  # noqa: PLC0415
+
+        await frontier.submit(conn, submissions=pages, now=now)

@@ -57,7 +57,7 @@ class Mover:
         if url is None:
             await polling.stay(conn, source_id=moved.source_id)
             return
-        other = await store.find_by_url(conn, feed_url=url, feed_url_key=url_key(url))
+        other = await store.find_by_url(conn, url=url)
         await articles.relink(conn, source_id=moved.source_id, to=other.id)
         await store.remove(conn, source_id=moved.source_id)
         log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)

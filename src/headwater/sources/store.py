@@ -1,26 +1,74 @@
 """Every statement on `sources`."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
 
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.sources.types import Source, SourceHealth, Suggestion
 from headwater.types import SourceId
+from headwater.urls import url_key
 
 
-async def add(conn: Connection, *, source_id: SourceId, name: str, feed_url: str, feed_url_key: bytes) -> None:
+async def add(conn: Connection, *, source: Source) -> None:
     """Add a source. Raises SourceExists."""
-    with translate(sources_feed_url_key=SourceExists(feed_url)):
+    taken = SourceExists(source.address)
+    with translate(sources_feed_url_key=taken, sources_url_key=taken):
         await conn.execute(
             """
-            INSERT INTO sources (id, name, feed_url, feed_url_key)
-            VALUES (%(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s)
+            INSERT INTO sources (
+                id, name, feed_url, feed_url_key, url, url_key, sitemap_url, ingestion_mode, selectors,
+                article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, priority
+            )
+            VALUES (
+                %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s, %(mode)s,
+                %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s, %(page_budget)s,
+                %(min_delay_ms)s, %(priority)s
+            )
             """,
-            {"id": source_id, "name": name, "feed_url": feed_url, "feed_url_key": feed_url_key},
+            {
+                "id": source.id,
+                "name": source.name,
+                "feed_url": source.feed_url,
+                "feed_url_key": url_key(source.feed_url) if source.feed_url else None,
+                **_ingestion_values(source),
+            },
         )
+
+
+async def change_ingestion(conn: Connection, *, source: Source) -> None:
+    """How the source's pages are found and read from now on. Raises SourceExists."""
+    with translate(sources_url_key=SourceExists(source.address)):
+        await conn.execute(
+            """
+            UPDATE sources
+            SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s, ingestion_mode = %(mode)s,
+                selectors = %(selectors)s, article_url_patterns = %(patterns)s::text[],
+                external_links = %(external_links)s, max_depth = %(max_depth)s, page_budget = %(page_budget)s,
+                min_delay_ms = %(min_delay_ms)s, priority = %(priority)s
+            WHERE id = %(id)s
+            """,
+            {"id": source.id, **_ingestion_values(source)},
+        )
+
+
+def _ingestion_values(source: Source) -> dict[str, object]:
+    return {
+        "url": source.url,
+        "url_key": url_key(source.url) if source.url else None,
+        "sitemap_url": source.sitemap_url,
+        "mode": source.ingestion_mode,
+        "selectors": Jsonb(dict(source.selectors)) if source.selectors else None,
+        "patterns": list(source.article_url_patterns),
+        "external_links": source.external_links,
+        "max_depth": source.max_depth,
+        "page_budget": source.page_budget,
+        "min_delay_ms": round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else None,
+        "priority": source.priority,
+    }
 
 
 async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes) -> None:
@@ -65,7 +113,13 @@ async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
     """The source with this id. Raises SourceNotFound."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
         await cur.execute(
-            "SELECT id, name, feed_url, created_at FROM sources WHERE id = %(id)s",
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+            FROM sources
+            WHERE id = %(id)s
+            """,
             {"id": source_id},
         )
         found = await cur.fetchone()
@@ -74,23 +128,39 @@ async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
     return found
 
 
-async def find_by_url(conn: Connection, *, feed_url: str, feed_url_key: bytes) -> Source:
-    """The source that follows this feed. Raises SourceNotFound."""
+async def find_by_url(conn: Connection, *, url: str) -> Source:
+    """The source that follows this feed, or, where none does, this site. Raises SourceNotFound."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
         await cur.execute(
-            "SELECT id, name, feed_url, created_at FROM sources WHERE feed_url_key = %(key)s",
-            {"key": feed_url_key},
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+            FROM sources
+            WHERE feed_url_key = %(key)s OR (url_key = %(key)s AND feed_url_key IS NULL)
+            ORDER BY feed_url_key IS NULL
+            LIMIT 1
+            """,
+            {"key": url_key(url)},
         )
         found = await cur.fetchone()
     if found is None:
-        raise SourceNotFound(feed_url)
+        raise SourceNotFound(url)
     return found
 
 
 async def list_all(conn: Connection) -> list[Source]:
     """Every source, by name."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
-        await cur.execute("SELECT id, name, feed_url, created_at FROM sources ORDER BY lower(name), id")
+        await cur.execute(
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+            FROM sources
+            ORDER BY lower(name), id
+            """
+        )
         return await cur.fetchall()
 
 
@@ -102,15 +172,30 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def list_health(conn: Connection) -> list[SourceHealth]:
-    """Every source with the state of its feed, by name."""
+    """Every source with the state of its feed, or of how else it is read, by name.
+
+    The articles of a source without a feed are counted up to ten thousand: it is asked for every few seconds.
+    """
     async with conn.cursor(row_factory=class_row(SourceHealth)) as cur:
         await cur.execute(
             """
-            SELECT sources.id, name, sources.feed_url, sources.created_at, next_poll_at, last_polled_at,
-                last_succeeded_at, last_error, last_error_type, consecutive_errors, article_count,
+            SELECT sources.id, name, sources.feed_url, sources.url, sitemap_url, ingestion_mode, sources.created_at,
+                next_poll_at, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
+                coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at, last_error, last_error_type,
+                coalesce(consecutive_errors, 0) AS consecutive_errors,
+                coalesce(feed_state.article_count, other.article_count) AS article_count,
                 feed_disabled_at, off_until
             FROM sources
-            JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN LATERAL (
+                SELECT greatest(
+                    (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
+                    (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
+                ) AS last_read_at, (
+                    SELECT count(*)
+                    FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
+                ) AS article_count
+            ) AS other ON feed_state.source_id IS NULL
             ORDER BY lower(name), sources.id
             """
         )

@@ -1,7 +1,8 @@
 """What a source is, and how it looks to a person."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headwater.types import SourceId
@@ -15,25 +16,77 @@ class SourceStatus(StrEnum):
     ERROR = "error"
 
 
+class IngestionMode(StrEnum):
+    """How a source's articles are found."""
+
+    FEED = "feed"  # by what the site lists: its feed, its sitemaps
+    SPIDER = "spider"  # by following its links
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something we follow: one per feed URL."""
+    """Something we follow: one per feed URL, or per site where there is no feed."""
 
     id: SourceId
     name: str
-    feed_url: str
+    feed_url: str | None
     created_at: datetime
+    url: str | None = None  # the site's front page, where links are followed from
+    sitemap_url: str | None = None
+    ingestion_mode: IngestionMode = IngestionMode.FEED
+    selectors: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    article_url_patterns: Sequence[str] = ()
+    external_links: bool = False
+    max_depth: int = 2
+    page_budget: int | None = None  # new pages a day by following links; None: what the settings say
+    min_delay: timedelta | None = None
+    priority: int = 5
+
+    @property
+    def address(self) -> str:
+        """Where a person finds it: the feed, or the site."""
+        return self.feed_url or self.url or self.sitemap_url or ""
+
+    @property
+    def follows_links(self) -> bool:
+        """Whether pages are found by following links."""
+        return self.ingestion_mode != IngestionMode.FEED
+
+    @property
+    def reads_lists(self) -> bool:
+        """Whether pages are found by what the site lists."""
+        return self.ingestion_mode != IngestionMode.SPIDER
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a person asks of a source, as they wrote it. None: as it is. What is empty or 0 takes it back."""
+
+    site: str | None = None
+    sitemap: str | None = None
+    mode: str | None = None
+    patterns: Sequence[str] | None = None
+    selectors: Sequence[str] | None = None  # such as `title=h1.headline`
+    external_links: bool | None = None
+    max_depth: int | None = None
+    budget: int | None = None
+    delay: timedelta | None = None
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth:
-    """A source with the state of its feed, for lists."""
+    """A source with the state of its feed, for lists. Without a feed there is none, and no next poll."""
 
     id: SourceId
     name: str
-    feed_url: str
+    feed_url: str | None
+    url: str | None
+    sitemap_url: str | None
+    ingestion_mode: IngestionMode
     created_at: datetime
-    next_poll_at: datetime
+    next_poll_at: datetime | None
     last_polled_at: datetime | None
     last_succeeded_at: datetime | None
     last_error: str | None
@@ -45,15 +98,28 @@ class SourceHealth:
 
     @property
     def status(self) -> SourceStatus:
-        """Pending until the first poll ends; then how the last one ended."""
-        if self.last_polled_at is None:
-            return SourceStatus.PENDING
-        return SourceStatus.ERROR if self.last_error else SourceStatus.WORKING
+        """Pending until the first poll ends, or the first page is fetched; then how the last one ended."""
+        if self.last_error:
+            return SourceStatus.ERROR
+        return SourceStatus.WORKING if self.last_polled_at else SourceStatus.PENDING
 
     @property
     def is_off_for_good(self) -> bool:
         """Off, and only a person can enable it."""
         return self.feed_disabled_at is not None and self.off_until is None
+
+    @property
+    def address(self) -> str:
+        """Where a person finds it: the feed, or the site."""
+        return self.feed_url or self.url or self.sitemap_url or ""
+
+    @property
+    def badge(self) -> str:
+        """How its articles are found, in a word or two."""
+        lists = [name for name, url in (("feed", self.feed_url), ("sitemap", self.sitemap_url)) if url]
+        if not lists and self.ingestion_mode != IngestionMode.SPIDER:
+            lists = ["sitemap"]
+        return "+".join([*lists, *(["spider"] if self.ingestion_mode != IngestionMode.FEED else [])])
 
 
 @dataclass(frozen=True, slots=True)

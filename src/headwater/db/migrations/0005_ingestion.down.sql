@@ -1,5 +1,5 @@
-DROP TABLE spider_budgets;
-DROP TABLE sitemap_budgets;
+DROP TABLE spider_state;
+DROP TABLE sitemap_state;
 DROP TABLE sitemaps;
 DROP INDEX sources_url_key;
 

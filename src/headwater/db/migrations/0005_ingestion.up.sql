@@ -35,15 +35,17 @@ CREATE TABLE sitemaps (
 
 CREATE INDEX sitemaps_by_source ON sitemaps (source_id);
 
--- What sitemaps and spider have spent of a source's day.
-CREATE TABLE sitemap_budgets (
+-- How reading a source's sitemaps and following its links goes, and what they have spent of its day.
+CREATE TABLE sitemap_state (
     source_id uuid PRIMARY KEY REFERENCES sources ON DELETE CASCADE,
+    last_read_at timestamptz NOT NULL,
     day date NOT NULL,
     spent integer NOT NULL
 ) WITH (fillfactor = 70);
 
-CREATE TABLE spider_budgets (
+CREATE TABLE spider_state (
     source_id uuid PRIMARY KEY REFERENCES sources ON DELETE CASCADE,
+    last_read_at timestamptz NOT NULL,
     day date NOT NULL,
     spent integer NOT NULL
 ) WITH (fillfactor = 70);
