@@ -3,6 +3,7 @@
     HeadwaterError
     ├── Invalid                 what was given cannot be used
     │   ├── InvalidUrl
+    │   ├── InvalidFeed
     │   └── InvalidSettings
     ├── NotLoggedIn             nobody knows who asks
     │   └── WrongPassword
@@ -10,7 +11,8 @@
     │   └── RegistrationClosed
     ├── TooManyAttempts         whoever asks, asks too often
     ├── NotFound                what was asked for is not here
-    │   └── SourceNotFound
+    │   ├── SourceNotFound
+    │   └── FeedNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
     │   ├── AlreadySubscribed
@@ -49,6 +51,15 @@ class InvalidUrl(Invalid):
         super().__init__(f"{url!r} is not a URL that can be followed: {reason}")
         self.url = url
         self.reason = reason
+
+
+class InvalidFeed(Invalid):
+    """What a reader typed cannot be followed; a message for each field that is wrong."""
+
+    def __init__(self, *, name: str = "", url: str = "") -> None:
+        super().__init__(name or url)
+        self.name = name
+        self.url = url
 
 
 class InvalidSettings(Invalid):
@@ -103,6 +114,13 @@ class SourceNotFound(NotFound):
     def __init__(self, wanted: str) -> None:
         super().__init__(f"There is no source {wanted!r}. `headwater source list` shows those that there are.")
         self.wanted = wanted
+
+
+class FeedNotFound(NotFound):
+    """This person follows no such feed."""
+
+    def __init__(self) -> None:
+        super().__init__("Feed not found")
 
 
 class Conflict(HeadwaterError):

@@ -193,7 +193,7 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> None
 
 
 async def forget_those_only_of(conn: Connection, *, source_id: SourceId) -> int:
-    """Delete the articles that no other source lists. Returns how many went."""
+    """Delete the articles that no other source lists and nobody has starred. Returns how many went."""
     cur = await conn.execute(
         """
         DELETE FROM articles
@@ -204,6 +204,7 @@ async def forget_those_only_of(conn: Connection, *, source_id: SourceId) -> int:
                 SELECT FROM article_sources AS other
                 WHERE other.article_id = articles.id AND other.source_id <> %(source_id)s
             )
+            AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL)
         """,
         {"source_id": source_id},
     )

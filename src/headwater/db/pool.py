@@ -55,14 +55,19 @@ class Database:
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
         """A transaction that sees only what row-level security lets this person see. Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
-            await conn.execute("SET LOCAL ROLE headwater_person")
-            await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
+            await speak_for(conn, user_id)
             yield conn
 
     async def ping(self) -> None:
         """Returns when the database answers. Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
             await conn.execute("SELECT 1")
+
+
+async def speak_for(conn: Connection, user_id: UserId) -> None:
+    """From here to its end this transaction sees only what row-level security lets this person see."""
+    await conn.execute("SET LOCAL ROLE headwater_person")
+    await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
 
 
 def check_conninfo(text: str) -> str:

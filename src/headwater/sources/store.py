@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.sources.types import Source, SourceHealth, Suggestion
-from headwater.types import SourceId
+from headwater.types import SourceId, UserId
 from headwater.urls import url_key
 
 
@@ -241,3 +241,29 @@ async def list_suggestions(conn: Connection) -> list[Suggestion]:
 async def forget_suggestions(conn: Connection, *, source_id: SourceId) -> None:
     """A person has decided."""
     await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})
+
+
+async def set_submitter(conn: Connection, *, source_id: SourceId, user_id: UserId) -> None:
+    """A reader brought this source; no operator looks after it."""
+    await conn.execute(
+        "UPDATE sources SET is_system = false, submitted_by = %(user_id)s WHERE id = %(id)s",
+        {"id": source_id, "user_id": user_id},
+    )
+
+
+async def is_unwanted(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether a reader brought this source and nobody follows it any more."""
+    cur = await conn.execute(
+        """
+        SELECT EXISTS (
+            SELECT
+            FROM sources
+            WHERE id = %(id)s
+                AND NOT is_system
+                AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+        )
+        """,
+        {"id": source_id},
+    )
+    row = await cur.fetchone()
+    return bool(row and row[0])
