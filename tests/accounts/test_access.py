@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.accounts import store
-from headwater.accounts.access import Access, LoggedIn
+from headwater.accounts.access import Access, LoggedIn, Mailed
 from headwater.accounts.secrets import digest
 from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
@@ -31,7 +31,15 @@ def access(database: Database, clock: MovableClock) -> Access:
 
 
 async def register(access: Access, email: str = "ada@example.com") -> LoggedIn:
-    return (await access.register(email, PASSWORD, HERE))[0]
+    came = await access.register(email, PASSWORD, HERE)
+    assert isinstance(came, LoggedIn)
+    return came
+
+
+async def log_in(access: Access, email: str = "ada@example.com", password: str = PASSWORD) -> LoggedIn:
+    came = await access.log_in(email, password, HERE)
+    assert isinstance(came, LoggedIn)
+    return came
 
 
 async def test_the_first_account_runs_the_place_and_the_second_does_not(access: Access) -> None:
@@ -106,7 +114,7 @@ async def test_a_closed_registration_still_takes_the_first(database: Database, c
 async def test_logging_in_takes_the_right_password(access: Access) -> None:
     came = await register(access)
 
-    again = await access.log_in(" Ada@example.com ", PASSWORD, HERE)
+    again = await log_in(access, " Ada@example.com ")
 
     assert again.user.id == came.user.id
     with pytest.raises(WrongPassword):
@@ -226,14 +234,28 @@ async def test_an_address_changes_once_it_is_shown_to_be_theirs(access: Access) 
 
     await access.confirm(mailed.token)
 
-    assert (await access.log_in("lovelace@example.com", PASSWORD, HERE)).user.id == came.user.id
+    assert (await log_in(access, "lovelace@example.com")).user.id == came.user.id
     with pytest.raises(WrongPassword):
         await access.log_in("ada@example.com", PASSWORD, HERE)
 
 
+async def test_an_address_is_confirmed_first_where_that_is_demanded(database: Database, clock: MovableClock) -> None:
+    access = Access(database, clock, AccountOptions(confirm_email=True))
+    mailed = await access.register("ada@example.com", PASSWORD, HERE)
+    again = await access.log_in("ada@example.com", PASSWORD, HERE)
+    assert isinstance(mailed, Mailed)
+    assert isinstance(again, Mailed)
+
+    await access.confirm(again.token)
+
+    assert (await log_in(access)).user.confirmed_at == clock()
+    with pytest.raises(NotLoggedIn):
+        await access.confirm(mailed.token)
+
+
 async def test_a_changed_password_ends_every_other_session(access: Access) -> None:
     came = await register(access)
-    elsewhere = await access.log_in("ada@example.com", PASSWORD, HERE)
+    elsewhere = await log_in(access)
     here = await access.recognise(came.tokens.access)
 
     with pytest.raises(WrongPassword):

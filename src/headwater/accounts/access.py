@@ -4,6 +4,7 @@ They take the database itself, not a connection: checking a password takes tens 
 stays open meanwhile.
 """
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,9 +68,20 @@ class Access:
         self._database = database
         self._clock = clock
         self._options = options
+        self._secret: bytes | None = None
 
-    async def register(self, email: str, password: str, visitor: Visitor) -> tuple[LoggedIn, Mailed | None]:
-        """Make an account and let its person in. Raises Invalid, EmailTaken, RegistrationClosed, TooManyAttempts."""
+    async def secret(self) -> bytes:
+        """What all processes sign forms with."""
+        if self._secret is None:
+            async with self._database.transaction() as conn:
+                self._secret = await store.shared_secret(conn, name="forms", value=secrets.token_bytes(32))
+        return self._secret
+
+    async def register(self, email: str, password: str, visitor: Visitor) -> LoggedIn | Mailed:
+        """Make an account, and let its person in once their address is confirmed, where that is demanded.
+
+        Raises Invalid, EmailTaken, RegistrationClosed, TooManyAttempts.
+        """
         email, now = email.strip(), self._clock()
         problem = email_problem(email) or password_problem(password, email)
         if problem:
@@ -82,11 +94,13 @@ class Access:
                 raise RegistrationClosed
             user = await add_user(conn, email, password_hash, role_of_new(is_first=is_first), now, self._options)
             await record(conn, user.id, EventType.USER_REGISTERED, now)
-            mailed = None if user.confirmed_at else await self._mail(conn, user.id, email, Purpose.CONFIRM, now)
-            return LoggedIn(user, await self._start(conn, user, visitor, now)), mailed
+            return await self._let_in(conn, user, visitor, now)
 
-    async def log_in(self, email: str, password: str, visitor: Visitor) -> LoggedIn:
-        """Let a person in. Raises WrongPassword, TooManyAttempts."""
+    async def log_in(self, email: str, password: str, visitor: Visitor) -> LoggedIn | Mailed:
+        """Let a person in; or, where their address is not confirmed yet, what to mail them once more.
+
+        Raises WrongPassword, TooManyAttempts.
+        """
         key = email_key(email.strip())
         await self._count(f"login:{visitor.address}", LOGIN_PER_ADDRESS)
         await self._count(f"login:{key}", LOGIN_PER_ACCOUNT)
@@ -102,7 +116,7 @@ class Access:
             if renewed:
                 await store.set_password(conn, user_id=found.user.id, password_hash=renewed)
             await record(conn, found.user.id, EventType.USER_LOGIN, now)
-            return LoggedIn(found.user, await self._start(conn, found.user, visitor, now))
+            return await self._let_in(conn, found.user, visitor, now)
 
     async def recognise(self, access: str) -> SessionRow | None:
         """The session that a short-lived token opens, while it does."""
@@ -225,6 +239,11 @@ class Access:
             tried, ends_at = await store.count_attempt(conn, bucket=bucket, now=now, ends_at=now + limit.within)
         if tried > limit.most:
             raise TooManyAttempts(ends_at - now)
+
+    async def _let_in(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> LoggedIn | Mailed:
+        if user.confirmed_at is None and self._options.confirm_email:
+            return await self._mail(conn, user.id, user.email, Purpose.CONFIRM, now)
+        return LoggedIn(user, await self._start(conn, user, visitor, now))
 
     async def _start(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> Tokens:
         tokens = self._tokens(now)

@@ -492,3 +492,15 @@ async def record_event(
             "now": now,
         },
     )
+
+
+async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
+    """What all processes sign with: the value of whoever came first."""
+    await conn.execute(
+        "INSERT INTO shared_secrets (name, value) VALUES (%(name)s, %(value)s) ON CONFLICT (name) DO NOTHING",
+        {"name": name, "value": value},
+    )
+    cur = await conn.execute("SELECT value FROM shared_secrets WHERE name = %(name)s", {"name": name})
+    row = await cur.fetchone()
+    assert row is not None, "it was just put there"
+    return bytes(row[0])

@@ -77,6 +77,13 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_ended ON attempts (ends_at);
 
+-- What all processes sign with; made by the first that needs it.
+CREATE TABLE shared_secrets (
+    name text PRIMARY KEY,
+    value bytea NOT NULL
+);
+ALTER TABLE shared_secrets ENABLE ROW LEVEL SECURITY;
+
 CREATE TABLE events (
     id uuid PRIMARY KEY,
     user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,

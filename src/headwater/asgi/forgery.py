@@ -1,0 +1,69 @@
+"""No other site makes a browser act here: every change carries a token that only our own pages know (CSRF).
+
+The token is a signature over the visitor's cookie and their session. It comes back in the header X-CSRF-Token, which
+htmx sends, or in the form field `_csrf_token`.
+"""
+
+import hashlib
+import hmac
+import secrets
+from typing import Any
+
+from litestar import Request
+from litestar.datastructures import Cookie, MutableScopeHeaders
+from litestar.enums import RequestEncodingType
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from headwater.accounts.access import Access
+from headwater.accounts.types import SessionRow
+from headwater.asgi.session import is_secure
+from headwater.errors import Forbidden
+
+VISITOR_COOKIE = "headwater_visitor"
+HEADER = "X-CSRF-Token"
+FIELD = "_csrf_token"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class RefuseForgeries:
+    """Middleware, inside the one that recognises who asks."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request: Request[Any, Any, Any] = Request(scope, receive)
+        known = request.cookies.get(VISITOR_COOKIE)
+        visitor = known or secrets.token_urlsafe(24)
+        token = sign(await self._access.secret(), visitor, scope["auth"])
+        if request.method not in SAFE_METHODS and not hmac.compare_digest(await _brought(request), token):
+            raise Forbidden("This page has been open for too long. Reload it and try again.")
+        scope["state"]["csrf_token"] = token
+        cookie = Cookie(VISITOR_COOKIE, value=visitor, secure=is_secure(request), httponly=True, samesite="lax")
+
+        async def with_cookie(message: Message) -> None:
+            if known is None and message["type"] == "http.response.start":
+                MutableScopeHeaders.from_message(message).add("set-cookie", cookie.to_header(header=""))
+            await send(message)
+
+        await self._app(scope, receive, with_cookie)
+
+
+def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
+    """What only our own pages can know."""
+    signed = f"{visitor}:{session.id if session else ''}"
+    return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
+
+
+async def _brought(request: Request[Any, Any, Any]) -> str:
+    header = request.headers.get(HEADER)
+    if header is not None:
+        return header.encode("ascii", "replace").decode()
+    if request.content_type[0] in {RequestEncodingType.URL_ENCODED, RequestEncodingType.MULTI_PART}:
+        field = (await request.form()).get(FIELD)
+        return field.encode("ascii", "replace").decode() if isinstance(field, str) else ""
+    return ""
