@@ -1,0 +1,94 @@
+"""Letters to people: through an SMTP server, or, where none is set, into the log, so that links can still be followed."""
+
+import asyncio
+import smtplib
+import ssl
+from dataclasses import dataclass
+from email.message import EmailMessage
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from headwater.errors import Invalid
+from headwater.observability.log import get_logger
+
+log = get_logger()
+
+TIMEOUT_S = 20
+PORTS = {"smtp": 587, "smtps": 465}
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Where letters are handed in."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    is_encrypted: bool  # from the first byte; otherwise STARTTLS where it is offered
+
+    @classmethod
+    def parse(cls, url: str) -> Self:
+        """`smtp://user:password@mail.example:587`, or `smtps://` for TLS from the first byte. Raises Invalid."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise Invalid("SMTP_URL cannot be read: write smtp://user:password@mail.example:587.") from error
+        if parts.scheme not in PORTS or not parts.hostname:
+            raise Invalid("SMTP_URL cannot be read: write smtp://user:password@mail.example:587.")
+        return cls(
+            parts.hostname,
+            port or PORTS[parts.scheme],
+            unquote(parts.username or ""),
+            unquote(parts.password or ""),
+            parts.scheme == "smtps",
+        )
+
+
+class Mailer:
+    """Sends letters. One that cannot be sent is told to the log, not to whoever asked for it."""
+
+    def __init__(self, post: Post | None, sender: str) -> None:
+        self._post = post
+        self._sender = sender
+
+    async def send(self, to: str, subject: str, text: str) -> bool:
+        """Whether the letter was handed in. An address with a line break in it is nobody's."""
+        try:
+            letter = self._write(to, subject, text)
+        except ValueError:
+            log.warning("mail refused", to=to, subject=subject)
+            return False
+        if self._post is None:
+            log.info("mail not sent, no SMTP_URL is set", to=to, subject=subject, text=text)
+            return False
+        try:
+            await asyncio.to_thread(self._hand_in, letter, self._post)
+        except (OSError, smtplib.SMTPException) as error:
+            log.warning("mail not sent", to=to, subject=subject, error=str(error))
+            return False
+        log.info("mail sent", to=to, subject=subject)
+        return True
+
+    def _write(self, to: str, subject: str, text: str) -> EmailMessage:
+        letter = EmailMessage()
+        letter["From"], letter["To"], letter["Subject"] = self._sender, to, subject
+        letter["Auto-Submitted"] = "auto-generated"
+        letter.set_content(text)
+        return letter
+
+    def _hand_in(self, letter: EmailMessage, post: Post) -> None:
+        context = ssl.create_default_context()
+        if post.is_encrypted:
+            server = smtplib.SMTP_SSL(post.host, post.port, timeout=TIMEOUT_S, context=context)
+        else:
+            server = smtplib.SMTP(post.host, post.port, timeout=TIMEOUT_S)
+        with server:
+            server.ehlo()
+            if not post.is_encrypted and server.has_extn("starttls"):
+                server.starttls(context=context)
+                server.ehlo()
+            if post.user:
+                server.login(post.user, post.password)
+            server.send_message(letter)

@@ -1,0 +1,176 @@
+"""Coming in: register, log in, log out, a forgotten password, a confirmed address."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.params import Body
+from litestar.response import Redirect, Template
+
+from headwater.accounts.access import Access, LoggedIn, Mailed
+from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
+from headwater.db import Database
+from headwater.errors import EmailTaken, HeadwaterError, Invalid, TooManyAttempts
+from headwater.asgi.errors import status_of
+from headwater.accounts import store
+from headwater.types import Clock
+from headwater.web.forms import Forgotten, Login, Registration, Reset
+from headwater.web.letters import PostOffice
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+HOME = "/dashboard"
+
+
+@get("/auth/register", role=PUBLIC, include_in_schema=False)
+async def register_page(request: AnyRequest, database: NamedDependency[Database]) -> Template | Redirect:
+    """The form of a new account."""
+    if request.user:
+        return Redirect(HOME, status_code=303)
+    async with database.transaction() as conn:
+        is_first = not await store.has_users(conn)
+    return Template("auth/register.html", context={"form": Registration(), "is_first": is_first})
+
+
+@post("/auth/register", role=PUBLIC, status_code=200, include_in_schema=False)
+async def register(
+    request: AnyRequest,
+    data: Annotated[Registration, Form],
+    access: NamedDependency[Access],
+    post_office: NamedDependency[PostOffice],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Make an account and let its person in."""
+    try:
+        if data.password != data.password_confirm:
+            raise Invalid("Passwords do not match")
+        if not data.privacy:
+            raise Invalid("Please accept the privacy policy")
+        came = await access.register(data.email, data.password, visitor_of(request))
+    except EmailTaken as error:
+        if not post_office.hides_accounts:
+            return _again("auth/register.html", data, error)
+        await post_office.remind(error.email)
+        return Template("auth/check_mail.html", context={"email": data.email})
+    except HeadwaterError as error:
+        return _again("auth/register.html", data, error)
+    return await _welcome(request, came, post_office, clock)
+
+
+@get("/auth/login", role=PUBLIC, include_in_schema=False)
+async def login_page(request: AnyRequest, database: NamedDependency[Database]) -> Template | Redirect:
+    """The form to come in; where nobody has an account yet, the one to make the first."""
+    if request.user:
+        return Redirect(HOME, status_code=303)
+    async with database.transaction() as conn:
+        if not await store.has_users(conn):
+            return Redirect("/auth/register", status_code=303)
+    return Template("auth/login.html", context={"form": Login()})
+
+
+@post("/auth/login", role=PUBLIC, status_code=200, include_in_schema=False)
+async def log_in(
+    request: AnyRequest,
+    data: Annotated[Login, Form],
+    access: NamedDependency[Access],
+    post_office: NamedDependency[PostOffice],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Let a person in."""
+    try:
+        came = await access.log_in(data.email, data.password, visitor_of(request))
+    except HeadwaterError as error:
+        return _again("auth/login.html", data, error)
+    return await _welcome(request, came, post_office, clock)
+
+
+@post("/auth/logout", role=PUBLIC, status_code=303, include_in_schema=False)
+async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> Redirect:
+    """Forget the session here and in the browser."""
+    if request.auth:
+        async with database.transaction() as conn:
+            await store.end_session(conn, session_id=request.auth.id)
+    return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
+
+
+@get("/auth/forgot", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+def forgot_page() -> Template:
+    """The form to ask for a new password."""
+    return Template("auth/forgot.html", context={"form": Forgotten()})
+
+
+@post("/auth/forgot", role=PUBLIC, status_code=200, include_in_schema=False)
+async def forgot(
+    request: AnyRequest,
+    data: Annotated[Forgotten, Form],
+    access: NamedDependency[Access],
+    post_office: NamedDependency[PostOffice],
+) -> Template:
+    """Mail a link, if there is such an account; the page says the same either way."""
+    try:
+        mailed = await access.ask_for_reset(data.email, visitor_of(request))
+    except HeadwaterError as error:
+        return _again("auth/forgot.html", data, error)
+    if mailed:
+        await post_office.send(mailed)
+    return Template("auth/check_mail.html", context={"email": data.email})
+
+
+@get("/auth/reset", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+def reset_page(token: str = "") -> Template:
+    """The form of a new password."""
+    return Template("auth/reset.html", context={"form": Reset(token=token)})
+
+
+@post("/auth/reset", role=PUBLIC, status_code=200, include_in_schema=False)
+async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -> Template | Redirect:
+    """A new password by a mailed link."""
+    try:
+        if data.password != data.password_confirm:
+            raise Invalid("Passwords do not match")
+        await access.reset_password(data.token, data.password)
+    except HeadwaterError as error:
+        return _again("auth/reset.html", data, error)
+    return Template("auth/login.html", context={"form": Login(), "notice": "Your password is changed. Log in with it."})
+
+
+@get("/auth/confirm", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+def confirm_page(token: str = "") -> Template:
+    """A button rather than the deed itself: mail programs follow links to look at them."""
+    return Template("auth/confirm.html", context={"form": Reset(token=token)})
+
+
+@post("/auth/confirm", role=PUBLIC, status_code=200, include_in_schema=False)
+async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access]) -> Template | Redirect:
+    """An address is its owner's."""
+    try:
+        await access.confirm(data.token)
+    except HeadwaterError as error:
+        return _again("auth/confirm.html", data, error)
+    return Template("auth/login.html", context={"form": Login(), "notice": "Your address is confirmed. Log in with it."})
+
+
+def _again(template: str, form: object, error: HeadwaterError) -> Template:
+    """The form once more, with what was typed and what is wrong with it. What is broken is told elsewhere."""
+    status = status_of(error)
+    if status >= 500:
+        raise error
+    wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
+    headers = {} if wait is None else {"Retry-After": str(round(wait))}
+    return Template(template, context={"form": form, "error": str(error)}, status_code=status, headers=headers)
+
+
+async def _welcome(
+    request: AnyRequest, came: LoggedIn | Mailed, post_office: PostOffice, clock: Clock
+) -> Template | Redirect:
+    if isinstance(came, Mailed):
+        await post_office.send(came)
+        return Template("auth/check_mail.html", context={"email": came.email})
+    cookies = session_cookies(came.tokens, clock(), is_secure=is_secure(request))
+    return Redirect(HOME, status_code=303, cookies=cookies)
+
+
+auth_pages = [
+    register_page, register, login_page, log_in, log_out, forgot_page, forgot, reset_page, reset, confirm_page, confirm,
+]  # fmt: skip

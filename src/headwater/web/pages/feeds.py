@@ -1,0 +1,156 @@
+"""The feeds a reader follows, as seed 002 lays them down: a list, and what adds, changes and drops one.
+
+A change answers 204 and the event `refreshFeedList`; the list then asks for itself again, with the filters as they are.
+"""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import ValidationException
+from litestar.params import Body
+from litestar.response import Template
+
+from headwater.db import Database
+from headwater.errors import FeedNotFound
+from headwater.library import store as library
+from headwater.library.decide import page_count
+from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
+from headwater.sources import store as sources
+from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
+from headwater.types import Clock, UserId
+from headwater.web.forms import FeedForm
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+SEARCH_MAX = 255
+REFRESH = {"HX-Trigger": "refreshFeedList"}
+
+
+@get("/feeds", exception_handlers=refusals("Failed to load feeds"), include_in_schema=False)
+async def feeds(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    search: str = "",
+    status: str = "all",
+    page: str = "1",
+) -> Template:
+    """A page of the list."""
+    query = read_query(search, status, page)
+    async with database.as_user(request.user.id) as conn:
+        total = await library.count_feeds(conn, query=query)
+        pages = page_count(total, FEEDS_PER_PAGE)
+        items = await library.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
+    found = FeedPage(items, query.page, pages, total)
+    return Template("feeds/list.html", context={"found": found, "query": query, "now": clock()})
+
+
+@post(
+    "/feeds",
+    status_code=204,
+    exception_handlers=refusals("Failed to add feed. Please try again.", place="feed-add-form-errors"),
+    include_in_schema=False,
+)
+async def add(
+    request: AnyRequest,
+    data: Annotated[FeedForm, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Follow a feed; it is polled at once."""
+    async with database.transaction() as conn:
+        await add_feed(
+            conn, user_id=request.user.id, name=data.name, url=data.url, category=data.category, now=clock()
+        )
+    return Response(None, status_code=204, headers=REFRESH)
+
+
+@get("/feeds/{feed_id:str}/edit", exception_handlers=refusals("Failed to load feed"), include_in_schema=False)
+async def edit_form(request: AnyRequest, feed_id: str, database: NamedDependency[Database]) -> Template:
+    """The form in which a feed is changed."""
+    subscription = await _find(database, request.user.id, feed_id)
+    return Template("feeds/edit.html", context={"feed": subscription})
+
+
+@patch(
+    "/feeds/{feed_id:str}",
+    status_code=204,
+    exception_handlers=refusals(
+        "Failed to update feed",
+        place="feed-edit-form-errors-{feed_id}",
+        taken="A feed with this URL already exists",
+    ),
+    include_in_schema=False,
+)
+async def change(
+    request: AnyRequest,
+    feed_id: str,
+    data: Annotated[FeedForm, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Another name or address."""
+    before = await _find(database, request.user.id, feed_id)
+    async with database.transaction() as conn:
+        await change_feed(
+            conn,
+            user_id=request.user.id,
+            before=before,
+            name=data.name,
+            url=data.url,
+            category=data.category,
+            now=clock(),
+        )
+    if data.url.strip() != before.url:
+        await _leave(database, before)
+    return Response(None, status_code=204, headers=REFRESH)
+
+
+@delete(
+    "/feeds/{feed_id:str}",
+    status_code=204,
+    exception_handlers=refusals("Failed to delete feed", place="feed-item-{feed_id}-errors"),
+    include_in_schema=False,
+)
+async def drop(request: AnyRequest, feed_id: str, database: NamedDependency[Database]) -> Response[None]:
+    """Stop following."""
+    async with database.transaction() as conn:
+        dropped = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
+    await _leave(database, dropped)
+    return Response(None, status_code=204, headers=REFRESH)
+
+
+def read_query(search: str, status: str, page: str) -> FeedsQuery:
+    """What the filters say. Raises ValidationException."""
+    number = int(page) if page.isascii() and page.isdigit() and len(page) <= 6 else 0
+    if number < 1 or status not in set(FeedStatus) or len(search) > SEARCH_MAX or "\0" in search:
+        raise ValidationException("Invalid query parameters")
+    return FeedsQuery(search.strip(), FeedStatus(status), number)
+
+
+async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscription:
+    async with database.as_user(user_id) as conn:
+        found = await library.find_subscription(conn, subscription_id=_id(feed_id))
+    if found is None:
+        raise FeedNotFound
+    return found
+
+
+async def _leave(database: Database, subscription: Subscription) -> None:
+    async with database.transaction() as conn:
+        await leave_unwanted(conn, source=await sources.find_by_id(conn, source_id=subscription.source_id))
+
+
+def _id(text: str) -> UUID:
+    """Raises FeedNotFound: what is no id is nobody's feed."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise FeedNotFound from error
+
+
+feed_pages = [feeds, add, edit_form, change, drop]

@@ -1,0 +1,63 @@
+"""What htmx swaps in when a request is refused: a sentence where the person is looking, and the status of the refusal.
+
+Seed 002 names for each endpoint the words of a failure and the place where they belong; a route takes them from here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from litestar import Request
+from litestar.exceptions import ValidationException
+from litestar.response import Template
+
+from headwater.asgi.errors import status_of
+from headwater.errors import AlreadySubscribed, HeadwaterError, InvalidFeed, NotLoggedIn, Unavailable
+from headwater.observability.log import get_logger
+
+log = get_logger()
+
+AnyRequest = Request[Any, Any, Any]
+ExceptionHandlers = Mapping[type[Exception], Callable[[AnyRequest, Any], Template]]
+LOGGED_OUT = "Your session has ended."
+
+
+def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "Invalid query parameters") -> Any:  # noqa: ANN401  Litestar's own type is wider
+    """Handlers for one route: `broken` is said when we fail; `place` is the id of the element that shows it."""
+
+    def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
+        headers = {}
+        if place:
+            target = place.format(**request.path_params)
+            headers = {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML"}
+        return Template(template, context={**context, "user": None}, status_code=status, headers=headers)
+
+    def refuse_feed(request: AnyRequest, error: InvalidFeed) -> Template:
+        return respond(request, 400, "feeds/form_errors.html", name_error=error.name, url_error=error.url)
+
+    def refuse_taken(request: AnyRequest, error: AlreadySubscribed) -> Template:
+        return respond(request, 409, "feeds/form_errors.html", url_error=taken or str(error))
+
+    def refuse_stranger(request: AnyRequest, _error: NotLoggedIn) -> Template:
+        return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
+
+    def refuse_query(request: AnyRequest, _error: ValidationException) -> Template:
+        return respond(request, 400, "refusal.html", message=invalid)
+
+    def refuse(request: AnyRequest, error: HeadwaterError) -> Template:
+        if isinstance(error, Unavailable):
+            log.warning("request refused", path=request.url.path, error=str(error))
+            return respond(request, 500, "refusal.html", message=broken)
+        return respond(request, status_of(error), "refusal.html", message=str(error))
+
+    def break_down(request: AnyRequest, error: Exception) -> Template:
+        log.error("request broke", path=request.url.path, exc_info=error)
+        return respond(request, 500, "refusal.html", message=broken)
+
+    return {
+        InvalidFeed: refuse_feed,
+        AlreadySubscribed: refuse_taken,
+        NotLoggedIn: refuse_stranger,
+        ValidationException: refuse_query,
+        HeadwaterError: refuse,
+        Exception: break_down,
+    }
