@@ -18,6 +18,16 @@ TRACKING_PARAMETERS = frozenset(
     | {f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
 )
 
+FILE_ENDINGS = frozenset(
+    (
+        "avif bmp gif heic ico jpeg jpg png psd svg tif tiff webp "
+        "3gp aac avi flac flv m3u8 m4a m4v mkv mov mp3 mp4 mpeg mpg oga ogg ogv opus wav webm wma wmv "
+        "7z apk bin bz2 deb dmg exe gz iso jar msi pkg rar rpm tar tgz xz zip "
+        "csv doc docx epub key mobi odp ods odt pdf pps ppt pptx ps rtf xls xlsx "
+        "css eot js json map mjs otf rss atom ttf wasm woff woff2 xml txt ics torrent"
+    ).split()
+)
+
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
 
@@ -66,6 +76,18 @@ def url_key(url: str) -> bytes:
 def host_of(url: str) -> str:
     """The host name, without port. Raises InvalidUrl."""
     return can_ada.parse(parse_url(url)).hostname
+
+
+def is_same_site(host: str, other: str) -> bool:
+    """Whether two host names belong to one site: the same, or one inside the other; `www.` counts for nothing."""
+    host, other = host.removeprefix("www."), other.removeprefix("www.")
+    return host == other or host.endswith(f".{other}") or other.endswith(f".{host}")
+
+
+def is_file(url: str) -> bool:
+    """Whether a URL leads to a picture, an archive or the like by its looks, and so to no page that can be read."""
+    name = can_ada.parse(url).pathname.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() in FILE_ENDINGS if "." in name else False
 
 
 def _clean_query(query: str) -> str:

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.net import Client, FetchError, FetchFailure
-from headwater.net.client import redirect_target
+from headwater.net.client import redirect_of
 from headwater.net.types import Hop
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 
@@ -114,7 +114,7 @@ async def test_who_asks_once_is_told_of_a_redirect_and_not_taken_there(zoo: Zoo,
     response = await client.ask(url, within=5 * SECOND, max_bytes=1_000_000)
 
     assert (response.status, response.url, response.hops) == (301, url, ())
-    assert redirect_target(response.url, response.headers["Location"]).endswith("/current.xml")
+    assert redirect_of(response) == url.replace("/feed.xml", "/current.xml")
 
 
 @pytest.mark.parametrize("name", ["elephant", "whale", "bomb-gzip"])
@@ -132,3 +132,11 @@ async def test_who_asks_or_peeks_waits_no_longer_than_told(name: str, zoo: Zoo, 
         with pytest.raises(FetchError) as failed:
             await asking
         assert failed.value.kind is FetchFailure.TIMEOUT
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://[::1]/", "http://2130706433:22/", "ftp://a.example/"])
+def test_an_address_that_is_never_asked_is_known_before_it_is_queued(url: str, client: Client) -> None:
+    with pytest.raises(FetchError) as refused:
+        client.check(url)
+
+    assert refused.value.kind is FetchFailure.BLOCKED

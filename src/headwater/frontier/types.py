@@ -78,6 +78,7 @@ class ClaimedUrl:
     retry_count: int
     failing_since: datetime | None
     interval: timedelta | None  # how often it is fetched again, as far as known
+    status: Status = Status.PENDING  # when it was claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class ClaimedHost:
     slowed: int  # how often it was doubled
     not_before: datetime  # the first request goes out no earlier
     urls: Sequence[ClaimedUrl]
+    successes: int = 0  # since it was slowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +155,144 @@ class HostAnswer:
     answered: Sequence[Answered] = field(default=())
     blocked_until: datetime | None = None  # Retry-After, or robots that cannot be read
     was_rate_limited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What reading a fetched page came to: its content, and whether that differs from the last time."""
+
+    url: str
+    content_hash: bytes | None
+    changed: bool
+    dead_reason: str | None = None
+
+    @staticmethod
+    def dead(url: str, reason: str) -> "Settled":
+        """A page that is of no use, now or later."""
+        return Settled(url, None, changed=False, dead_reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """A robots.txt as it was found. Without a body: allow all when it is reachable, else disallow all."""
+
+    origin: str  # scheme://host[:port]
+    status: int | None
+    body: str | None
+    fetched_at: datetime
+    expires_at: datetime
+    unreachable_since: datetime | None = None
+    crawl_delay: timedelta | None = None
+    sitemaps: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecrawlOptions:
+    """How often one kind of page is fetched again. Unchanged: half as often; changed: twice as often."""
+
+    first: timedelta
+    shortest: timedelta
+    longest: timedelta
+    ends: bool  # what stays unchanged for longer than `longest` is not asked for again
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierOptions:
+    """How the frontier decides; from settings."""
+
+    min_delay: timedelta = timedelta(seconds=1)  # between two requests of a host
+    max_crawl_delay: timedelta = timedelta(seconds=30)  # a longer one in robots.txt counts as this
+    max_delay: timedelta = timedelta(minutes=5)  # however often a host said 429
+    eased_after: int = 20  # successes that halve the delay of a slowed host again
+    max_retries: int = 8
+    retry_span: timedelta = timedelta(hours=24)  # the retries of a URL fill at least this
+    rate_limited_span: timedelta = timedelta(days=7)  # 429s are the host's affair: a URL dies of them only after this
+    revive_after: timedelta = timedelta(hours=24)  # a dead URL is tried again when a feed lists it after this
+    alias_kept: timedelta = timedelta(days=30)  # of a redirect that is not permanent
+    max_depth: int = 10
+    max_length: int = 1024
+    max_host_urls: int = 500_000
+    max_strikes: int = 3
+    article: RecrawlOptions = RecrawlOptions(
+        first=timedelta(hours=12), shortest=timedelta(hours=1), longest=timedelta(days=16), ends=True
+    )
+    sitemap: RecrawlOptions = RecrawlOptions(
+        first=timedelta(hours=6), shortest=timedelta(hours=1), longest=timedelta(days=7), ends=False
+    )
+    list: RecrawlOptions = RecrawlOptions(
+        first=timedelta(hours=1), shortest=timedelta(minutes=15), longest=timedelta(days=1), ends=False
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierUrl:
+    """A URL as it is shown."""
+
+    id: UUID
+    url: str
+    host: str
+    source_id: SourceId | None
+    origin: Origin
+    kind: PageKind
+    parent_url: str | None
+    depth: int
+    priority: int
+    status: Status
+    next_fetch_at: datetime | None  # None: never again
+    last_fetched_at: datetime | None
+    fetch_count: int
+    content_hash: bytes | None
+    etag: str | None
+    last_modified: str | None
+    retry_count: int
+    last_error: str | None
+    discovered_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class UrlFilter:
+    """Which URLs are wanted; None wants all."""
+
+    status: Status | None = None
+    source_id: SourceId | None = None
+    host: str | None = None
+    origin: Origin | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UrlCursor:
+    """The last URL that was looked at."""
+
+    discovered_at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPage:
+    """Some of the URLs that were asked for, the newest first. `next` is None at the end.
+
+    A page may hold fewer than were asked for, even none, and not be the last: only so many are looked through at once.
+    """
+
+    urls: Sequence[FrontierUrl]
+    next: UrlCursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many URLs stand where. `pending` counts those being fetched too."""
+
+    source_id: SourceId | None
+    pending: int
+    fetched: int
+    failed: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierStats:
+    """The whole frontier, from counters."""
+
+    by_status: dict[Status, int]
+    by_source: Sequence[Tally]

@@ -84,15 +84,24 @@ class Client:
             async with asyncio.timeout(within.total_seconds()):
                 return await self._ask(_followable(url), {}, first_bytes, (), read=_read_beginning)
 
+    def check(self, url: str) -> None:
+        """Raises FetchError for a URL with an address or a port that is never asked; its name may still lead there."""
+        target = URL(_followable(url), encoded=True)
+        try:
+            check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
+        except BlockedAddress as error:
+            raise _failure(url, error) from error
+
     async def _follow(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Response:
         hops: list[Hop] = []
         seen = {url}
         while True:
             response = await self._ask(url, headers, max_bytes, tuple(hops))
-            if response.status not in REDIRECTS or "Location" not in response.headers:
+            target = redirect_of(response)
+            if target is None:
                 return response
             hops.append(Hop(response.status, url))
-            url = redirect_target(url, response.headers["Location"])
+            url = target
             if url in seen:
                 raise FetchError(url, FetchFailure.REDIRECT_LOOP, "the redirects lead back to where they began")
             if len(hops) > MAX_REDIRECTS:
@@ -195,8 +204,14 @@ def _followable(url: str) -> str:
         raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
 
 
-def redirect_target(url: str, location: str) -> str:
-    """Where a redirect at this URL leads. Raises FetchError."""
+def redirect_of(response: Response) -> str | None:
+    """Where a response leads; None when it is no redirect. Raises FetchError."""
+    if response.status not in REDIRECTS or "Location" not in response.headers:
+        return None
+    return _redirect_target(response.url, response.headers["Location"])
+
+
+def _redirect_target(url: str, location: str) -> str:
     try:
         return parse_url(location, base=url)
     except InvalidUrl as error:

@@ -36,6 +36,19 @@ STAGE_FAILURES = Counter(
     "headwater_stage_failures_total", "Times a stage could not go on, by cause.", ["stage", "cause"]
 )
 
+FETCHES = Counter(
+    "headwater_fetches_total",
+    "Pages asked for, by outcome: fetched, unchanged, redirected, or the reason why not.",
+    ["outcome"],
+)
+FETCH_SECONDS = Histogram(
+    "headwater_fetch_seconds",
+    "Time a request for a page or a robots.txt took, without the wait for its host's delay.",
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+FETCHED_BYTES = Counter("headwater_fetched_bytes_total", "Bytes of the pages that were kept to be read.")
+ROBOTS = Counter("headwater_robots_total", "robots.txt asked for, by outcome: rules, none, unreachable.", ["outcome"])
+
 
 def render_metrics() -> bytes:
     """All metrics in Prometheus' text format."""

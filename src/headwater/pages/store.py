@@ -13,18 +13,37 @@ from headwater.types import PageKind
 
 
 async def keep(conn: Connection, *, pages: Sequence[NewPage]) -> None:
-    """Keep bodies until they are read."""
+    """Keep bodies until they are read; an article of a source that is spidered twice, the second time for its links."""
+    if not pages:
+        return
     await conn.execute(
         """
+        WITH page AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(ids)b::uuid[], %(list_ids)b::uuid[], %(urls)b::text[], %(final_urls)b::text[], %(kinds)b::text[],
+                %(source_ids)b::uuid[], %(depths)b::smallint[], %(content_types)b::text[], %(bodies)b::bytea[],
+                %(fetched)b::timestamptz[]
+            ) AS page (
+                id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at
+            )
+        ), kept AS (
+            -- A source may be gone since its URL was claimed: what it no longer asks for is read as anybody's.
+            SELECT page.*, sources.id AS known_source_id, sources.ingestion_mode, sources.max_depth
+            FROM page
+            LEFT JOIN sources ON sources.id = page.source_id
+        )
         INSERT INTO pages (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
-        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, fetched_at
-        FROM unnest(
-            %(ids)b::uuid[], %(urls)b::text[], %(final_urls)b::text[], %(kinds)b::text[], %(source_ids)b::uuid[],
-            %(depths)b::smallint[], %(content_types)b::text[], %(bodies)b::bytea[], %(fetched)b::timestamptz[]
-        ) AS page (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
+        SELECT id, url, final_url, kind, known_source_id, depth, content_type, body, fetched_at, fetched_at
+        FROM kept
+        UNION ALL
+        SELECT list_id, url, final_url, 'list', known_source_id, depth, content_type, body, fetched_at, fetched_at
+        FROM kept
+        WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
         """,
         {
             "ids": [new_id() for _ in pages],
+            "list_ids": [new_id() for _ in pages],
             "urls": [page.url for page in pages],
             "final_urls": [page.final_url for page in pages],
             "kinds": [page.kind.value for page in pages],

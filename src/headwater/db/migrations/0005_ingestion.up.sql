@@ -29,6 +29,7 @@ CREATE TABLE sitemaps (
     url_count integer NOT NULL,
     new_count integer NOT NULL,
     newest_lastmod timestamptz,
+    idle_since timestamptz NOT NULL,  -- when it last brought something new, or was first read
     unproductive_reads integer NOT NULL DEFAULT 0,
     retired_at timestamptz
 ) WITH (fillfactor = 80);

@@ -1,0 +1,75 @@
+"""The ids of hosts and URLs, made of digests: nothing is looked up to know where a URL belongs. Pure."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from headwater.urls import canonical, host_of, parse_url
+
+SHARDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a URL is kept: the columns of its key, in their order."""
+
+    shard: int
+    host_id: int
+    url_id: int
+
+    @property
+    def id(self) -> UUID:
+        """What the API calls it by: its host's half and its own."""
+        return UUID(bytes=_to_bytes(self.host_id) + _to_bytes(self.url_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A URL as it is asked for, the form under which equal pages meet, its host, and where it is kept."""
+
+    url: str
+    canonical: str
+    host: str
+    place: Place
+
+
+def locate(url: str) -> Located:
+    """Where a URL belongs. Raises InvalidUrl."""
+    asked = parse_url(url).partition("#")[0]
+    form = canonical(asked)
+    host = _host_in(form)
+    host_id = host_id_of(host)
+    digest = hashlib.sha256(form.removeprefix("https").encode()).digest()  # as urls.url_key does
+    return Located(asked, form, host, Place(shard_of(host_id), host_id, _from_bytes(digest[:8])))
+
+
+def place_of(id: UUID) -> Place:  # noqa: A002  what else should an id be called
+    """Where the URL of this id is kept."""
+    host_id = _from_bytes(id.bytes[:8])
+    return Place(shard_of(host_id), host_id, _from_bytes(id.bytes[8:]))
+
+
+@lru_cache(maxsize=65_536)
+def host_id_of(host: str) -> int:
+    """64 bits of the host's name."""
+    return _from_bytes(hashlib.sha256(host.encode()).digest()[:8])
+
+
+def shard_of(host_id: int) -> int:
+    """The part of the frontier that the host lies in."""
+    return host_id % SHARDS
+
+
+def _host_in(form: str) -> str:
+    """The host of a canonical URL, without its port."""
+    authority = form[len("https://") :].partition("/")[0]
+    return host_of(form) if ":" in authority else authority
+
+
+def _from_bytes(digest: bytes) -> int:
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _to_bytes(number: int) -> bytes:
+    return number.to_bytes(8, "big", signed=True)

@@ -1,0 +1,427 @@
+"""Between rows and what they mean: letters and words, columns and arrays. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from headwater.errors import InvalidUrl
+from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, UrlPlan, band_of, delay_of, priority_of, trap
+from headwater.frontier.keys import Located, Place, locate, place_of, shard_of
+from headwater.frontier.types import (
+    Answered,
+    ClaimedHost,
+    ClaimedUrl,
+    Fate,
+    FrontierOptions,
+    FrontierUrl,
+    Hopeless,
+    Origin,
+    Robots,
+    Status,
+    Submission,
+    Submitted,
+)
+from headwater.types import PageKind, SourceId
+
+STATUS_LETTER = {Status.PENDING: "p", Status.FETCHED: "f", Status.FAILED: "r", Status.DEAD: "d"}
+STATUS_OF = {letter: status for status, letter in STATUS_LETTER.items()} | {"b": Status.DEAD, "g": Status.FETCHING}
+ORIGIN_LETTER = {Origin.FEED: "f", Origin.SITEMAP: "x", Origin.SPIDER: "s", Origin.MANUAL: "m"}
+ORIGIN_OF = {letter: origin for origin, letter in ORIGIN_LETTER.items()}
+KIND_LETTER = {PageKind.ARTICLE: "a", PageKind.SITEMAP: "x", PageKind.LIST: "l"}
+KIND_OF = {letter: kind for kind, letter in KIND_LETTER.items()}
+
+
+@dataclass(slots=True)
+class Wanted:
+    """One URL of a batch, with all who submitted it."""
+
+    located: Located
+    submission: Submission
+    priority: int
+    next_fetch_at: datetime
+    can_revive: bool
+    numbers: list[int] = field(default_factory=list[int])
+
+
+def sort_out(
+    submissions: Sequence[Submission], now: datetime, options: FrontierOptions
+) -> tuple[list[Submitted | None], list[Wanted]]:
+    """Those that cannot be used are answered; of the others each URL stands once, in the order of the table's key."""
+    results: list[Submitted | None] = [None] * len(submissions)
+    wanted: dict[Place, Wanted] = {}
+    for number, submission in enumerate(submissions):
+        try:
+            located = locate(submission.url)
+        except InvalidUrl as error:
+            results[number] = Submitted(submission.url, Fate.INVALID, reason=error.reason)
+            continue
+        reason = trap(located.canonical, origin=submission.origin, depth=submission.depth, options=options)
+        if reason is not None:
+            results[number] = Submitted(submission.url, Fate.INVALID, reason=reason)
+            continue
+        _want(wanted, located, submission, number, now)
+    return results, [wanted[place] for place in sorted(wanted, key=key_of)]
+
+
+def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission, number: int, now: datetime) -> None:
+    priority = priority_of(submission)
+    next_fetch_at = submission.not_before or now
+    can_revive = submission.origin is Origin.FEED
+    one = wanted.get(located.place)
+    if one is None:
+        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, [number])
+        return
+    if priority > one.priority:
+        one.located, one.submission, one.priority = located, submission, priority
+    one.next_fetch_at = min(one.next_fetch_at, next_fetch_at)
+    one.can_revive |= can_revive
+    one.numbers.append(number)
+
+
+def key_of(place: Place) -> tuple[int, int, int]:
+    """The order in which rows are written, by everybody: who waits for a row holds no later one."""
+    return place.shard, place.host_id, place.url_id
+
+
+def url_columns(wanted: Sequence[Wanted]) -> dict[str, Any]:
+    """A batch as arrays."""
+    places = [one.located.place for one in wanted]
+    submissions = [one.submission for one in wanted]
+    return {
+        **place_columns(places),
+        "urls": [one.located.url for one in wanted],
+        "source_ids": [one.source_id for one in submissions],
+        "origins": [ORIGIN_LETTER[one.origin] for one in submissions],
+        "kinds": [KIND_LETTER[one.kind] for one in submissions],
+        "parents": [one.parent_url for one in submissions],
+        "depths": [min(one.depth, 32_767) for one in submissions],
+        "priorities": [one.priority for one in wanted],
+        "bands": [band_of(one.priority) for one in wanted],
+        "times": [one.next_fetch_at for one in wanted],
+        "can_revive": [one.can_revive for one in wanted],
+        "positions": _positions_in_host(wanted),
+    }
+
+
+def _positions_in_host(wanted: Sequence[Wanted]) -> list[int | None]:
+    """The how-manieth of its host each is, among those that a cap holds for."""
+    counts: defaultdict[int, int] = defaultdict(int)
+    positions: list[int | None] = []
+    for one in wanted:
+        if one.submission.origin in CAPPED:
+            counts[one.located.place.host_id] += 1
+            positions.append(counts[one.located.place.host_id])
+        else:
+            positions.append(None)
+    return positions
+
+
+def place_columns(places: Sequence[Place]) -> dict[str, Any]:
+    """Keys as arrays."""
+    return {
+        "shards": [place.shard for place in places],
+        "host_ids": [place.host_id for place in places],
+        "url_ids": [place.url_id for place in places],
+    }
+
+
+class Wake(NamedTuple):
+    """A host that gets something to do: from when, how urgent, and how many URLs more it has."""
+
+    name: str
+    host_id: int
+    band: int
+    ready_at: datetime | None
+    more: int
+
+
+def wake_columns(wakes: Iterable[Wake]) -> dict[str, Any]:
+    """One row per host as arrays, in the order in which everybody writes them."""
+    hosts: dict[int, Wake] = {}
+    for wake in wakes:
+        other = hosts.get(wake.host_id)
+        hosts[wake.host_id] = wake if other is None else _both(wake, other)
+    rows = sorted(hosts.values(), key=lambda wake: (shard_of(wake.host_id), wake.host_id))
+    return {
+        "shards": [shard_of(wake.host_id) for wake in rows],
+        "host_ids": [wake.host_id for wake in rows],
+        "names": [wake.name for wake in rows],
+        "bands": [wake.band for wake in rows],
+        "times": [wake.ready_at for wake in rows],
+        "more": [wake.more for wake in rows],
+    }
+
+
+def _both(one: Wake, other: Wake) -> Wake:
+    times = [wake.ready_at for wake in (one, other) if wake.ready_at is not None]
+    return Wake(one.name, one.host_id, min(one.band, other.band), min(times, default=None), one.more + other.more)
+
+
+Counts = dict[UUID | None, list[int]]
+COUNTED = ("p", "f", "r", "d")
+
+
+def count(counts: Counts, source_id: UUID | None, letter: str, by: int) -> None:
+    """Remember that so many URLs of a source more (or fewer) stand here."""
+    row = counts.setdefault(source_id, [0, 0, 0, 0])
+    row[COUNTED.index("d" if letter == "b" else letter)] += by
+
+
+def tally_columns(counts: Counts) -> dict[str, Any]:
+    """What changed, as arrays; what did not is left out."""
+    rows = [(source_id, row) for source_id, row in counts.items() if any(row)]
+    return {
+        "tally_sources": [source_id for source_id, _ in rows],
+        **{f"tally_{letter}": [row[place] for _, row in rows] for place, letter in enumerate(COUNTED)},
+    }
+
+
+@dataclass(slots=True)
+class Touched:
+    """What is still to be told after URLs were written: to their hosts, and to the tally."""
+
+    wakes: list[Wake] = field(default_factory=list[Wake])
+    counts: Counts = field(default_factory=Counts)
+
+    def add(self, other: "Touched") -> None:
+        """Tell that too."""
+        self.wakes += other.wakes
+        for source_id, row in other.counts.items():
+            for letter, by in zip(COUNTED, row, strict=True):
+                count(self.counts, source_id, letter, by)
+
+
+AddedRow = tuple[str, int, int, UUID | None, str]
+"""What came of a URL in one word, its ids, its source, and where its alias leads."""
+
+Fates = dict[Place, tuple[Fate, str | None]]
+
+
+def fates_of(
+    rows: Iterable[AddedRow], wanted: Sequence[Wanted], touched: Touched
+) -> tuple[Fates, list[tuple[Wanted, str]]]:
+    """What came of those URLs that are not simply known, and those that are aliases."""
+    by_ids = {(one.located.place.host_id, one.located.place.url_id): one for one in wanted}
+    fates: Fates = {}
+    led: list[tuple[Wanted, str]] = []
+    for word, host_id, url_id, source_id, to_url in rows:
+        one = by_ids[host_id, url_id]
+        if word == "alias":
+            led.append((one, to_url))
+        elif word == "full":
+            fates[one.located.place] = Fate.INVALID, "host_full"
+        else:
+            fates[one.located.place] = Fate(word), None
+            _touch(touched, one, Fate(word), source_id)
+    return fates, led
+
+
+def _touch(touched: Touched, one: Wanted, fate: Fate, source_id: UUID | None) -> None:
+    more = int(fate is Fate.QUEUED)
+    place = one.located.place
+    touched.wakes.append(Wake(one.located.host, place.host_id, band_of(one.priority), one.next_fetch_at, more))
+    if fate is not Fate.KNOWN:
+        count(touched.counts, source_id, "p", 1)
+    if fate is Fate.REVIVED:
+        count(touched.counts, source_id, "d", -1)
+
+
+def tell_fate(
+    one: Wanted,
+    told: tuple[Fate, str | None] | None,
+    submissions: Sequence[Submission],
+    results: list[Submitted | None],
+) -> None:
+    """Answer all who submitted this URL: it was new to the first of them only."""
+    fate, reason = told or (Fate.KNOWN, None)
+    id_ = None if fate is Fate.INVALID else one.located.place.id
+    for number in one.numbers:
+        results[number] = Submitted(submissions[number].url, fate, id_, reason)
+        fate = Fate.INVALID if fate is Fate.INVALID else Fate.KNOWN
+
+
+def tell_where_led(
+    led: Sequence[Wanted],
+    found: Sequence[Submitted],
+    submissions: Sequence[Submission],
+    results: list[Submitted | None],
+) -> None:
+    """Answer those who submitted an alias with what came of where it led."""
+    for one, result in zip(led, found, strict=True):
+        for number in one.numbers:
+            results[number] = replace(result, url=submissions[number].url)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claimed host with one of its URLs, or with none when nothing is due."""
+
+    host_id: int
+    name: str
+    slowed: int
+    successes: int
+    strikes: int
+    robots_delay_ms: int | None
+    not_before: datetime
+    lost_at: datetime | None
+    url_id: int | None
+    url: str
+    kind: str
+    origin: str
+    source_id: SourceId | None
+    depth: int
+    priority: int
+    etag: str | None
+    last_modified: str | None
+    fetch_count: int
+    retry_count: int
+    failing_since: datetime | None
+    interval_s: int | None
+    status: str
+    min_delay_ms: int | None
+
+
+def claimed_hosts(rows: Iterable[ClaimRow], lease: UUID, options: FrontierOptions) -> list[tuple[ClaimedHost, int]]:
+    """The hosts of a claim, each with its strikes. A host without URLs has nothing due."""
+    return [_claimed_host(list(group), lease, options) for _, group in groupby(rows, key=lambda row: row.host_id)]
+
+
+def _claimed_host(rows: Sequence[ClaimRow], lease: UUID, options: FrontierOptions) -> tuple[ClaimedHost, int]:
+    first = rows[0]
+    asked = [row.min_delay_ms for row in rows if row.min_delay_ms is not None]
+    source = timedelta(milliseconds=max(asked)) if asked else None
+    robots = None if first.robots_delay_ms is None else timedelta(milliseconds=first.robots_delay_ms)
+    delay = delay_of(robots, source, first.slowed, options)
+    # Whoever lost the host may have asked it at the last moment of the lease.
+    not_before = first.not_before if first.lost_at is None else max(first.not_before, first.lost_at + delay)
+    urls = [claimed_url(row) for row in rows if row.url_id is not None]
+    host = ClaimedHost(first.name, lease, delay, first.slowed, not_before, urls, successes=first.successes)
+    return host, first.strikes
+
+
+def claimed_url(row: ClaimRow) -> ClaimedUrl:
+    """A URL as its fetcher sees it."""
+    return ClaimedUrl(
+        id=Place(0, row.host_id, row.url_id or 0).id,
+        url=row.url,
+        kind=KIND_OF[row.kind],
+        origin=ORIGIN_OF[row.origin],
+        source_id=row.source_id,
+        depth=row.depth,
+        priority=row.priority,
+        etag=row.etag,
+        last_modified=row.last_modified,
+        fetch_count=row.fetch_count,
+        retry_count=row.retry_count,
+        failing_since=row.failing_since,
+        interval=None if row.interval_s is None else timedelta(seconds=row.interval_s),
+        status=STATUS_OF[row.status],
+    )
+
+
+class Result(NamedTuple):
+    """A URL that was asked for, and what is written of it."""
+
+    answered: Answered
+    plan: UrlPlan
+
+
+def letter_of(answered: Answered, plan: UrlPlan) -> str:
+    """Its status as a letter: what robots.txt forbids can be found again when that changes."""
+    is_blocked = isinstance(answered.answer, Hopeless) and answered.answer.reason == ROBOTS_BLOCKED
+    return "b" if is_blocked else STATUS_LETTER[plan.status]
+
+
+def result_columns(results: Sequence[Result]) -> dict[str, Any]:
+    """Answers as arrays."""
+    places = [place_of(one.answered.url.id) for one in results]
+    plans = [one.plan for one in results]
+    return {
+        **place_columns(places),
+        "was": [STATUS_LETTER[one.answered.url.status] for one in results],
+        "at": [one.answered.at for one in results],
+        "statuses": [letter_of(*one) for one in results],
+        "times": [plan.next_fetch_at for plan in plans],
+        "retries": [plan.retry_count for plan in plans],
+        "since": [plan.failing_since for plan in plans],
+        "intervals": [seconds_of(plan.interval) for plan in plans],
+        "errors": [plan.error for plan in plans],
+        "successes": [int(plan.is_success) for plan in plans],
+        "etags": [plan.etag for plan in plans],
+        "last_modified": [plan.last_modified for plan in plans],
+        "new_urls": [plan.new_url for plan in plans],
+    }
+
+
+def seconds_of(interval: timedelta | None) -> int | None:
+    """As it is stored."""
+    return None if interval is None else int(interval.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRow:
+    """A URL as it is listed."""
+
+    host_id: int
+    url_id: int
+    url: str
+    host: str
+    source_id: SourceId | None
+    origin: str
+    kind: str
+    parent_url: str | None
+    depth: int
+    priority: int
+    status: str
+    next_fetch_at: datetime | None
+    last_fetched_at: datetime | None
+    fetch_count: int
+    content_hash: bytes | None
+    etag: str | None
+    last_modified: str | None
+    retry_count: int
+    last_error: str | None
+    discovered_at: datetime
+
+
+def frontier_url(row: UrlRow) -> FrontierUrl:
+    """A URL as it is shown."""
+    return FrontierUrl(
+        id=Place(0, row.host_id, row.url_id).id,
+        url=row.url,
+        host=row.host,
+        source_id=row.source_id,
+        origin=ORIGIN_OF[row.origin],
+        kind=KIND_OF[row.kind],
+        parent_url=row.parent_url,
+        depth=row.depth,
+        priority=row.priority,
+        status=STATUS_OF[row.status],
+        next_fetch_at=row.next_fetch_at,
+        last_fetched_at=row.last_fetched_at,
+        fetch_count=row.fetch_count,
+        content_hash=row.content_hash,
+        etag=row.etag,
+        last_modified=row.last_modified,
+        retry_count=row.retry_count,
+        last_error=row.last_error,
+        discovered_at=row.discovered_at,
+    )
+
+
+def resubmitted(wanted: Wanted, to_url: str) -> Submission:
+    """What was submitted under an alias, where it led."""
+    priority, not_before = wanted.priority, wanted.next_fetch_at
+    origin = Origin.FEED if wanted.can_revive else wanted.submission.origin
+    return replace(wanted.submission, url=to_url, priority=priority, not_before=not_before, origin=origin)
+
+
+def robots_of(row: Sequence[Any]) -> Robots:
+    """A robots.txt as it was kept."""
+    origin, status, body, fetched_at, expires_at, unreachable_since, delay_ms, sitemaps = row
+    delay = None if delay_ms is None else timedelta(milliseconds=delay_ms)
+    return Robots(origin, status, body, fetched_at, expires_at, unreachable_since, delay, tuple(sitemaps))

@@ -1,0 +1,1255 @@
+"""Every statement on `host`, `frontier_url`, `frontier_alias`, `host_robots` and `frontier_tally`.
+
+Everybody writes URLs before hosts, and both in the order of their keys: two who write the same rows never wait for each
+other in a circle. So submit, answer or settle once per transaction.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.errors import InvalidUrl
+from headwater.frontier import decide
+from headwater.frontier.decide import POISON
+from headwater.frontier.keys import SHARDS, Place, host_id_of, locate, place_of, shard_of
+from headwater.frontier.rows import (
+    KIND_OF,
+    ORIGIN_LETTER,
+    STATUS_LETTER,
+    AddedRow,
+    ClaimRow,
+    Counts,
+    Result,
+    Touched,
+    UrlRow,
+    Wake,
+    Wanted,
+    claimed_hosts,
+    count,
+    fates_of,
+    frontier_url,
+    key_of,
+    place_columns,
+    resubmitted,
+    result_columns,
+    robots_of,
+    seconds_of,
+    sort_out,
+    tally_columns,
+    tell_fate,
+    tell_where_led,
+    url_columns,
+    wake_columns,
+)
+from headwater.frontier.types import (
+    Answered,
+    ClaimedHost,
+    FrontierOptions,
+    FrontierStats,
+    FrontierUrl,
+    HostAnswer,
+    Redirected,
+    Robots,
+    Settled,
+    Status,
+    Submission,
+    Submitted,
+    Tally,
+    UrlCursor,
+    UrlFilter,
+    UrlPage,
+)
+from headwater.urls import host_of
+
+DEFAULTS = FrontierOptions()
+WAKE_CHANNEL = "headwater_frontier"
+"""LISTEN to it to hear that a queue with nothing to do got something to do."""
+
+MOST_HOPS = 5
+LOOKED_THROUGH = 2_000
+LONGEST_LEASE = timedelta(hours=1)
+ALL_SHARDS = tuple(range(SHARDS))
+
+
+async def submit(
+    conn: Connection, *, submissions: Sequence[Submission], now: datetime, options: FrontierOptions = DEFAULTS
+) -> list[Submitted]:
+    """Queue URLs that somebody found; what is known is raised or brought forward when it waits, else left as it is.
+
+    Returns what came of each, in the order given.
+    """
+    results, touched = await _submit(conn, submissions, now, options, MOST_HOPS)
+    await _wake(conn, wakes=touched.wakes, counts=touched.counts, now=now)
+    return results
+
+
+async def _submit(
+    conn: Connection, submissions: Sequence[Submission], now: datetime, options: FrontierOptions, hops: int
+) -> tuple[list[Submitted], Touched]:
+    """Write the URLs; their hosts are still to be woken. What is an alias is submitted where it led."""
+    results, wanted = sort_out(submissions, now, options)
+    touched = Touched()
+    rows = await _add(conn, wanted=wanted, now=now, options=options) if wanted else []
+    fates, led = fates_of(rows, wanted, touched)
+    for one in wanted:
+        tell_fate(one, fates.get(one.located.place), submissions, results)
+    if led and hops:
+        again = [resubmitted(one, to_url) for one, to_url in led]
+        more, more_touched = await _submit(conn, again, now, options, hops - 1)
+        touched.add(more_touched)
+        tell_where_led([one for one, _ in led], more, submissions, results)
+    return [one for one in results if one is not None], touched
+
+
+async def _add(
+    conn: Connection, *, wanted: Sequence[Wanted], now: datetime, options: FrontierOptions
+) -> list[AddedRow]:
+    """Insert what is new, raise what waits, revive what a feed lists again. Returns what is not simply known.
+
+    The arrays go through a CTE, so that PostgreSQL does not know how long they are: for thousands it would rather read
+    the whole table than its index.
+    """
+    cur = conn.cursor(binary=True)
+    await cur.execute(
+        """
+        WITH batch AS MATERIALIZED (
+            SELECT %(shards)b::smallint[] AS shards, %(host_ids)b::bigint[] AS host_ids,
+                %(url_ids)b::bigint[] AS url_ids, %(urls)b::text[] AS urls, %(source_ids)b::uuid[] AS source_ids,
+                %(origins)b::text[] AS origins, %(kinds)b::text[] AS kinds, %(parents)b::text[] AS parents,
+                %(depths)b::smallint[] AS depths, %(priorities)b::smallint[] AS priorities,
+                %(bands)b::smallint[] AS bands, %(times)b::timestamptz[] AS times,
+                %(can_revive)b::boolean[] AS can_revive, %(positions)b::integer[] AS positions
+        ), looked AS MATERIALIZED (
+            SELECT given.*, old.status,
+                old.status IS NULL AND alias.to_url IS NULL AS is_new,
+                old.status = 'p' AND (given.priority > old.priority OR given.next_fetch_at < old.next_fetch_at)
+                    AS is_raised,
+                old.status IN ('d', 'b') AND given.can_revive
+                    AND coalesce(old.last_fetched_at, '-infinity') <= %(dead_before)s
+                    AND old.last_error IS DISTINCT FROM %(poison)s AS is_revived,
+                alias.to_url,
+                coalesce(coalesce(queue.url_count, 0) + given.position > %(most)s, false) AS is_full
+            FROM batch
+            CROSS JOIN LATERAL unnest(
+                shards, host_ids, url_ids, urls, source_ids, origins, kinds, parents, depths, priorities, bands, times,
+                can_revive, positions
+            ) AS given (
+                shard, host_id, url_id, url, source_id, origin, kind, parent_url, depth, priority, band, next_fetch_at,
+                can_revive, position
+            )
+            LEFT JOIN LATERAL (
+                SELECT status, priority, next_fetch_at, last_fetched_at, last_error
+                FROM frontier_url
+                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                LIMIT 1
+            ) AS old ON true
+            LEFT JOIN LATERAL (
+                SELECT to_url
+                FROM frontier_alias
+                WHERE old.status IS NULL
+                    AND (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                    AND expires_at > %(now)s
+                LIMIT 1
+            ) AS alias ON true
+            LEFT JOIN LATERAL (
+                SELECT url_count
+                FROM host
+                WHERE given.position IS NOT NULL AND (shard, host_id) = (given.shard, given.host_id)
+                LIMIT 1
+            ) AS queue ON true
+        ), added AS (
+            INSERT INTO frontier_url (
+                host_id, url_id, next_fetch_at, discovered_at, source_id, shard, band, priority, depth, origin, kind,
+                url, parent_url
+            )
+            SELECT host_id, url_id, next_fetch_at, %(now)s, source_id, shard, band, priority, depth, origin::"char",
+                kind::"char", url, parent_url
+            FROM looked
+            WHERE is_new AND NOT is_full
+            ORDER BY shard, host_id, url_id
+            ON CONFLICT DO NOTHING
+            RETURNING host_id, url_id, source_id
+        ), changed AS (
+            UPDATE frontier_url
+            SET priority = greatest(frontier_url.priority, looked.priority),
+                band = least(frontier_url.band, looked.band),
+                next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
+                status = 'p',
+                retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
+                failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
+                last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
+            FROM looked
+            WHERE (is_raised OR is_revived)
+                AND frontier_url.shard = looked.shard
+                AND frontier_url.host_id = looked.host_id
+                AND frontier_url.url_id = looked.url_id
+                AND frontier_url.status = looked.status
+            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, frontier_url.host_id,
+                frontier_url.url_id, frontier_url.source_id
+        )
+        SELECT 'queued', host_id, url_id, source_id, NULL FROM added
+        UNION ALL
+        SELECT fate, host_id, url_id, source_id, NULL FROM changed
+        UNION ALL
+        SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, host_id, url_id, NULL, to_url
+        FROM looked
+        WHERE to_url IS NOT NULL OR (is_new AND is_full)
+        """,
+        {
+            **url_columns(wanted),
+            "now": now,
+            "dead_before": now - options.revive_after,
+            "poison": POISON,
+            "most": options.max_host_urls,
+        },
+    )
+    return await cur.fetchall()
+
+
+async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now: datetime) -> None:
+    """These hosts have something to do, as soon as politeness lets them. Who holds one finds it when giving it back."""
+    columns = wake_columns(wakes)
+    if not columns["host_ids"]:
+        return
+    await conn.execute(
+        """
+        WITH idle AS MATERIALIZED (
+            SELECT NOT EXISTS (
+                SELECT
+                FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+                CROSS JOIN LATERAL (
+                    SELECT
+                    FROM host
+                    WHERE host.shard = part.shard
+                        AND host.band = part.band
+                        AND ready_at <= %(now)s
+                        AND ready_at < 'infinity'
+                    LIMIT 1
+                ) AS ready
+            ) AS is_idle
+        ), woken AS (
+            INSERT INTO host AS h (shard, host_id, name, band, ready_at, url_count)
+            SELECT shard, host_id, name, band, coalesce(ready_at, 'infinity'), more
+            FROM unnest(
+                %(shards)b::smallint[], %(host_ids)b::bigint[], %(names)b::text[], %(bands)b::smallint[],
+                %(times)b::timestamptz[], %(more)b::integer[]
+            ) AS given (shard, host_id, name, band, ready_at, more)
+            ORDER BY shard, host_id
+            ON CONFLICT ON CONSTRAINT host_pkey DO UPDATE
+            SET url_count = h.url_count + excluded.url_count,
+                band = CASE
+                    WHEN h.lease IS NOT NULL OR excluded.ready_at = 'infinity' THEN h.band
+                    WHEN h.ready_at = 'infinity' THEN excluded.band
+                    ELSE least(h.band, excluded.band)
+                END,
+                ready_at = CASE
+                    WHEN h.lease IS NOT NULL THEN h.ready_at
+                    ELSE least(h.ready_at, greatest(h.not_before, excluded.ready_at))
+                END
+            WHERE excluded.url_count <> 0
+                OR h.lease IS NULL AND (
+                    h.ready_at > greatest(h.not_before, excluded.ready_at) OR h.band > excluded.band
+                )
+            RETURNING lease IS NULL AND ready_at < 'infinity' AS can_be_claimed
+        ), counted AS (
+            INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+            SELECT *
+            FROM unnest(
+                %(tally_sources)b::uuid[], %(tally_p)b::integer[], %(tally_f)b::integer[], %(tally_r)b::integer[],
+                %(tally_d)b::integer[]
+            )
+        )
+        SELECT pg_notify(%(channel)s, '')
+        FROM idle
+        WHERE is_idle AND EXISTS (SELECT FROM woken WHERE can_be_claimed)
+        """,
+        {**columns, **tally_columns(counts), **parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "channel": WAKE_CHANNEL},
+    )
+
+
+def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, list[int]]:
+    """Every part of the queue, band by band."""
+    return {
+        "every_band": [band for band in bands for _ in shards],
+        "every_shard": [shard for _ in bands for shard in shards],
+    }
+
+
+async def claim(
+    conn: Connection,
+    *,
+    lease: UUID,
+    now: datetime,
+    leased_until: datetime,
+    hosts: int,
+    urls_per_host: int,
+    shards: Sequence[int] = ALL_SHARDS,
+    choice: float | None = None,
+    options: FrontierOptions = DEFAULTS,
+) -> list[ClaimedHost]:
+    """Take up to so many ready hosts until the lease ends, each with its most urgent due URLs.
+
+    Which band goes first is drawn from the lease and the time, unless a choice from 0 to below 1 is given. After a lost
+    lease a host hands out only the URL at its head; whoever loses it three times with that one loses that URL.
+    """
+    choice = decide.draw(lease, now) if choice is None else choice
+    bands = decide.turns(choice)
+    rows = await _claim(
+        conn,
+        lease=lease,
+        now=now,
+        leased_until=leased_until,
+        hosts=hosts,
+        urls_per_host=urls_per_host,
+        bands=bands,
+        shards=decide.rotate(shards, choice * 7919 % 1),
+    )
+    claimed: list[ClaimedHost] = []
+    returned: list[ClaimedHost] = []
+    for host, strikes in claimed_hosts(rows, lease, options):
+        if strikes >= options.max_strikes and host.urls:
+            await _give_up(conn, host=host, now=now)
+        if strikes >= options.max_strikes or not host.urls:
+            returned.append(host)
+        else:
+            claimed.append(host)
+    if returned:
+        await _lock(conn, host_ids={host_id_of(host.host) for host in returned})
+        await _release(conn, hosts=[(host, host.not_before, host.slowed, host.successes) for host in returned])
+    return claimed
+
+
+async def _claim(
+    conn: Connection,
+    *,
+    lease: UUID,
+    now: datetime,
+    leased_until: datetime,
+    hosts: int,
+    urls_per_host: int,
+    bands: Sequence[int],
+    shards: Sequence[int],
+) -> list[ClaimRow]:
+    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
+    async with conn.cursor(binary=True, row_factory=class_row(ClaimRow)) as cur:
+        await cur.execute(
+            """
+            WITH ready AS MATERIALIZED (
+                SELECT free.shard, free.host_id, free.lease, free.ready_at
+                FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+                CROSS JOIN LATERAL (
+                    SELECT shard, host_id, lease, ready_at
+                    FROM host
+                    WHERE host.shard = part.shard
+                        AND host.band = part.band
+                        AND ready_at <= %(now)s
+                        AND ready_at < 'infinity'
+                    ORDER BY ready_at
+                    LIMIT %(hosts)s
+                    FOR UPDATE SKIP LOCKED
+                ) AS free
+                LIMIT %(hosts)s
+            ), leased AS (
+                UPDATE host
+                SET ready_at = %(leased_until)s,
+                    lease = %(lease)s,
+                    strikes = CASE WHEN ready.lease IS NULL THEN 0 ELSE host.strikes + 1 END,
+                    claimed = CASE WHEN ready.lease IS NULL THEN %(urls)s ELSE 1 END
+                FROM ready
+                WHERE host.shard = ready.shard AND host.host_id = ready.host_id
+                RETURNING host.shard, host.host_id, name, slowed, successes, strikes, robots_delay_ms,
+                    greatest(not_before, ready.ready_at) AS not_before,
+                    CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
+            )
+            SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
+                url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count, retry_count,
+                failing_since, interval_s, status,
+                (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id) AS min_delay_ms
+            FROM leased
+            LEFT JOIN LATERAL (
+                SELECT best.*
+                FROM unnest(
+                    CASE WHEN strikes = 0 THEN %(bands)b::smallint[] ELSE ARRAY[0, 1, 2, 3]::smallint[] END
+                ) AS turn (band)
+                CROSS JOIN LATERAL (
+                    SELECT url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count,
+                        retry_count, failing_since, interval_s, status
+                    FROM frontier_url
+                    WHERE shard = leased.shard
+                        AND frontier_url.band = turn.band
+                        AND host_id = leased.host_id
+                        AND next_fetch_at <= %(now)s
+                        AND next_fetch_at < 'infinity'
+                    ORDER BY next_fetch_at
+                    LIMIT %(urls)s
+                ) AS best
+                LIMIT CASE WHEN leased.strikes = 0 THEN %(urls)s ELSE 1 END
+            ) AS due ON true
+            """,
+            {
+                **parts(bands, shards),
+                "bands": list(bands),
+                "lease": lease,
+                "now": now,
+                "leased_until": leased_until,
+                "hosts": hosts,
+                "urls": urls_per_host,
+            },
+        )
+        return await cur.fetchall()
+
+
+async def _give_up(conn: Connection, *, host: ClaimedHost, now: datetime) -> None:
+    """The URL at the head has cost three leases: it is dead."""
+    head = host.urls[0]
+    place = place_of(head.id)
+    await conn.execute(
+        """
+        WITH poisoned AS (
+            UPDATE frontier_url
+            SET status = 'd', next_fetch_at = 'infinity', last_error = %(poison)s, last_fetched_at = %(now)s
+            WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND status = %(was)s
+            RETURNING source_id
+        )
+        INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+        SELECT source_id, -(%(was)s = 'p')::integer, -(%(was)s = 'f')::integer, -(%(was)s = 'r')::integer, 1
+        FROM poisoned
+        """,
+        {
+            "poison": POISON,
+            "now": now,
+            "shard": place.shard,
+            "host_id": place.host_id,
+            "url_id": place.url_id,
+            "was": STATUS_LETTER[head.status],
+        },
+    )
+
+
+async def renew(conn: Connection, *, hosts: Sequence[ClaimedHost], leased_until: datetime) -> list[str]:
+    """Hold these hosts for longer. Returns those that were still ours."""
+    ids = sorted((shard_of(host_id_of(host.host)), host_id_of(host.host), host.lease) for host in hosts)
+    cur = await conn.execute(
+        """
+        UPDATE host
+        SET ready_at = %(leased_until)s
+        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(leases)b::uuid[]) AS mine (shard, host_id, lease)
+        WHERE host.shard = mine.shard AND host.host_id = mine.host_id AND host.lease = mine.lease
+        RETURNING name
+        """,
+        {
+            "shards": [shard for shard, _, _ in ids],
+            "host_ids": [host_id for _, host_id, _ in ids],
+            "leases": [lease for _, _, lease in ids],
+            "leased_until": leased_until,
+        },
+    )
+    return [row[0] for row in await cur.fetchall()]
+
+
+async def answer(
+    conn: Connection, *, answers: Sequence[HostAnswer], now: datetime, options: FrontierOptions = DEFAULTS
+) -> None:
+    """Write what came of claimed URLs and give their hosts back. Who lost a host cannot give it back."""
+    answered = sorted((one for host in answers for one in host.answered), key=lambda one: key_of(place_of(one.url.id)))
+    moved = [one for one in answered if isinstance(one.answer, Redirected)]
+    results = [
+        Result(one, decide.after(one.url, one.answer, one.at, options))
+        for one in answered
+        if not isinstance(one.answer, Redirected)
+    ]
+    wakes: list[Wake] = []
+    if moved:
+        led, wakes = await _lead_on(conn, moved=moved, now=now, options=options)
+        results = sorted([*results, *led], key=lambda one: key_of(place_of(one.answered.url.id)))
+    if results:
+        await _record(conn, results=results)
+    await _lock(conn, host_ids={host_id_of(host.host.host) for host in answers} | {wake.host_id for wake in wakes})
+    await _wake(conn, wakes=wakes, counts={}, now=now)
+    await _release(conn, hosts=[_given_back(host, options) for host in answers])
+
+
+def _given_back(given: HostAnswer, options: FrontierOptions) -> tuple[ClaimedHost, datetime, int, int]:
+    """A host, not before when it is asked again, and its pace."""
+    host = given.host
+    fine = sum(1 for one in given.answered if isinstance(one.answer, decide.SUCCESSES))
+    slowed, successes = decide.pace(host.slowed, host.successes, fine, options, was_rate_limited=given.was_rate_limited)
+    delay = host.delay if slowed <= host.slowed else max(host.delay, min(host.delay * 2, options.max_delay))
+    times = [host.not_before, given.blocked_until, given.last_request_at and given.last_request_at + delay]
+    return host, max(time for time in times if time is not None), slowed, successes
+
+
+async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
+    """Write what came of URLs. One that is no longer as it was when it was claimed is left as it is."""
+    await conn.execute(
+        """
+        WITH batch AS MATERIALIZED (
+            SELECT %(shards)b::smallint[] AS shards, %(host_ids)b::bigint[] AS host_ids,
+                %(url_ids)b::bigint[] AS url_ids, %(was)b::text[] AS was, %(at)b::timestamptz[] AS at,
+                %(statuses)b::text[] AS statuses, %(times)b::timestamptz[] AS times,
+                %(retries)b::smallint[] AS retries, %(since)b::timestamptz[] AS since,
+                %(intervals)b::integer[] AS intervals, %(errors)b::text[] AS errors,
+                %(successes)b::integer[] AS successes, %(etags)b::text[] AS etags,
+                %(last_modified)b::text[] AS last_modified, %(new_urls)b::text[] AS new_urls
+        ), given AS MATERIALIZED (
+            SELECT given.*
+            FROM batch
+            CROSS JOIN LATERAL unnest(
+                shards, host_ids, url_ids, was, at, statuses, times, retries, since, intervals, errors, successes,
+                etags, last_modified, new_urls
+            ) AS given (
+                shard, host_id, url_id, was, at, status, next_fetch_at, retry_count, failing_since, interval_s, error,
+                success, etag, last_modified, new_url
+            )
+        ), written AS (
+            UPDATE frontier_url
+            SET status = given.status::"char",
+                next_fetch_at = coalesce(given.next_fetch_at, 'infinity'),
+                last_fetched_at = given.at,
+                fetch_count = fetch_count + given.success,
+                retry_count = given.retry_count,
+                failing_since = given.failing_since,
+                interval_s = given.interval_s,
+                last_error = given.error,
+                etag = given.etag,
+                last_modified = given.last_modified,
+                url = coalesce(given.new_url, url)
+            FROM given
+            WHERE frontier_url.shard = given.shard
+                AND frontier_url.host_id = given.host_id
+                AND frontier_url.url_id = given.url_id
+                AND frontier_url.status = given.was::"char"
+            RETURNING source_id, given.was, given.status AS is
+        )
+        INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+        SELECT source_id,
+            count(*) FILTER (WHERE "is" = 'p') - count(*) FILTER (WHERE was = 'p'),
+            count(*) FILTER (WHERE "is" = 'f') - count(*) FILTER (WHERE was = 'f'),
+            count(*) FILTER (WHERE "is" = 'r') - count(*) FILTER (WHERE was = 'r'),
+            count(*) FILTER (WHERE "is" IN ('d', 'b'))
+        FROM written
+        WHERE was <> "is"
+        GROUP BY source_id
+        """,
+        result_columns(results),
+    )
+
+
+async def _lead_on(
+    conn: Connection, *, moved: Sequence[Answered], now: datetime, options: FrontierOptions
+) -> tuple[list[Result], list[Wake]]:
+    """Queue where redirects lead, and keep aliases of what they left. Returns what leads nowhere, and hosts to wake."""
+    results: list[Result] = []
+    leading: list[tuple[Answered, Redirected]] = []
+    for one in moved:
+        assert isinstance(one.answer, Redirected)
+        plan = decide.after_redirect(one.url, one.answer, one.at, options)
+        if plan is None:
+            leading.append((one, one.answer))
+        else:
+            results.append(Result(one, plan))
+    wanted = [decide.led_to(one.url, redirect) for one, redirect in leading]
+    submitted, touched = await _submit(conn, wanted, now, options, MOST_HOPS)
+    aliases: list[tuple[Answered, Redirected, UUID]] = []
+    for (one, redirect), result in zip(leading, submitted, strict=True):
+        if result.id is None or result.id == one.url.id:
+            reason = result.reason or "redirect_loop"
+            results.append(Result(one, decide.dead(one.url, f"{reason}: {redirect.to}", one.at)))
+        else:
+            aliases.append((one, redirect, result.id))
+    if aliases:
+        for host, host_id, source_id, letter in await _keep_aliases(conn, aliases=aliases, now=now, options=options):
+            touched.wakes.append(Wake(host, host_id, decide.LAST_BAND, None, -1))
+            count(touched.counts, source_id, letter, -1)
+    await _count(conn, counts=touched.counts)
+    return results, touched.wakes
+
+
+async def _keep_aliases(
+    conn: Connection,
+    *,
+    aliases: Sequence[tuple[Answered, Redirected, UUID]],
+    now: datetime,
+    options: FrontierOptions,
+) -> list[tuple[str, int, UUID | None, str]]:
+    """What led elsewhere is an alias from now on, and no URL of its own. Returns those that went."""
+    places = [place_of(one.url.id) for one, _, _ in aliases]
+    targets = [place_of(to) for _, _, to in aliases]
+    cur = await conn.execute(
+        """
+        WITH given AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[], %(was)b::text[],
+                %(to_host_ids)b::bigint[], %(to_url_ids)b::bigint[], %(until)b::timestamptz[], %(to_urls)b::text[]
+            ) AS given (shard, host_id, url_id, was, to_host_id, to_url_id, expires_at, to_url)
+        ), gone AS (
+            DELETE FROM frontier_url
+            USING given
+            WHERE frontier_url.shard = given.shard
+                AND frontier_url.host_id = given.host_id
+                AND frontier_url.url_id = given.url_id
+                AND frontier_url.status = given.was::"char"
+            RETURNING frontier_url.shard, frontier_url.host_id, frontier_url.url_id, frontier_url.url, source_id,
+                status, to_host_id, to_url_id, expires_at, to_url
+        ), kept AS (
+            INSERT INTO frontier_alias (shard, host_id, url_id, to_host_id, to_url_id, expires_at, url, to_url)
+            SELECT shard, host_id, url_id, to_host_id, to_url_id, coalesce(expires_at, 'infinity'), url, to_url
+            FROM gone
+            ON CONFLICT ON CONSTRAINT frontier_alias_pkey DO UPDATE
+            SET to_host_id = excluded.to_host_id,
+                to_url_id = excluded.to_url_id,
+                expires_at = excluded.expires_at,
+                to_url = excluded.to_url
+        )
+        SELECT url, host_id, source_id, status::text FROM gone
+        """,
+        {
+            **place_columns(places),
+            "was": [STATUS_LETTER[one.url.status] for one, _, _ in aliases],
+            "to_host_ids": [target.host_id for target in targets],
+            "to_url_ids": [target.url_id for target in targets],
+            "until": [None if redirect.is_permanent else now + options.alias_kept for _, redirect, _ in aliases],
+            "to_urls": [redirect.to for _, redirect, _ in aliases],
+        },
+    )
+    return [(host_of(url), host_id, source_id, letter) for url, host_id, source_id, letter in await cur.fetchall()]
+
+
+async def _count(conn: Connection, *, counts: Counts) -> None:
+    """Note how many URLs of each source stand elsewhere now."""
+    await conn.execute(
+        """
+        INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+        SELECT *
+        FROM unnest(
+            %(tally_sources)b::uuid[], %(tally_p)b::integer[], %(tally_f)b::integer[], %(tally_r)b::integer[],
+            %(tally_d)b::integer[]
+        )
+        """,
+        tally_columns(counts),
+    )
+
+
+async def _lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
+    """Wait for whoever writes these hosts now, so that the next statement sees what they brought."""
+    ids = sorted((shard_of(host_id), host_id) for host_id in host_ids)
+    await conn.execute(
+        """
+        SELECT
+        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[]) AS mine (shard, host_id)
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM host
+            WHERE host.shard = mine.shard AND host.host_id = mine.host_id
+            FOR UPDATE
+        ) AS locked
+        """,
+        {"shards": [shard for shard, _ in ids], "host_ids": [host_id for _, host_id in ids]},
+    )
+
+
+async def _release(conn: Connection, *, hosts: Sequence[tuple[ClaimedHost, datetime, int, int]]) -> None:
+    """Give hosts back that are still ours: ready when politeness and the earliest of their URLs let them."""
+    rows = sorted(hosts, key=lambda row: (shard_of(host_id_of(row[0].host)), host_id_of(row[0].host)))
+    ids = [host_id_of(host.host) for host, _, _, _ in rows]
+    await conn.execute(
+        """
+        WITH given AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(shards)b::smallint[], %(host_ids)b::bigint[], %(leases)b::uuid[], %(times)b::timestamptz[],
+                %(slowed)b::smallint[], %(successes)b::smallint[]
+            ) AS given (shard, host_id, lease, not_before, slowed, successes)
+        ), first AS MATERIALIZED (
+            SELECT given.*, band_0.due_at AS due_0, band_1.due_at AS due_1, band_2.due_at AS due_2,
+                greatest(
+                    not_before, coalesce(least(band_0.due_at, band_1.due_at, band_2.due_at, band_3.due_at), 'infinity')
+                ) AS ready_at
+            FROM given
+            LEFT JOIN LATERAL (
+                SELECT next_fetch_at AS due_at
+                FROM frontier_url
+                WHERE shard = given.shard AND band = 0 AND host_id = given.host_id AND next_fetch_at < 'infinity'
+                ORDER BY next_fetch_at
+                LIMIT 1
+            ) AS band_0 ON true
+            LEFT JOIN LATERAL (
+                SELECT next_fetch_at AS due_at
+                FROM frontier_url
+                WHERE shard = given.shard AND band = 1 AND host_id = given.host_id AND next_fetch_at < 'infinity'
+                ORDER BY next_fetch_at
+                LIMIT 1
+            ) AS band_1 ON true
+            LEFT JOIN LATERAL (
+                SELECT next_fetch_at AS due_at
+                FROM frontier_url
+                WHERE shard = given.shard AND band = 2 AND host_id = given.host_id AND next_fetch_at < 'infinity'
+                ORDER BY next_fetch_at
+                LIMIT 1
+            ) AS band_2 ON true
+            LEFT JOIN LATERAL (
+                SELECT next_fetch_at AS due_at
+                FROM frontier_url
+                WHERE shard = given.shard AND band = 3 AND host_id = given.host_id AND next_fetch_at < 'infinity'
+                ORDER BY next_fetch_at
+                LIMIT 1
+            ) AS band_3 ON true
+        )
+        UPDATE host
+        SET lease = NULL,
+            strikes = 0,
+            slowed = first.slowed,
+            successes = first.successes,
+            not_before = first.not_before,
+            ready_at = first.ready_at,
+            band = CASE
+                WHEN due_0 <= first.ready_at THEN 0
+                WHEN due_1 <= first.ready_at THEN 1
+                WHEN due_2 <= first.ready_at THEN 2
+                ELSE 3
+            END
+        FROM first
+        WHERE host.shard = first.shard AND host.host_id = first.host_id AND host.lease = first.lease
+        """,
+        {
+            "shards": [shard_of(host_id) for host_id in ids],
+            "host_ids": ids,
+            "leases": [host.lease for host, _, _, _ in rows],
+            "times": [not_before for _, not_before, _, _ in rows],
+            "slowed": [slowed for _, _, slowed, _ in rows],
+            "successes": [successes for _, _, _, successes in rows],
+        },
+    )
+
+
+async def settle(
+    conn: Connection, *, contents: Sequence[Settled], now: datetime, options: FrontierOptions = DEFAULTS
+) -> None:
+    """What reading fetched pages came to: how often they are fetched from now on, or never again."""
+    found = {place: one for one in contents if (place := _place(one.url)) is not None}
+    if not found:
+        return
+    places = sorted(found, key=key_of)
+    rows = await _fetched(conn, places=places)
+    columns: dict[str, list[Any]] = defaultdict(list)
+    wakes: list[Wake] = []
+    counts: Counts = {}
+    for place in places:
+        row = rows.get(place)
+        if row is None:
+            continue
+        one = found[place]
+        kind, interval_s, fetch_count, fetched_at, next_fetch_at, source_id, band, host = row
+        interval = None if interval_s is None else timedelta(seconds=interval_s)
+        again = decide.settled(
+            KIND_OF[kind], interval, fetch_count, fetched_at or now, has_changed=one.changed, options=options
+        )
+        time = None if one.dead_reason else again.next_fetch_at
+        if one.dead_reason:
+            count(counts, source_id, "f", -1)
+            count(counts, source_id, "d", 1)
+        if time is not None and (next_fetch_at is None or time < next_fetch_at):
+            wakes.append(Wake(host, place.host_id, band, time, 0))
+        for name, value in place_columns([place]).items():
+            columns[name] += value
+        columns["times"].append(time)
+        columns["intervals"].append(seconds_of(again.interval))
+        columns["hashes"].append(one.content_hash)
+        columns["reasons"].append(one.dead_reason)
+    if columns:
+        await _settle(conn, columns=columns)
+        await _wake(conn, wakes=wakes, counts={}, now=now)
+        await _count(conn, counts=counts)
+
+
+def _place(url: str) -> Place | None:
+    try:
+        return locate(url).place
+    except InvalidUrl:
+        return None
+
+
+async def _fetched(conn: Connection, *, places: Sequence[Place]) -> Mapping[Place, tuple[Any, ...]]:
+    """How often fetched pages are fetched, under lock."""
+    cur = await conn.execute(
+        """
+        SELECT page.*, (SELECT name FROM host WHERE host.shard = page.shard AND host.host_id = page.host_id)
+        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+            AS given (shard, host_id, url_id)
+        CROSS JOIN LATERAL (
+            SELECT shard, host_id, url_id, kind::text, interval_s, fetch_count, last_fetched_at,
+                nullif(next_fetch_at, 'infinity'), source_id, band
+            FROM frontier_url
+            WHERE frontier_url.shard = given.shard
+                AND frontier_url.host_id = given.host_id
+                AND frontier_url.url_id = given.url_id
+                AND status = 'f'
+            FOR UPDATE
+        ) AS page
+        """,
+        place_columns(places),
+    )
+    return {Place(*row[:3]): row[3:] for row in await cur.fetchall()}
+
+
+async def _settle(conn: Connection, *, columns: Mapping[str, list[Any]]) -> None:
+    await conn.execute(
+        """
+        UPDATE frontier_url
+        SET content_hash = coalesce(given.content_hash, frontier_url.content_hash),
+            interval_s = given.interval_s,
+            next_fetch_at = coalesce(given.next_fetch_at, 'infinity'),
+            status = CASE WHEN given.reason IS NULL THEN 'f' ELSE 'd' END::"char",
+            last_error = given.reason
+        FROM unnest(
+            %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[], %(times)b::timestamptz[],
+            %(intervals)b::integer[], %(hashes)b::bytea[], %(reasons)b::text[]
+        ) AS given (shard, host_id, url_id, next_fetch_at, interval_s, content_hash, reason)
+        WHERE frontier_url.shard = given.shard
+            AND frontier_url.host_id = given.host_id
+            AND frontier_url.url_id = given.url_id
+        """,
+        columns,
+    )
+
+
+async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS) -> datetime | None:
+    """When the next host can be claimed, perhaps in the past; None while nothing waits."""
+    cur = await conn.execute(
+        """
+        SELECT min(ready_at)
+        FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+        CROSS JOIN LATERAL (
+            SELECT ready_at
+            FROM host
+            WHERE host.shard = part.shard AND host.band = part.band AND ready_at < 'infinity'
+            ORDER BY ready_at
+            LIMIT 1
+        ) AS soonest
+        """,
+        parts((0, 1, 2, 3), shards),
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None
+
+
+async def find_robots(conn: Connection, *, origins: Sequence[str]) -> dict[str, Robots]:
+    """What is known of these origins' robots.txt, expired or not."""
+    ids = [host_id_of(host_of(origin)) for origin in origins]
+    cur = await conn.execute(
+        """
+        SELECT origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms, sitemaps
+        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(origins)b::text[])
+            AS given (shard, host_id, origin)
+        JOIN host_robots USING (shard, host_id, origin)
+        """,
+        {"shards": [shard_of(host_id) for host_id in ids], "host_ids": ids, "origins": list(origins)},
+    )
+    return {row[0]: robots_of(row) for row in await cur.fetchall()}
+
+
+async def keep_robots(conn: Connection, *, robots: Robots) -> bool:
+    """Keep a robots.txt for everybody. Returns whether it says something else than before.
+
+    Only who holds the host asks for it, so that nobody else does at the same time.
+    """
+    host_id = host_id_of(host_of(robots.origin))
+    delay_ms = None if robots.crawl_delay is None else int(robots.crawl_delay / timedelta(milliseconds=1))
+    cur = await conn.execute(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT body, unreachable_since IS NULL AS is_reachable
+            FROM host_robots
+            WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin = %(origin)s
+        ), kept AS (
+            INSERT INTO host_robots AS r (
+                shard, host_id, origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms,
+                sitemaps
+            )
+            VALUES (
+                %(shard)s, %(host_id)s, %(origin)s, %(status)s, %(body)s, %(fetched_at)s, %(expires_at)s,
+                %(unreachable_since)s, %(delay_ms)s, %(sitemaps)s
+            )
+            ON CONFLICT ON CONSTRAINT host_robots_pkey DO UPDATE
+            SET status = excluded.status,
+                body = excluded.body,
+                fetched_at = excluded.fetched_at,
+                expires_at = excluded.expires_at,
+                unreachable_since = excluded.unreachable_since,
+                crawl_delay_ms = excluded.crawl_delay_ms,
+                sitemaps = excluded.sitemaps
+        ), slowed AS (
+            UPDATE host
+            SET robots_delay_ms = greatest(
+                %(delay_ms)s,
+                (
+                    SELECT max(crawl_delay_ms)
+                    FROM host_robots
+                    WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin <> %(origin)s
+                )
+            )
+            WHERE shard = %(shard)s AND host_id = %(host_id)s
+        )
+        SELECT (body, is_reachable) IS DISTINCT FROM (%(body)s::text, %(unreachable_since)s::timestamptz IS NULL)
+        FROM old
+        """,
+        {
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "origin": robots.origin,
+            "status": robots.status,
+            "body": robots.body,
+            "fetched_at": robots.fetched_at,
+            "expires_at": robots.expires_at,
+            "unreachable_since": robots.unreachable_since,
+            "delay_ms": delay_ms,
+            "sitemaps": list(robots.sitemaps),
+        },
+    )
+    row = await cur.fetchone()
+    return row is None or row[0]
+
+
+async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
+    """What robots.txt forbade is tried again. Returns how many URLs."""
+    host_id = host_id_of(host)
+    cur = await conn.execute(
+        """
+        UPDATE frontier_url
+        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+        WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
+        RETURNING source_id, band
+        """,
+        {"now": now, "shard": shard_of(host_id), "host_id": host_id},
+    )
+    counts: Counts = {}
+    wakes: list[Wake] = []
+    for source_id, band in await cur.fetchall():
+        count(counts, source_id, "d", -1)
+        count(counts, source_id, "p", 1)
+        wakes.append(Wake(host, host_id, band, now, 0))
+    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    return len(wakes)
+
+
+async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
+    """Somebody wants these tried again, at once and from the beginning. Returns those that there are."""
+    places = sorted({place_of(one) for one in ids}, key=key_of)
+    cur = await conn.execute(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT url.*
+            FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+                AS given (shard, host_id, url_id)
+            CROSS JOIN LATERAL (
+                SELECT shard, host_id, url_id, status
+                FROM frontier_url
+                WHERE frontier_url.shard = given.shard
+                    AND frontier_url.host_id = given.host_id
+                    AND frontier_url.url_id = given.url_id
+                FOR UPDATE
+            ) AS url
+        )
+        UPDATE frontier_url
+        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+        FROM old
+        WHERE frontier_url.shard = old.shard
+            AND frontier_url.host_id = old.host_id
+            AND frontier_url.url_id = old.url_id
+        RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, url, old.status::text
+        """,
+        {**place_columns(places), "now": now},
+    )
+    counts: Counts = {}
+    wakes: list[Wake] = []
+    retried: set[Place] = set()
+    for host_id, url_id, source_id, band, url, letter in await cur.fetchall():
+        count(counts, source_id, letter, -1)
+        count(counts, source_id, "p", 1)
+        wakes.append(Wake(host_of(url), host_id, band, now, 0))
+        retried.add(Place(shard_of(host_id), host_id, url_id))
+    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    return [one for one in ids if place_of(one) in retried]
+
+
+async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
+    """Forget these URLs and their aliases. Returns those that there were."""
+    places = sorted({place_of(one) for one in ids}, key=key_of)
+    cur = await conn.execute(
+        """
+        WITH given AS MATERIALIZED (
+            SELECT *
+            FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+                AS given (shard, host_id, url_id)
+        ), gone AS (
+            DELETE FROM frontier_url
+            USING given
+            WHERE frontier_url.shard = given.shard
+                AND frontier_url.host_id = given.host_id
+                AND frontier_url.url_id = given.url_id
+            RETURNING frontier_url.host_id, frontier_url.url_id, source_id, url, status::text AS letter
+        ), pointing AS (
+            DELETE FROM frontier_alias
+            USING given
+            WHERE frontier_alias.to_host_id = given.host_id AND frontier_alias.to_url_id = given.url_id
+        ), led AS (
+            DELETE FROM frontier_alias
+            USING given
+            WHERE frontier_alias.shard = given.shard
+                AND frontier_alias.host_id = given.host_id
+                AND frontier_alias.url_id = given.url_id
+            RETURNING frontier_alias.host_id, frontier_alias.url_id, url
+        )
+        SELECT host_id, url_id, source_id, url, letter FROM gone
+        UNION ALL
+        SELECT host_id, url_id, NULL, url, NULL FROM led
+        """,
+        place_columns(places),
+    )
+    counts: Counts = {}
+    wakes: list[Wake] = []
+    deleted: set[Place] = set()
+    for host_id, url_id, source_id, url, letter in await cur.fetchall():
+        deleted.add(Place(shard_of(host_id), host_id, url_id))
+        if letter is not None:
+            count(counts, source_id, letter, -1)
+            wakes.append(Wake(host_of(url), host_id, decide.LAST_BAND, None, -1))
+    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    return [one for one in ids if place_of(one) in deleted]
+
+
+async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
+    """A URL, or where its alias led."""
+    place = place_of(id)
+    async with conn.cursor(row_factory=class_row(UrlRow)) as cur:
+        await cur.execute(
+            """
+            WITH wanted AS MATERIALIZED (
+                SELECT %(host_id)s::bigint AS host_id, %(url_id)s::bigint AS url_id
+                UNION ALL
+                SELECT to_host_id, to_url_id
+                FROM frontier_alias
+                WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
+            )
+            SELECT host_id, url_id, url, name AS host, source_id, origin::text, kind::text, parent_url, depth, priority,
+                CASE
+                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    ELSE status::text
+                END AS status,
+                nullif(next_fetch_at, 'infinity') AS next_fetch_at, last_fetched_at, fetch_count, content_hash, etag,
+                last_modified, retry_count, last_error, discovered_at
+            FROM wanted
+            JOIN frontier_url USING (host_id, url_id)
+            JOIN host USING (shard, host_id)
+            WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
+            LIMIT 1
+            """,
+            {"shard": place.shard, "host_id": place.host_id, "url_id": place.url_id, "now": now, "shards": SHARDS},
+        )
+        row = await cur.fetchone()
+        return frontier_url(row) if row else None
+
+
+async def list_urls(
+    conn: Connection, *, wanted: UrlFilter, now: datetime, limit: int, after: UrlCursor | None = None
+) -> UrlPage:
+    """URLs that pass the filter, the newest first; those of one host in the order of their ids."""
+    is_filtered = any(one is not None for one in (wanted.status, wanted.origin, wanted.text))
+    is_filtered |= wanted.source_id is not None and wanted.host is not None
+    look = LOOKED_THROUGH if is_filtered else limit
+    by = "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time"
+    host_id = host_id_of((wanted.host or "").lower())
+    place = None if after is None else place_of(after.id)
+    cur = await conn.execute(
+        """
+        WITH seen AS MATERIALIZED (
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'time'
+                    AND (
+                        %(after_at)s::timestamptz IS NULL
+                        OR (discovered_at, host_id, url_id)
+                            < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
+                    )
+                    AND discovered_at <= coalesce(%(after_at)s, 'infinity')
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'source'
+                    AND source_id = %(source_id)s
+                    AND (
+                        %(after_at)s::timestamptz IS NULL
+                        OR (discovered_at, host_id, url_id)
+                            < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
+                    )
+                    AND discovered_at <= coalesce(%(after_at)s, 'infinity')
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'host'
+                    AND shard = %(shard)s
+                    AND host_id = %(host_id)s
+                    AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
+                ORDER BY url_id
+                LIMIT %(look)s
+            )
+        ), numbered AS MATERIALIZED (
+            SELECT *, row_number() OVER () AS number FROM seen
+        ), shown AS (
+            SELECT numbered.*, host.name,
+                CASE
+                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    WHEN status = 'b' THEN 'd'
+                    ELSE status::text
+                END AS shown_status
+            FROM numbered
+            LEFT JOIN LATERAL (
+                SELECT name, lease, ready_at
+                FROM host
+                WHERE host.shard = numbered.shard AND host.host_id = numbered.host_id
+                LIMIT 1
+            ) AS host ON true
+        ), matching AS MATERIALIZED (
+            SELECT *
+            FROM shown
+            WHERE (%(status)s::text IS NULL OR shown_status = %(status)s)
+                AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
+                AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
+                AND (%(text)s::text IS NULL OR strpos(lower(url), lower(%(text)s)) > 0)
+            ORDER BY number
+            LIMIT %(limit)s
+        )
+        SELECT edge.*, matching.host_id, matching.url_id, url, name, source_id, origin::text, kind::text, parent_url,
+            depth, priority, shown_status, nullif(next_fetch_at, 'infinity'), last_fetched_at, fetch_count,
+            content_hash, etag, last_modified, retry_count, last_error, matching.discovered_at
+        FROM (SELECT max(number) FROM numbered) AS looked (most)
+        LEFT JOIN LATERAL (
+            SELECT number, discovered_at, host_id, url_id FROM numbered WHERE number = looked.most
+        ) AS edge ON true
+        LEFT JOIN matching ON true
+        ORDER BY matching.number
+        """,
+        {
+            "by": by,
+            "look": look,
+            "limit": limit,
+            "now": now,
+            "after_at": None if after is None else after.discovered_at,
+            "after_host": None if place is None else place.host_id,
+            "after_url": None if place is None else place.url_id,
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "source_id": wanted.source_id,
+            "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
+            "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
+            "text": wanted.text,
+        },
+    )
+    rows = await cur.fetchall()
+    urls = [frontier_url(UrlRow(*row[4:])) for row in rows if row[4] is not None]
+    if len(urls) == limit:
+        return UrlPage(urls, UrlCursor(urls[-1].discovered_at, urls[-1].id))
+    looked, discovered_at, host_id, url_id = rows[0][:4]
+    if looked is None or looked < look:
+        return UrlPage(urls, None)
+    return UrlPage(urls, UrlCursor(discovered_at, Place(0, host_id, url_id).id))
+
+
+async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
+    """How many URLs stand where, by status and by source: from counters, and what is in fetchers' hands."""
+    async with conn.cursor(row_factory=class_row(Tally)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
+                sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
+            FROM frontier_tally
+            GROUP BY source_id
+            ORDER BY source_id NULLS FIRST
+            """
+        )
+        tallies = await cur.fetchall()
+    fetching = await _count_fetching(conn, now=now)
+    pending = sum(one.pending for one in tallies)
+    return FrontierStats(
+        {
+            Status.PENDING: max(0, pending - fetching),
+            Status.FETCHING: fetching,
+            Status.FETCHED: sum(one.fetched for one in tallies),
+            Status.FAILED: sum(one.failed for one in tallies),
+            Status.DEAD: sum(one.dead for one in tallies),
+        },
+        tallies,
+    )
+
+
+async def _count_fetching(conn: Connection, *, now: datetime) -> int:
+    """How many never-fetched URLs are in fetchers' hands. Hosts in hands are few, and ready within an hour."""
+    cur = await conn.execute(
+        """
+        SELECT coalesce(sum(due.urls), 0)::bigint
+        FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+        CROSS JOIN LATERAL (
+            SELECT shard, host_id, claimed
+            FROM host
+            WHERE host.shard = part.shard
+                AND host.band = part.band
+                AND ready_at > %(now)s
+                AND ready_at < %(until)s
+                AND ready_at < 'infinity'
+                AND lease IS NOT NULL
+        ) AS held
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS urls
+            FROM (
+                SELECT
+                FROM frontier_url
+                WHERE frontier_url.shard = held.shard
+                    AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
+                    AND frontier_url.host_id = held.host_id
+                    AND next_fetch_at <= %(now)s
+                    AND next_fetch_at < 'infinity'
+                    AND status = 'p'
+                LIMIT held.claimed
+            ) AS claimed
+        ) AS due
+        """,
+        {**parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else 0
+
+
+async def tidy(conn: Connection, *, now: datetime) -> int:
+    """Sum up what batches noted, and forget old aliases. Call it now and then; returns how many rows are left."""
+    cur = await conn.execute(
+        """
+        WITH turn AS MATERIALIZED (
+            SELECT pg_try_advisory_xact_lock(hashtext('frontier_tally')) AS is_mine
+        ), noted AS (
+            DELETE FROM frontier_tally
+            WHERE (SELECT is_mine FROM turn)
+            RETURNING source_id, pending, fetched, failed, dead
+        )
+        INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+        SELECT source_id, sum(pending), sum(fetched), sum(failed), sum(dead)
+        FROM noted
+        GROUP BY source_id
+        """
+    )
+    await conn.execute("DELETE FROM frontier_alias WHERE expires_at <= %(now)s", {"now": now})
+    return cur.rowcount
