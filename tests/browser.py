@@ -6,7 +6,7 @@ from httpx import ASGITransport, AsyncClient
 from litestar import Litestar
 
 
-def visit(app: Litestar) -> AsyncClient:
+def visit(app: Litestar, base_url: str = "http://headwater.test") -> AsyncClient:
     """A client of this app; use as an async context manager."""
     transport = ASGITransport(app=cast("Any", app), raise_app_exceptions=False)
-    return AsyncClient(transport=transport, base_url="http://headwater.test")
+    return AsyncClient(transport=transport, base_url=base_url)

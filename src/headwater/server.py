@@ -18,13 +18,13 @@ from headwater.asgi.observe import observe
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, PortTaken
 from headwater.types import Clock
-from headwater.web import templates, web_routes
+from headwater.web import WebOptions, templates, web_routes
 
 
-def create_app(database: Database, clock: Clock) -> Litestar:
+def create_app(database: Database, clock: Clock, web: WebOptions = WebOptions()) -> Litestar:  # noqa: B008  frozen
     """Everything that is served."""
     return Litestar(
-        route_handlers=[health_routes, *web_routes],
+        route_handlers=[health_routes, *web_routes(database, clock, web)],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "clock": Provide(lambda: clock, sync_to_thread=False),

@@ -4,7 +4,7 @@ from typing import Any
 
 from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException
-from litestar.response import Template
+from litestar.response import Redirect, Template
 
 from headwater.errors import (
     Conflict,
@@ -21,7 +21,7 @@ from headwater.observability.log import get_logger
 log = get_logger()
 
 AnyRequest = Request[Any, Any, Any]
-AnyResponse = Response[Any] | Template
+AnyResponse = Response[Any] | Template | Redirect
 
 RETRY_AFTER_S = 5
 STATUSES: dict[type[HeadwaterError], int] = {
@@ -54,6 +54,8 @@ def status_of(error: HeadwaterError) -> int:
 def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     """A refusal of ours, with its own words."""
     status = status_of(error)
+    if isinstance(error, NotLoggedIn) and is_page(request):
+        return Redirect("/auth/login", status_code=303)
     if status == 503:
         log.warning("request refused", path=request.url.path, error=str(error))
         # Details of an outage (addresses, paths) are for the log, not for whoever asks.
@@ -86,3 +88,8 @@ def respond(request: AnyRequest, status: int, detail: str) -> AnyResponse:
         "retry": RETRY_AFTER_S if status == 503 else None,
     }
     return Template("error.html", context=page, status_code=status, headers=headers)
+
+
+def is_page(request: AnyRequest) -> bool:
+    """A browser opens a whole page, rather than a part of one through htmx."""
+    return "text/html" in request.headers.get("accept", "") and "hx-request" not in request.headers

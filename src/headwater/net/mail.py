@@ -1,4 +1,4 @@
-"""Letters to people: through an SMTP server, or, where none is set, into the log, so that links can still be followed."""
+"""Letters to people: through an SMTP server; where none is set, into the log, so that links can still be followed."""
 
 import asyncio
 import smtplib

@@ -1,32 +1,88 @@
 """Pages for people: server-rendered, no build step, nothing inline."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from litestar import Request, Router
+from litestar.datastructures import CacheControlHeader
+from litestar.di import Provide
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 from litestar.template.config import TemplateConfig
+from litestar.types import ASGIApp
+from markupsafe import Markup
 
+from headwater.accounts.access import Access
+from headwater.accounts.types import AccountOptions
+from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
+from headwater.asgi.session import Recognise, require_role
+from headwater.db import Database
+from headwater.net.mail import Mailer
+from headwater.types import Clock
 from headwater.web.format import count, host, moment, since, until
-from headwater.web.pages.home import home
+from headwater.web.letters import PostOffice
+from headwater.web.pages.auth import auth_pages
+from headwater.web.pages.dashboard import dashboard
+from headwater.web.pages.feeds import feed_pages
+from headwater.web.pages.front import front_pages
 
 _FOLDER = Path(__file__).parent
 _HTMX = Path(str(files("js_lib_htmx"))) / "static" / "htmx"
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """How the pages behave; from settings."""
+
+    site: str = "http://127.0.0.1:8000"  # where people find us; links in letters begin with it
+    accounts: AccountOptions = field(default_factory=AccountOptions)
+    mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
+
+
+def csrf_field(request: Request[Any, Any, Any]) -> Markup:
+    """The hidden field that every form with a change in it carries."""
+    return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, request.state.csrf_token)
 
 
 def _teach(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters.update(count=count, host=host, moment=moment, since=since, until=until)
+    cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 
 templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplateEngine, engine_callback=_teach)
 
-web_routes = [
-    home,
-    create_static_files_router("/static", directories=[_FOLDER / "static"], include_in_schema=False),
-    # The script itself comes from its own package: nothing copied, nothing fetched from elsewhere.
-    create_static_files_router("/vendor", directories=[_HTMX], include_in_schema=False),
-]
+
+def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Router]:
+    """Everything a person can open."""
+    access = Access(database, clock, options.accounts)
+    office = PostOffice(options.mailer, options.site, hides_accounts=options.accounts.hide_accounts)
+
+    def recognise(app: ASGIApp) -> ASGIApp:
+        return Recognise(app, access, clock)
+
+    def sign_forms(app: ASGIApp) -> ASGIApp:
+        return SignForms(app, access)
+
+    pages = Router(
+        "/",
+        route_handlers=[*front_pages, *auth_pages, dashboard, *feed_pages],
+        middleware=[recognise, sign_forms],
+        guards=[refuse_forgery, require_role],
+        dependencies={
+            "access": Provide(lambda: access, sync_to_thread=False),
+            "post_office": Provide(lambda: office, sync_to_thread=False),
+        },
+        cache_control=CacheControlHeader(no_store=True),
+        include_in_schema=False,
+    )
+    return [
+        pages,
+        create_static_files_router("/static", directories=[_FOLDER / "static"], include_in_schema=False),
+        # The script itself comes from its own package: nothing copied, nothing fetched from elsewhere.
+        create_static_files_router("/vendor", directories=[_HTMX], include_in_schema=False),
+    ]

@@ -57,5 +57,7 @@ class PostOffice:
 
     async def remind(self, email: str) -> None:
         """Tell somebody who registers again that they have an account."""
-        text = f"Somebody registered with this address, which has an account already. Log in:\n\n{self._site}/auth/login\n"
+        text = (
+            f"Somebody registered with this address, which has an account already. Log in:\n\n{self._site}/auth/login\n"
+        )
         await self._mailer.send(email, "You have an account already", text)

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 from litestar import Request, get, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
-from litestar.params import Body
+from litestar.params import Body, FromQuery
 from litestar.response import Redirect, Template
 
+from headwater.accounts import store
 from headwater.accounts.access import Access, LoggedIn, Mailed
+from headwater.asgi.errors import status_of
 from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
 from headwater.db import Database
 from headwater.errors import EmailTaken, HeadwaterError, Invalid, TooManyAttempts
-from headwater.asgi.errors import status_of
-from headwater.accounts import store
 from headwater.types import Clock
 from headwater.web.forms import Forgotten, Login, Registration, Reset
 from headwater.web.letters import PostOffice
@@ -118,7 +118,7 @@ async def forgot(
 
 
 @get("/auth/reset", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
-def reset_page(token: str = "") -> Template:
+def reset_page(token: FromQuery[str] = "") -> Template:
     """The form of a new password."""
     return Template("auth/reset.html", context={"form": Reset(token=token)})
 
@@ -136,7 +136,7 @@ async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -
 
 
 @get("/auth/confirm", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
-def confirm_page(token: str = "") -> Template:
+def confirm_page(token: FromQuery[str] = "") -> Template:
     """A button rather than the deed itself: mail programs follow links to look at them."""
     return Template("auth/confirm.html", context={"form": Reset(token=token)})
 
@@ -148,7 +148,9 @@ async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access])
         await access.confirm(data.token)
     except HeadwaterError as error:
         return _again("auth/confirm.html", data, error)
-    return Template("auth/login.html", context={"form": Login(), "notice": "Your address is confirmed. Log in with it."})
+    return Template(
+        "auth/login.html", context={"form": Login(), "notice": "Your address is confirmed. Log in with it."}
+    )
 
 
 def _again(template: str, form: object, error: HeadwaterError) -> Template:

@@ -4,6 +4,7 @@ from typing import Any
 
 from litestar import Request, get
 from litestar.exceptions import ValidationException
+from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.library.types import FeedsQuery
@@ -13,7 +14,9 @@ AnyRequest = Request[Any, Any, Any]
 
 
 @get("/dashboard", sync_to_thread=False, include_in_schema=False)
-def dashboard(request: AnyRequest, search: str = "", status: str = "all", page: str = "1") -> Template:
+def dashboard(
+    request: AnyRequest, search: FromQuery[str] = "", status: FromQuery[str] = "all", page: FromQuery[str] = "1"
+) -> Template:
     """The page itself; its parts ask for themselves."""
     try:
         query = read_query(search, status, page)

@@ -10,7 +10,7 @@ from litestar import Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.exceptions import ValidationException
-from litestar.params import Body
+from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Template
 
 from headwater.db import Database
@@ -35,9 +35,9 @@ async def feeds(
     request: AnyRequest,
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
-    search: str = "",
-    status: str = "all",
-    page: str = "1",
+    search: FromQuery[str] = "",
+    status: FromQuery[str] = "all",
+    page: FromQuery[str] = "1",
 ) -> Template:
     """A page of the list."""
     query = read_query(search, status, page)
@@ -63,14 +63,12 @@ async def add(
 ) -> Response[None]:
     """Follow a feed; it is polled at once."""
     async with database.transaction() as conn:
-        await add_feed(
-            conn, user_id=request.user.id, name=data.name, url=data.url, category=data.category, now=clock()
-        )
+        await add_feed(conn, user_id=request.user.id, name=data.name, url=data.url, category=data.category, now=clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
 @get("/feeds/{feed_id:str}/edit", exception_handlers=refusals("Failed to load feed"), include_in_schema=False)
-async def edit_form(request: AnyRequest, feed_id: str, database: NamedDependency[Database]) -> Template:
+async def edit_form(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Template:
     """The form in which a feed is changed."""
     subscription = await _find(database, request.user.id, feed_id)
     return Template("feeds/edit.html", context={"feed": subscription})
@@ -88,7 +86,7 @@ async def edit_form(request: AnyRequest, feed_id: str, database: NamedDependency
 )
 async def change(
     request: AnyRequest,
-    feed_id: str,
+    feed_id: FromPath[str],
     data: Annotated[FeedForm, Form],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
@@ -116,7 +114,7 @@ async def change(
     exception_handlers=refusals("Failed to delete feed", place="feed-item-{feed_id}-errors"),
     include_in_schema=False,
 )
-async def drop(request: AnyRequest, feed_id: str, database: NamedDependency[Database]) -> Response[None]:
+async def drop(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Response[None]:
     """Stop following."""
     async with database.transaction() as conn:
         dropped = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))

@@ -1,0 +1,182 @@
+"""The doors, through the pages: who comes in, who does not, and what a browser is given."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from litestar import Litestar
+
+from headwater.accounts.types import AccountOptions
+from headwater.db import Database
+from headwater.server import create_app
+from headwater.web import WebOptions
+from tests.clock import MovableClock
+from tests.web.visitor import PASSWORD, Person, a_person
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def person(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        yield person
+
+
+async def test_where_nobody_has_an_account_the_first_page_leads_to_making_one(person: Person) -> None:
+    first = await person.open("/", follow_redirects=True)
+
+    assert first.url.path == "/auth/register"
+    assert "You are the first here" in first.text
+
+
+async def test_who_registers_is_let_in(person: Person) -> None:
+    came = await person.register()
+
+    assert came.status_code == 303
+    assert came.headers["location"] == "/dashboard"
+    assert (await person.open("/dashboard")).status_code == 200
+
+
+async def test_session_cookies_are_out_of_reach_of_scripts_and_other_sites(person: Person) -> None:
+    came = await person.register()
+
+    cookies = [line for line in came.headers.get_list("set-cookie") if line.startswith("headwater_")]
+    assert len(cookies) == 2
+    assert all("HttpOnly" in line and "SameSite=lax" in line and "Path=/" in line for line in cookies)
+    assert not any("Secure" in line for line in cookies)  # plain loopback
+
+
+async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litestar) -> None:
+    async with a_person(app) as person:
+        person.client.base_url = "https://reader.example"  # pyright: ignore[reportAttributeAccessIssue]
+
+        came = await person.register()
+
+    assert all("Secure" in line for line in came.headers.get_list("set-cookie"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "message"),
+    [
+        ({"email": "nobody"}, 400, "Invalid email address"),
+        ({"password": "short", "password_confirm": "short"}, 400, "at least 8 characters"),
+        ({"password_confirm": "another"}, 400, "Passwords do not match"),
+        ({"privacy": ""}, 400, "Please accept the privacy policy"),
+    ],
+    ids=["email", "short", "differ", "privacy"],
+)
+async def test_a_wrong_registration_comes_back_with_the_reason(
+    person: Person, changed: dict[str, str], status: int, message: str
+) -> None:
+    await person.open("/auth/register")
+    fields = {"email": "ada@example.com", "password": PASSWORD, "password_confirm": PASSWORD, "privacy": "yes"}
+
+    again = await person.submit("/auth/register", **{**fields, **changed})
+
+    assert again.status_code == status
+    assert message in again.text
+
+
+async def test_an_address_that_is_taken_is_told_as_the_seed_demands(app: Litestar, person: Person) -> None:
+    await person.register()
+
+    async with a_person(app) as another:
+        again = await another.register()
+
+    assert again.status_code == 409
+    assert "An account with this email already exists" in again.text
+
+
+async def test_a_setting_hides_who_has_an_account(database: Database, clock: MovableClock) -> None:
+    app = create_app(database, clock, WebOptions(accounts=AccountOptions(hide_accounts=True)))
+    async with a_person(app) as first, a_person(app) as second:
+        await first.register()
+
+        again = await second.register()
+
+    assert again.status_code == 200
+    assert "Check your mail" in again.text
+
+
+async def test_a_wrong_password_does_not_tell_which_part_is_wrong(app: Litestar, person: Person) -> None:
+    await person.register()
+    async with a_person(app) as stranger:
+        await stranger.open("/auth/login")
+        wrong = await stranger.submit("/auth/login", email="ada@example.com", password="wrong")
+        nobody = await stranger.submit("/auth/login", email="nobody@example.com", password="wrong")
+
+    assert wrong.status_code == nobody.status_code == 401
+    assert "Invalid email or password" in wrong.text
+    assert wrong.text.replace("ada@example.com", "") == nobody.text.replace("nobody@example.com", "")
+
+
+async def test_logging_out_ends_the_session_on_the_server_too(person: Person) -> None:
+    await person.register()
+    kept = dict(person.client.cookies)
+
+    gone = await person.submit("/auth/logout")
+    person.client.cookies.update(kept)
+    after = await person.open("/dashboard")
+
+    assert gone.headers["location"] == "/auth/login"
+    assert after.status_code == 303
+    assert after.headers["location"] == "/auth/login"
+
+
+async def test_the_session_is_renewed_without_anybody_noticing(person: Person, clock: MovableClock) -> None:
+    await person.register()
+    before = person.client.cookies["headwater_access"]
+    clock.move(minutes=20)
+
+    page = await person.open("/dashboard")
+
+    assert page.status_code == 200
+    assert person.client.cookies["headwater_access"] != before
+
+
+async def test_logging_in_gives_a_new_session_whatever_cookie_was_there(app: Litestar, person: Person) -> None:
+    await person.register()
+    await person.submit("/auth/logout")
+    await person.open("/auth/login")
+    person.client.cookies.set("headwater_access", "planted", domain="127.0.0.1", path="/")
+
+    came = await person.submit("/auth/login", email="ada@example.com", password=PASSWORD)
+
+    assert came.status_code == 303
+    assert "planted" not in {cookie.value for cookie in person.client.cookies.jar}
+
+
+@pytest.mark.parametrize("path", ["/auth/login", "/auth/register", "/auth/forgot", "/auth/logout", "/feeds"])
+async def test_a_change_without_its_token_is_refused(person: Person, path: str) -> None:
+    await person.register()
+
+    bare = await person.client.post(path, data={"email": "a@b.example", "name": "x", "url": "https://a.example/"})
+    wrong = await person.client.post(path, data={"_csrf_token": "0" * 64})
+    odd = await person.client.post(path, headers=[(b"X-CSRF-Token", "é".encode())])
+
+    assert [bare.status_code, wrong.status_code, odd.status_code] == [403, 403, 403]
+
+
+async def test_a_token_of_another_visitor_does_not_do(app: Litestar, person: Person) -> None:
+    await person.register()
+    async with a_person(app) as stranger:
+        await stranger.open("/auth/login")
+
+        forged = await person.client.post("/feeds", headers={"X-CSRF-Token": stranger.token})
+
+    assert forged.status_code == 403
+
+
+async def test_a_forgotten_password_says_the_same_whoever_asks(app: Litestar, person: Person) -> None:
+    await person.register()
+    async with a_person(app) as stranger:
+        await stranger.open("/auth/forgot")
+        known = await stranger.submit("/auth/forgot", email="ada@example.com")
+        unknown = await stranger.submit("/auth/forgot", email="bob@example.com")
+
+    assert known.status_code == unknown.status_code == 200
+    assert known.text.replace("ada@", "bob@") == unknown.text
