@@ -23,7 +23,7 @@ Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 HOME = "/dashboard"
 
 
-@get("/auth/register", role=PUBLIC, include_in_schema=False)
+@get("/auth/register", role=PUBLIC)
 async def register_page(request: AnyRequest, database: NamedDependency[Database]) -> Template | Redirect:
     """The form of a new account."""
     if request.user:
@@ -33,7 +33,7 @@ async def register_page(request: AnyRequest, database: NamedDependency[Database]
     return Template("auth/register.html", context={"form": Registration(), "is_first": is_first})
 
 
-@post("/auth/register", role=PUBLIC, status_code=200, include_in_schema=False)
+@post("/auth/register", role=PUBLIC, status_code=200)
 async def register(
     request: AnyRequest,
     data: Annotated[Registration, Form],
@@ -58,7 +58,7 @@ async def register(
     return await _welcome(request, came, post_office, clock)
 
 
-@get("/auth/login", role=PUBLIC, include_in_schema=False)
+@get("/auth/login", role=PUBLIC)
 async def login_page(request: AnyRequest, database: NamedDependency[Database]) -> Template | Redirect:
     """The form to come in; where nobody has an account yet, the one to make the first."""
     if request.user:
@@ -69,7 +69,7 @@ async def login_page(request: AnyRequest, database: NamedDependency[Database]) -
     return Template("auth/login.html", context={"form": Login()})
 
 
-@post("/auth/login", role=PUBLIC, status_code=200, include_in_schema=False)
+@post("/auth/login", role=PUBLIC, status_code=200)
 async def log_in(
     request: AnyRequest,
     data: Annotated[Login, Form],
@@ -85,7 +85,7 @@ async def log_in(
     return await _welcome(request, came, post_office, clock)
 
 
-@post("/auth/logout", role=PUBLIC, status_code=303, include_in_schema=False)
+@post("/auth/logout", role=PUBLIC, status_code=303)
 async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> Redirect:
     """Forget the session here and in the browser."""
     if request.auth:
@@ -94,13 +94,13 @@ async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> R
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
 
 
-@get("/auth/forgot", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+@get("/auth/forgot", role=PUBLIC, sync_to_thread=False)
 def forgot_page() -> Template:
     """The form to ask for a new password."""
     return Template("auth/forgot.html", context={"form": Forgotten()})
 
 
-@post("/auth/forgot", role=PUBLIC, status_code=200, include_in_schema=False)
+@post("/auth/forgot", role=PUBLIC, status_code=200)
 async def forgot(
     request: AnyRequest,
     data: Annotated[Forgotten, Form],
@@ -117,13 +117,13 @@ async def forgot(
     return Template("auth/check_mail.html", context={"email": data.email})
 
 
-@get("/auth/reset", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+@get("/auth/reset", role=PUBLIC, sync_to_thread=False)
 def reset_page(token: FromQuery[str] = "") -> Template:
     """The form of a new password."""
     return Template("auth/reset.html", context={"form": Reset(token=token)})
 
 
-@post("/auth/reset", role=PUBLIC, status_code=200, include_in_schema=False)
+@post("/auth/reset", role=PUBLIC, status_code=200)
 async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -> Template | Redirect:
     """A new password by a mailed link."""
     try:
@@ -135,13 +135,13 @@ async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -
     return Template("auth/login.html", context={"form": Login(), "notice": "Your password is changed. Log in with it."})
 
 
-@get("/auth/confirm", role=PUBLIC, sync_to_thread=False, include_in_schema=False)
+@get("/auth/confirm", role=PUBLIC, sync_to_thread=False)
 def confirm_page(token: FromQuery[str] = "") -> Template:
     """A button rather than the deed itself: mail programs follow links to look at them."""
     return Template("auth/confirm.html", context={"form": Reset(token=token)})
 
 
-@post("/auth/confirm", role=PUBLIC, status_code=200, include_in_schema=False)
+@post("/auth/confirm", role=PUBLIC, status_code=200)
 async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access]) -> Template | Redirect:
     """An address is its owner's."""
     try:

@@ -13,7 +13,7 @@ from headwater.web.pages.feeds import read_query
 AnyRequest = Request[Any, Any, Any]
 
 
-@get("/dashboard", sync_to_thread=False, include_in_schema=False)
+@get("/dashboard", sync_to_thread=False)
 def dashboard(
     request: AnyRequest, search: FromQuery[str] = "", status: FromQuery[str] = "all", page: FromQuery[str] = "1"
 ) -> Template:

@@ -19,6 +19,7 @@ from headwater.library import store as library
 from headwater.library.decide import page_count
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import store as sources
+from headwater.sources.follow import enable
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from headwater.types import Clock, UserId
 from headwater.web.forms import FeedForm
@@ -30,7 +31,7 @@ SEARCH_MAX = 255
 REFRESH = {"HX-Trigger": "refreshFeedList"}
 
 
-@get("/feeds", exception_handlers=refusals("Failed to load feeds"), include_in_schema=False)
+@get("/feeds", exception_handlers=refusals("Failed to load feeds"))
 async def feeds(
     request: AnyRequest,
     database: NamedDependency[Database],
@@ -53,7 +54,6 @@ async def feeds(
     "/feeds",
     status_code=204,
     exception_handlers=refusals("Failed to add feed. Please try again.", place="feed-add-form-errors"),
-    include_in_schema=False,
 )
 async def add(
     request: AnyRequest,
@@ -67,7 +67,7 @@ async def add(
     return Response(None, status_code=204, headers=REFRESH)
 
 
-@get("/feeds/{feed_id:str}/edit", exception_handlers=refusals("Failed to load feed"), include_in_schema=False)
+@get("/feeds/{feed_id:str}/edit", exception_handlers=refusals("Failed to load feed"))
 async def edit_form(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Template:
     """The form in which a feed is changed."""
     subscription = await _find(database, request.user.id, feed_id)
@@ -82,7 +82,6 @@ async def edit_form(request: AnyRequest, feed_id: FromPath[str], database: Named
         place="feed-edit-form-errors-{feed_id}",
         taken="A feed with this URL already exists",
     ),
-    include_in_schema=False,
 )
 async def change(
     request: AnyRequest,
@@ -112,13 +111,30 @@ async def change(
     "/feeds/{feed_id:str}",
     status_code=204,
     exception_handlers=refusals("Failed to delete feed", place="feed-item-{feed_id}-errors"),
-    include_in_schema=False,
 )
 async def drop(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Response[None]:
     """Stop following."""
     async with database.transaction() as conn:
         dropped = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
     await _leave(database, dropped)
+    return Response(None, status_code=204, headers=REFRESH)
+
+
+@post(
+    "/feeds/{feed_id:str}/retry",
+    status_code=204,
+    exception_handlers=refusals("Failed to try again", place="feed-item-{feed_id}-errors"),
+)
+async def retry(
+    request: AnyRequest,
+    feed_id: FromPath[str],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Poll a feed that was switched off, at once and with nothing held against it."""
+    subscription = await _find(database, request.user.id, feed_id)
+    async with database.transaction() as conn:
+        await enable(conn, await sources.find_by_id(conn, source_id=subscription.source_id), clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -151,4 +167,4 @@ def _id(text: str) -> UUID:
         raise FeedNotFound from error
 
 
-feed_pages = [feeds, add, edit_form, change, drop]
+feed_pages = [feeds, add, edit_form, change, drop, retry]
