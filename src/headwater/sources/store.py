@@ -251,19 +251,16 @@ async def set_submitter(conn: Connection, *, source_id: SourceId, user_id: UserI
     )
 
 
-async def is_unwanted(conn: Connection, *, source_id: SourceId) -> bool:
-    """Whether a reader brought this source and nobody follows it any more."""
-    cur = await conn.execute(
-        """
-        SELECT EXISTS (
-            SELECT
+async def list_unwanted(conn: Connection) -> list[Source]:
+    """Sources that readers brought and that nobody follows any more."""
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority
             FROM sources
-            WHERE id = %(id)s
-                AND NOT is_system
-                AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            WHERE NOT is_system AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            """
         )
-        """,
-        {"id": source_id},
-    )
-    row = await cur.fetchone()
-    return bool(row and row[0])
+        return await cur.fetchall()

@@ -55,19 +55,16 @@ async def change_feed(
     await library.change_subscription(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
 
 
-async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> Subscription:
+async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> None:
     """Stop following. Raises FeedNotFound."""
     await speak_for(conn, user_id)
-    known = await library.find_subscription(conn, subscription_id=subscription_id)
-    if known is None:
+    if await library.unsubscribe(conn, subscription_id=subscription_id) is None:
         raise FeedNotFound
-    await library.unsubscribe(conn, subscription_id=subscription_id)
-    return known
 
 
-async def leave_unwanted(conn: Connection, *, source: Source) -> None:
-    """A source that a reader brought and that nobody follows any more is left, and its articles with it."""
-    if await store.is_unwanted(conn, source_id=source.id):
+async def leave_all_unwanted(conn: Connection) -> None:
+    """Sources that readers brought and that nobody follows any more are left, and their articles with them."""
+    for source in await store.list_unwanted(conn):
         await following.leave(conn, source)
 
 

@@ -24,6 +24,7 @@ from headwater.net.mail import Mailer
 from headwater.types import Clock
 from headwater.web.format import count, host, moment, since, until
 from headwater.web.letters import PostOffice
+from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
 from headwater.web.pages.feeds import feed_pages
@@ -70,7 +71,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
 
     pages = Router(
         "/",
-        route_handlers=[*front_pages, *auth_pages, dashboard, *feed_pages],
+        route_handlers=[*front_pages, *auth_pages, *account_pages, dashboard, *feed_pages],
         middleware=[recognise, sign_forms],
         guards=[refuse_forgery, require_role],
         dependencies={

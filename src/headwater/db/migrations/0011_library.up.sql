@@ -5,6 +5,7 @@ ALTER TABLE sources
     ADD COLUMN is_system boolean NOT NULL DEFAULT true,
     ADD COLUMN submitted_by uuid REFERENCES users ON DELETE SET NULL;
 CREATE INDEX sources_by_submitter ON sources (submitted_by) WHERE submitted_by IS NOT NULL;
+CREATE INDEX sources_custom ON sources (id) WHERE NOT is_system;
 
 -- A source's newest articles, without a look at the articles themselves.
 ALTER TABLE article_sources ADD COLUMN listed_at timestamptz;

@@ -20,7 +20,7 @@ from headwater.library.decide import page_count
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import store as sources
 from headwater.sources.follow import enable
-from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
+from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_all_unwanted
 from headwater.types import Clock, UserId
 from headwater.web.forms import FeedForm
 from headwater.web.refusals import refusals
@@ -103,7 +103,7 @@ async def change(
             now=clock(),
         )
     if data.url.strip() != before.url:
-        await _leave(database, before)
+        await _leave(database)
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -115,8 +115,8 @@ async def change(
 async def drop(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Response[None]:
     """Stop following."""
     async with database.transaction() as conn:
-        dropped = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
-    await _leave(database, dropped)
+        await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
+    await _leave(database)
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -154,9 +154,9 @@ async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscripti
     return found
 
 
-async def _leave(database: Database, subscription: Subscription) -> None:
+async def _leave(database: Database) -> None:
     async with database.transaction() as conn:
-        await leave_unwanted(conn, source=await sources.find_by_id(conn, source_id=subscription.source_id))
+        await leave_all_unwanted(conn)
 
 
 def _id(text: str) -> UUID:

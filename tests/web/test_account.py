@@ -1,0 +1,154 @@
+"""A person's own account, through its page."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+from litestar import Litestar
+
+from headwater.accounts import store
+from headwater.accounts.secrets import digest
+from headwater.accounts.types import Scope
+from headwater.db import Database
+from headwater.server import create_app
+from tests.clock import MovableClock
+from tests.web.visitor import PASSWORD, Person, a_person
+
+pytestmark = pytest.mark.database
+
+ANOTHER = "another good one"
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def ada(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        await person.register()
+        yield person
+
+
+async def elsewhere(app: Litestar, person: Person) -> None:
+    await person.open("/auth/login")
+    await person.submit("/auth/login", email="ada@example.com", password=PASSWORD)
+
+
+async def test_a_changed_password_logs_out_everywhere_else(app: Litestar, ada: Person) -> None:
+    async with a_person(app) as other:
+        await elsewhere(app, other)
+
+        changed = await ada.submit(
+            "/account/password", current_password=PASSWORD, password=ANOTHER, password_confirm=ANOTHER
+        )
+
+        assert "Your password is changed" in changed.text
+        assert (await other.open("/account")).status_code == 303
+    assert (await ada.open("/account")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"current_password": "wrong"}, 401, "Invalid email or password"),
+        ({"password": "short", "password_confirm": "short"}, 400, "at least 8 characters"),
+        ({"password_confirm": "different"}, 400, "Passwords do not match"),
+    ],
+    ids=["wrong", "short", "differ"],
+)
+async def test_a_password_that_cannot_be_is_refused(
+    ada: Person, fields: dict[str, str], status: int, message: str
+) -> None:
+    given = {"current_password": PASSWORD, "password": ANOTHER, "password_confirm": ANOTHER, **fields}
+
+    refused = await ada.submit("/account/password", **given)
+
+    assert refused.status_code == status
+    assert message in refused.text
+
+
+async def test_a_session_elsewhere_is_seen_and_ended(app: Litestar, ada: Person) -> None:
+    async with a_person(app) as other:
+        await elsewhere(app, other)
+        page = (await ada.open("/account")).text
+        there = re.findall(r"/account/sessions/([0-9a-f-]+)/end", page)
+        assert len(there) == 1
+
+        await ada.submit(f"/account/sessions/{there[0]}/end")
+
+        assert (await other.open("/account")).status_code == 303
+
+
+async def test_a_token_is_shown_once_and_only_its_digest_is_kept(
+    ada: Person, database: Database, clock: MovableClock
+) -> None:
+    made = await ada.submit("/account/tokens", name="my script", scopes="read")
+    found = re.search(r'id="new-token">(hw_[\w-]+)<', made.text)
+    assert found is not None
+
+    async with database.transaction() as conn:
+        known = await store.find_api_token(conn, token_hash=digest(found[1]), now=clock())
+
+    assert known is not None
+    assert known[0].email == "ada@example.com"
+    assert known[1] == {Scope.READ}
+    assert found[1] not in (await ada.open("/account")).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"name": "", "scopes": "read"}, 400, "A token needs a name"),
+        ({"name": "x", "scopes": "everything"}, 400, "There is no scope"),
+        ({"name": "x", "scopes": ""}, 400, "Choose what the token may do"),
+    ],
+    ids=["no-name", "odd", "none"],
+)
+async def test_a_token_that_cannot_be_is_refused(
+    ada: Person, fields: dict[str, str], status: int, message: str
+) -> None:
+    refused = await ada.submit("/account/tokens", **fields)
+
+    assert refused.status_code == status
+    assert message in refused.text
+
+
+async def test_a_readers_token_cannot_do_more_than_the_reader(app: Litestar, ada: Person) -> None:
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        refused = await bob.submit("/account/tokens", name="x", scopes="admin")
+
+    assert refused.status_code == 400
+    assert "more than you may do yourself" in refused.text
+
+
+async def test_nobody_ends_anothers_session_or_token(app: Litestar, ada: Person, database: Database) -> None:
+    await ada.submit("/account/tokens", name="hers", scopes="read")
+    async with database.transaction() as conn:
+        session = await (await conn.execute("SELECT id FROM sessions")).fetchone()
+        token = await (await conn.execute("SELECT id FROM api_tokens")).fetchone()
+    assert session is not None
+    assert token is not None
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        ended = await bob.submit(f"/account/sessions/{session[0]}/end")
+        revoked = await bob.submit(f"/account/tokens/{token[0]}/revoke")
+
+    assert (ended.status_code, revoked.status_code) == (404, 404)
+    assert (await ada.open("/account")).status_code == 200
+
+
+async def test_a_deleted_account_leaves_nothing_and_needs_the_password(ada: Person, database: Database) -> None:
+    await ada.send("POST", "/feeds", name="A", url="https://a.example/feed")
+    wrong = await ada.submit("/account/delete", current_password="wrong")
+
+    gone = await ada.submit("/account/delete", current_password=PASSWORD)
+
+    assert wrong.status_code == 401
+    assert gone.headers["location"] == "/auth/login"
+    async with database.transaction() as conn:
+        for table in ("users", "sessions", "subscriptions", "events", "api_tokens", "marks", "summaries"):
+            row = await (await conn.execute(f"SELECT count(*) FROM {table}".encode())).fetchone()
+            assert row == (0,), table
