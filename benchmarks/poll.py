@@ -53,7 +53,7 @@ from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.net.client import allow_many_connections  # noqa: E402
 from headwater.observability.log import configure_log  # noqa: E402
-from headwater.polling.parse import parse_feed  # noqa: E402
+from headwater.polling.read import read_feed  # noqa: E402
 from headwater.runtime import open_runtime, utc_now  # noqa: E402
 from headwater.settings import load_settings  # noqa: E402
 from headwater.sources.follow import follow  # noqa: E402
@@ -77,6 +77,7 @@ POLITE_DELAY_S = 1.0
 GIVE_UP_S = 600
 CASES = ((200, "25 entries", ""), (304, "not modified", "_304"))
 WAKE_UP = b"<rss version='2.0'><channel><title>Wake up</title></channel></rss>"
+WOKEN: Any = {"url": "http://zoo.test/", "feed_url": "http://zoo.test/", "content_type": None, "max_entries": 1}
 PROCESSES = multiprocessing.get_context("spawn")
 
 
@@ -273,7 +274,7 @@ async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]
     stop = asyncio.Event()
     async with open_runtime(settings) as runtime:
         sandbox, readers = runtime.tools.sandbox, range(settings.parse_processes)
-        await asyncio.gather(*(sandbox.run(parse_feed, WAKE_UP, url="http://zoo.test/") for _ in readers))
+        await asyncio.gather(*(sandbox.run(read_feed, WAKE_UP, **WOKEN) for _ in readers))
         before, start = own_cpu(), time.perf_counter()
         async with asyncio.timeout(GIVE_UP_S), asyncio.TaskGroup() as tasks:
             tasks.create_task(run_stages(runtime.tools, ["polling"], stop, settings.drain_timeout))

@@ -23,6 +23,7 @@ from headwater.polling.types import (
     PollFailed,
     PollingOptions,
     PollReport,
+    ReadFeed,
 )
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
@@ -294,7 +295,7 @@ async def test_a_bug_of_ours_is_an_outcome_too(
     zoo: Zoo, poller: Poller, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow(database, zoo.url_of(BY_NAME["daily"]))
-    monkeypatch.setattr("headwater.polling.worker.articles_of", lambda *_: [None])
+    monkeypatch.setattr("headwater.polling.ask.unpack_feed", lambda _: ReadFeed("rss20", entries=(None,)))
 
     with capture_logs() as logs:
         report = await poll(poller)

@@ -19,7 +19,6 @@ from headwater.polling import store
 from headwater.polling.ask import Asked, ask
 from headwater.polling.breaker import OURS, Attempt, decide_host, is_own_outage
 from headwater.polling.decide import decide, decide_outage, decide_paused
-from headwater.polling.entries import articles_of
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
 from headwater.polling.tell import tell
@@ -57,10 +56,14 @@ class _Done:
     feed: ClaimedFeed
     policy: Policy
     asked: Asked
-    articles: Sequence[NewArticle]
     took: timedelta
     is_outage: bool
     at: datetime
+
+    @property
+    def articles(self) -> Sequence[NewArticle]:
+        """What the feed lists."""
+        return self.asked.outcome.feed.entries if isinstance(self.asked.outcome, Polled) else ()
 
 
 class Poller:
@@ -108,15 +111,15 @@ class Poller:
         """Poll one feed and write what came of it. Raises DatabaseUnavailable: then the lease gives the feed back."""
         started = time.perf_counter()
         policy = policy_named(feed.policy or self._options.policy)
-        asked, found = await self._ask(feed, policy)
+        asked = await self._ask(feed, policy)
         took = timedelta(seconds=time.perf_counter() - started)
-        done = _Done(feed, policy, asked, found, took, self._note_attempt(feed, asked.outcome), self._clock())
+        done = _Done(feed, policy, asked, took, self._note_attempt(feed, asked.outcome), self._clock())
         try:
             report = await self._batch.add(done)
         except HeadwaterError:
             raise
         except Exception as error:  # noqa: BLE001  see _broke
-            report = await self._batch.add(replace(done, asked=_broke(feed, error), articles=()))
+            report = await self._batch.add(replace(done, asked=_broke(feed, error)))
         tell(report)
         return report
 
@@ -125,16 +128,13 @@ class Poller:
         """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
         return max(self._options.lease, self._options.timeout + self._options.host_delay)
 
-    async def _ask(self, feed: ClaimedFeed, policy: Policy) -> tuple[Asked, Sequence[NewArticle]]:
+    async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         try:
-            asked = await ask(
+            return await ask(
                 feed, policy, client=self._client, sandbox=self._sandbox, clock=self._clock, options=self._options
             )
-            if isinstance(asked.outcome, Polled):
-                return asked, articles_of(asked.outcome.feed, feed.feed_url)
         except Exception as error:  # noqa: BLE001  see _broke
-            return _broke(feed, error), ()
-        return asked, ()
+            return _broke(feed, error)
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
         """Whether this failure is our own: told once when it begins, and once when it ends."""
