@@ -236,7 +236,7 @@ class Adaptive:
             attempts.popleft()
         if by_network != self._is_outage or (by_network and at >= self._look_again_at):
             told = [Attempt(_moment(when), self._world.hosts[which].name, failed) for when, which, failed in attempts]
-            before, self._is_outage = self._is_outage, is_own_outage(told, _moment(at))
+            before, self._is_outage = self._is_outage, is_own_outage(told, _moment(at), going_on=self._is_outage)
             self._look_again_at = at + A_LOOK
             self.told.own_outages += self._is_outage and not before
             self.told.errors += self._is_outage and not before

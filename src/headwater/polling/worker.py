@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from headwater.articles import store as articles
@@ -17,7 +17,7 @@ from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
 from headwater.polling.ask import Asked, ask
-from headwater.polling.breaker import OURS, Attempt, decide_host, is_own_outage
+from headwater.polling.breaker import OURS, OUTAGE_PROBE, Attempt, decide_host, is_own_outage
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
@@ -82,12 +82,18 @@ class Poller:
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = False
+        self._probe_at = datetime.min.replace(tzinfo=UTC)
         self._forgot_events_at: datetime | None = None
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
         """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable."""
         now = self._clock()
+        if self._is_outage and self._attempts[-1].failed_by_network:
+            # While our own network is gone, one poll in a while tells whether it is back; the others would only fail.
+            if now < self._probe_at:
+                return ()
+            limit, self._probe_at = 1, now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
             await self._forget_events(conn, now)
             return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
@@ -143,7 +149,10 @@ class Poller:
         self._attempts.append(Attempt(now, feed.host, by_network))
         # Only a failure can begin an outage: while all is well, nobody need look at a thousand attempts for each poll.
         looks_bad = self._is_outage or by_network
-        before, self._is_outage = self._is_outage, looks_bad and is_own_outage(self._attempts, now)
+        before, self._is_outage = (
+            self._is_outage,
+            (looks_bad and is_own_outage(self._attempts, now, going_on=self._is_outage)),
+        )
         if self._is_outage and not before:
             log.error("own network is down", hosts=len({attempt.host for attempt in self._attempts}))
         if before and not self._is_outage:
