@@ -1,7 +1,8 @@
 """What a user would write to poll feeds: threads, requests, feedparser, an INSERT for each entry, an UPDATE per feed.
 
-Written with care, as the yardstick of poll.py: connections are kept alive, validators are sent, each thread has its own
-database connection, and a feed is one transaction. It has no leases, no delay between requests to a host, no limits.
+Written with care, as the yardstick of poll.py: validators are sent, each thread has its own database connection, and a
+feed is one transaction. It has no leases, no delay between requests to a host, no limits. Nor a session: what follows
+thousands of feeds comes back to a host minutes later, when no connection is open any more. `keep_alive` gives it one.
 """
 
 import logging
@@ -17,6 +18,8 @@ from requests.adapters import HTTPAdapter
 
 parse = cast("Callable[..., Mapping[str, Any]]", feedparser.parse)  # pyright: ignore[reportUnknownMemberType]
 log = logging.getLogger("plain")
+
+USER_AGENT = "plain-poller/1.0"
 
 SCHEMA = """
     CREATE TABLE feeds (
@@ -52,21 +55,23 @@ class Feed(NamedTuple):
 class PlainPoller:
     """Polls every feed once. Use as a context manager."""
 
-    def __init__(self, conninfo: str, *, threads: int) -> None:
+    def __init__(self, conninfo: str, *, threads: int, keep_alive: bool = False) -> None:
         self._conninfo = conninfo
         self._threads = threads
         self._mine = threading.local()
         self._pool = ThreadPoolExecutor(threads, initializer=self._start_thread)
-        self._session = requests.Session()
-        self._session.headers["User-Agent"] = "plain-poller/1.0"
-        self._session.mount("http://", HTTPAdapter(pool_connections=threads, pool_maxsize=threads))
+        self._session = requests.Session() if keep_alive else None
+        if self._session is not None:
+            self._session.mount("http://", HTTPAdapter(pool_connections=threads, pool_maxsize=threads))
+        self._get = self._session.get if self._session is not None else requests.get
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
-        self._session.close()
+        if self._session is not None:
+            self._session.close()
 
     def start(self) -> None:
         """Start the threads and connect them."""
@@ -75,7 +80,7 @@ class PlainPoller:
             ready.result()
 
     def poll_all(self) -> None:
-        """Every feed, in order of its address, so that a host's feeds find its connection still open."""
+        """Every feed, in order of its address: where connections are kept, a host's feeds find theirs still open."""
         with psycopg.connect(self._conninfo) as conn:
             rows = conn.execute("SELECT id, url, etag, last_modified FROM feeds ORDER BY url").fetchall()
         for _ in self._pool.map(self._poll, [Feed(*row) for row in rows]):
@@ -87,7 +92,7 @@ class PlainPoller:
     def _poll(self, feed: Feed) -> None:
         conn: psycopg.Connection = self._mine.conn
         try:
-            response = self._session.get(feed.url, headers=_conditions(feed), timeout=30)
+            response = self._get(feed.url, headers=_headers(feed), timeout=30)
             response.raise_for_status()
             count = _save(conn, feed, response) if response.status_code == 200 else 0
         except (requests.RequestException, psycopg.Error) as error:
@@ -108,8 +113,8 @@ class PlainPoller:
         conn.commit()
 
 
-def _conditions(feed: Feed) -> dict[str, str]:
-    given = {"If-None-Match": feed.etag, "If-Modified-Since": feed.last_modified}
+def _headers(feed: Feed) -> dict[str, str]:
+    given = {"User-Agent": USER_AGENT, "If-None-Match": feed.etag, "If-Modified-Since": feed.last_modified}
     return {name: value for name, value in given.items() if value}
 
 

@@ -2,15 +2,18 @@
 
 2,000 feeds on 500 hosts of the zoo, which runs in a process of its own; an embedded PostgreSQL with durable commits,
 the same for both, a database for each. `plain_poller.py` is what a user would write: 16 threads, requests, feedparser.
-Ours is what `headwater work polling` runs, its log included, with more polls at a time and a short delay per host. Each
-measurement is a process of its own, timed from when it is ready to ask until all is written; the two take turns, and
-the best of each counts. They share the machine's cores with the zoo, PostgreSQL and the processes that parse.
+Ours is what `headwater work polling` runs, its log included, with more polls at a time and, as the plain one, no delay
+per host. Each measurement is a process of its own, timed from when it is ready to ask until all is written; the two
+take turns, and the best of each counts. They share the machine's cores with the zoo, PostgreSQL and the processes that
+parse.
 
-The zoo answers at once, as no site does. So both are measured once more with a zoo that is 100 ms away.
+`ratio` (200s with 25 entries each) and `ratio_304` (nothing has changed) are those of a zoo that is 200 ms away, since
+no site answers at once, and waiting for many at a time is half of what a poller is for. `ratio_near` and
+`ratio_304_near` are those of a zoo that answers at once: there, CPU alone counts.
 
-Then, from the zoo's own log, that two pollers at once never ask a host twice within its delay; and with `--large` that
-20,000 feeds take no more memory than 2,000. The last line is one JSON object: `ratio` for 200s with 25 entries each,
-`ratio_304` where nothing has changed.
+Then, from the zoo's own log and the database: that two pollers at once never ask a host twice within its delay; that
+pollers killed at random lose nothing, and that what they leave is asked for again only when their lease has ended; and
+with `--large` that 20,000 feeds take no more memory than 2,000. The last line is one JSON object.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import asyncio
 import json
 import logging
 import multiprocessing
+import random
 import resource
 import signal
 import socket
@@ -34,6 +38,7 @@ from functools import partial
 from http.client import HTTPResponse
 from itertools import pairwise
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 from unittest.mock import patch
@@ -53,8 +58,8 @@ from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
 from headwater.net.client import allow_many_connections  # noqa: E402
 from headwater.observability.log import configure_log  # noqa: E402
-from headwater.polling.parse import parse_feed  # noqa: E402
-from headwater.runtime import open_runtime, utc_now  # noqa: E402
+from headwater.polling.read import read_feed  # noqa: E402
+from headwater.runtime import WRITING, open_runtime, utc_now  # noqa: E402
 from headwater.settings import load_settings  # noqa: E402
 from headwater.sources.follow import follow  # noqa: E402
 from headwater.workers import run_stages  # noqa: E402
@@ -70,13 +75,23 @@ ENTRIES = 25
 ROUNDS = 2
 THREADS = 16
 CONCURRENCY = 100
-DELAY_S = 0.1  # each host has four feeds, and a run takes a few seconds
-DISTANCE_S = 0.1
+DISTANCE_S = 0.2
 DISTANT_CONCURRENCY = 500
 POLITE_DELAY_S = 1.0
+POLLERS_IN_CHAOS = 3
+CONCURRENCY_IN_CHAOS = 20
+KILLS = 8
+TIMEOUT_S = 10
+PARSE_TIMEOUT_S = 5
+IN_CHAOS = {
+    "HEADWATER_POLL_CONCURRENCY": str(CONCURRENCY_IN_CHAOS),
+    "HEADWATER_POLL_TIMEOUT": f"{TIMEOUT_S}s",  # a lease lasts as long as all of these, and we wait for some to end
+    "HEADWATER_PARSE_TIMEOUT": f"{PARSE_TIMEOUT_S}s",
+}
 GIVE_UP_S = 600
 CASES = ((200, "25 entries", ""), (304, "not modified", "_304"))
 WAKE_UP = b"<rss version='2.0'><channel><title>Wake up</title></channel></rss>"
+WOKEN: Any = {"url": "http://zoo.test/", "feed_url": "http://zoo.test/", "content_type": None, "max_entries": 1}
 PROCESSES = multiprocessing.get_context("spawn")
 
 
@@ -95,6 +110,7 @@ class Visit:
 
     at: float
     host: str
+    path: str
     status: int | None
 
 
@@ -102,6 +118,8 @@ def main() -> None:
     """Measure, print tables, and end with the numbers as JSON."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--large", action="store_true", help=f"also poll {LARGE:,} feeds, for memory")
+    parser.add_argument("--chaos", action="store_true", help="only kill pollers, and see what is lost")
+    parser.add_argument("--keep-alive", action="store_true", help="the plain poller keeps connections open")
     parser.add_argument("--feeds", type=int, default=FEEDS, help="how many feeds")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each is measured")
     options = parser.parse_args()
@@ -110,14 +128,18 @@ def main() -> None:
         folder = stack.enter_context(open_folder())
         server = stack.enter_context(open_server(folder))
         near, far = (stack.enter_context(open_zoo(distance)) for distance in (0, DISTANCE_S))
-        print(f"{options.feeds} feeds on {options.feeds // FEEDS_PER_HOST} hosts, best of {options.rounds} rounds")
-        result = Bench(server, near, folder, CONCURRENCY).throughput(options.feeds, options.rounds)
-        print(f"the same with sites {DISTANCE_S * 1000:g} ms away, one round")
-        distant = Bench(server, far, folder, DISTANT_CONCURRENCY).throughput(options.feeds, rounds=1)
-        result |= {f"{name}_distant": value for name, value in distant.items()}
-        result |= Bench(server, near, folder, CONCURRENCY).politeness(options.feeds)
+        at_hand = Bench(server, near, folder, CONCURRENCY, keep_alive=options.keep_alive)
+        distant = Bench(server, far, folder, DISTANT_CONCURRENCY, keep_alive=options.keep_alive)
+        result: dict[str, Any] = {}
+        if not options.chaos:
+            print(f"{options.feeds} feeds on {options.feeds // FEEDS_PER_HOST} hosts, best of {options.rounds} rounds")
+            result = at_hand.throughput(options.feeds, options.rounds, "_near")
+            print(f"the same with sites {DISTANCE_S * 1000:g} ms away")
+            result = distant.throughput(options.feeds, options.rounds, "") | result
+            result |= at_hand.politeness(options.feeds)
+        result |= at_hand.chaos(options.feeds)
         if options.large:
-            result |= Bench(server, near, folder, CONCURRENCY).memory(options.feeds, LARGE)
+            result |= at_hand.memory(options.feeds, LARGE)
     print(json.dumps({"bench": "poll", "feeds": options.feeds, "rounds": options.rounds, **result}))
 
 
@@ -129,24 +151,28 @@ def give_up(*_: object) -> NoReturn:
 class Bench:
     """The measurements, on one server and one zoo."""
 
-    def __init__(self, server: EmbeddedServer, zoo: "ZooProcess", folder: Path, concurrency: int) -> None:
+    def __init__(
+        self, server: EmbeddedServer, zoo: "ZooProcess", folder: Path, concurrency: int, *, keep_alive: bool
+    ) -> None:
         self._server = server
         self._zoo = zoo
         self._folder = folder
         self._concurrency = concurrency
+        self._keep_alive = keep_alive
 
-    def throughput(self, feeds: int, rounds: int) -> dict[str, Any]:
+    def throughput(self, feeds: int, rounds: int, suffix: str) -> dict[str, Any]:
         """Both pollers, both cases, in turns."""
         runs: defaultdict[tuple[str, int], list[Run]] = defaultdict(list)
         for _ in range(rounds):
             with self._new_database(feeds, prepare_plain) as plain, self._new_database(feeds, prepare_ours) as ours:
                 for status, *_ in CASES:
-                    runs["plain", status].append(self._seen(feeds, status, run_plain, plain, self._folder))
-                    settings = self._settings(ours, DELAY_S)
+                    measured = self._seen(feeds, status, run_plain, plain, self._folder, keep_alive=self._keep_alive)
+                    runs["plain", status].append(measured)
+                    settings = self._settings(ours, delay_s=0)
                     runs["headwater", status].append(self._seen(feeds, status, run_ours, settings, self._folder))
                     make_due(ours)
                 assert count_articles(plain) == count_articles(ours) == feeds * ENTRIES, "not every article was kept"
-        return report({key: min(runs[key], key=lambda run: run.seconds) for key in runs}, feeds)
+        return report({key: min(runs[key], key=lambda run: run.seconds) for key in runs}, feeds, suffix)
 
     def politeness(self, feeds: int) -> dict[str, Any]:
         """The shortest time between two requests to one host, with two pollers at once, by the zoo's own log."""
@@ -163,12 +189,47 @@ class Bench:
         print(f"two pollers, {POLITE_DELAY_S:g} s between requests to a host: {took:.1f} s, shortest gap {gap:.3f} s")
         return {"host_delay_s": POLITE_DELAY_S, "shortest_gap_s": round(gap, 3)}
 
+    def chaos(self, feeds: int) -> dict[str, Any]:
+        """Pollers that are killed lose nothing, and what they had in hand is asked for again when their lease ends."""
+        with self._new_database(feeds, prepare_ours) as ours:
+            self._zoo.forget_visits()
+            kills, took = self._kill_pollers(ours, feeds)
+            assert count_articles(ours) == feeds * ENTRIES, "not every article was kept"
+            assert count_answers(ours) == (feeds, feeds), "not every feed was polled, and written, once"
+        visits = self._zoo.visits()
+        gap, again = shortest_gap(visits), times_between(visits)
+        lease = TIMEOUT_S + PARSE_TIMEOUT_S + WRITING.total_seconds()
+        assert gap >= POLITE_DELAY_S * 0.999, f"a host was asked again after {gap:.3f} s"
+        assert len({(visit.host, visit.path) for visit in visits}) == feeds, "not every feed was asked for"
+        assert len(again) <= kills * CONCURRENCY_IN_CHAOS, "more was asked for again than the dead had in hand"
+        assert min(again, default=lease) >= lease - TIMEOUT_S, "something was asked for again before its lease ended"
+        print(
+            f"{POLLERS_IN_CHAOS} pollers, {kills} times one was killed: {took:.1f} s, nothing lost, {len(again)} feeds"
+            f" asked for again after {min(again, default=0):.1f} s or more, shortest gap at a host {gap:.3f} s"
+        )
+        return {"kills": kills, "asked_again_after_kills": len(again), "shortest_gap_in_chaos_s": round(gap, 3)}
+
+    def _kill_pollers(self, conninfo: str, feeds: int) -> tuple[int, float]:
+        """Several pollers, one after another killed at a random moment and replaced, until nothing is due."""
+        settings = self._settings(conninfo, POLITE_DELAY_S) | IN_CHAOS
+        chance, kills, start = random.Random(7), 0, time.perf_counter()
+        with ExitStack() as stack:
+            pollers = [stack.enter_context(a_poller(settings, self._folder)) for _ in range(POLLERS_IN_CHAOS)]
+            while due := count_due(conninfo):
+                if kills < KILLS and due < feeds:
+                    pollers.pop(0).kill()
+                    pollers.append(stack.enter_context(a_poller(settings, self._folder)))
+                    kills += 1
+                assert time.perf_counter() - start < GIVE_UP_S, "it does not end"
+                time.sleep(chance.uniform(0.3, 0.9))
+        return kills, time.perf_counter() - start
+
     def memory(self, *sizes: int) -> dict[str, Any]:
         """The poller's own peak, by number of feeds."""
         peaks: dict[str, int] = {}
         for feeds in sizes:
             with self._new_database(feeds, prepare_ours) as ours:
-                run = apart(run_ours, self._settings(ours, DELAY_S), self._folder).result()
+                run = apart(run_ours, self._settings(ours, delay_s=0), self._folder).result()
                 assert count_articles(ours) == feeds * ENTRIES, "not every article was kept"
             peaks[str(feeds)] = round(run.megabytes)
             print(f"{feeds} feeds: {run.megabytes:.0f} MB at most, {feeds / run.seconds:.0f} polls/s")
@@ -195,7 +256,7 @@ class Bench:
             finally:
                 conn.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
-    def _settings(self, conninfo: str, delay_s: float) -> Mapping[str, str]:
+    def _settings(self, conninfo: str, delay_s: float) -> dict[str, str]:
         return {
             "DATABASE_URL": conninfo,
             "HEADWATER_ALLOW_LOOPBACK": "true",
@@ -213,7 +274,15 @@ def shortest_gap(visits: Sequence[Visit]) -> float:
     return min(later - earlier for times in by_host.values() for earlier, later in pairwise(times))
 
 
-def report(best: Mapping[tuple[str, int], Run], feeds: int) -> dict[str, Any]:
+def times_between(visits: Sequence[Visit]) -> list[float]:
+    """For each time that a feed was asked for again, how long after the time before."""
+    by_feed: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for visit in visits:
+        by_feed[visit.host, visit.path].append(visit.at)
+    return [later - earlier for times in by_feed.values() for earlier, later in pairwise(times)]
+
+
+def report(best: Mapping[tuple[str, int], Run], feeds: int, place: str) -> dict[str, Any]:
     """The table, and its numbers."""
     print(f"{'':26}{'polls/s':>9}{'ratio':>8}{'seconds':>9}{'CPU s':>8}{'MB':>6}")
     result: dict[str, Any] = {}
@@ -225,10 +294,10 @@ def report(best: Mapping[tuple[str, int], Run], feeds: int) -> dict[str, Any]:
                 f"{run.megabytes:6.0f}"
             )
             result |= {
-                f"ratio{suffix}": round(ratio, 1),
-                f"{name}_polls_per_second{suffix}": round(feeds / run.seconds),
-                f"{name}_cpu_s{suffix}": round(run.cpu, 2),
-                f"{name}_peak_mb{suffix}": round(run.megabytes),
+                f"ratio{suffix}{place}": round(ratio, 1),
+                f"{name}_polls_per_second{suffix}{place}": round(feeds / run.seconds),
+                f"{name}_cpu_s{suffix}{place}": round(run.cpu, 2),
+                f"{name}_peak_mb{suffix}{place}": round(run.megabytes),
             }
     return result
 
@@ -244,13 +313,13 @@ def apart(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future
     return future
 
 
-def run_plain(conninfo: str, folder: Path) -> Run:
+def run_plain(conninfo: str, folder: Path, *, keep_alive: bool) -> Run:
     """What a user would write; names of the zoo are resolved for free."""
     at_home = partial(socket.getaddrinfo, "127.0.0.1")
     logging.basicConfig(filename=folder / "plain.log", level=logging.INFO, format="%(asctime)s %(message)s")
     with (
         patch.object(socket, "getaddrinfo", lambda _, *more: at_home(*more)),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-        PlainPoller(conninfo, threads=THREADS) as poller,
+        PlainPoller(conninfo, threads=THREADS, keep_alive=keep_alive) as poller,
     ):
         poller.start()
         before, start = own_cpu(), time.perf_counter()
@@ -273,15 +342,40 @@ async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]
     stop = asyncio.Event()
     async with open_runtime(settings) as runtime:
         sandbox, readers = runtime.tools.sandbox, range(settings.parse_processes)
-        await asyncio.gather(*(sandbox.run(parse_feed, WAKE_UP, url="http://zoo.test/") for _ in readers))
+        await asyncio.gather(*(sandbox.run(read_feed, WAKE_UP, **WOKEN) for _ in readers))
         before, start = own_cpu(), time.perf_counter()
         async with asyncio.timeout(GIVE_UP_S), asyncio.TaskGroup() as tasks:
             tasks.create_task(run_stages(runtime.tools, ["polling"], stop, settings.drain_timeout))
             while await is_anything_due(runtime.database):  # noqa: ASYNC110  nobody else knows
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.05)
             seconds = time.perf_counter() - start
             stop.set()
     return seconds, before
+
+
+def poll_for_ever(environment: Mapping[str, str], folder: Path) -> None:
+    """The polling stage until somebody ends it."""
+
+    async def work() -> None:
+        settings = load_settings(environment).values
+        configure_log(settings.log_level, settings.log_format)
+        async with open_runtime(settings) as runtime:
+            await run_stages(runtime.tools, ["polling"], asyncio.Event(), settings.drain_timeout)
+
+    with (folder / "chaos.log").open("a") as sys.stderr:
+        uvloop.run(work())
+
+
+@contextmanager
+def a_poller(environment: Mapping[str, str], folder: Path) -> Iterator[BaseProcess]:
+    """A poller in a process of its own, killed at the end if not before."""
+    process = PROCESSES.Process(target=poll_for_ever, args=(environment, folder), daemon=True)
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
 
 
 async def is_anything_due(database: Database) -> bool:
@@ -338,6 +432,22 @@ def make_due(conninfo: str) -> None:
         conn.execute("UPDATE poll_hosts SET ready_at = now(), not_before = now()")
 
 
+def count_due(conninfo: str) -> int:
+    """How many feeds are due, or being polled."""
+    with psycopg.connect(conninfo) as conn:
+        row = conn.execute("SELECT count(*) FROM feed_state WHERE next_poll_at <= now()").fetchone()
+    return row[0] if row else 0
+
+
+def count_answers(conninfo: str) -> tuple[int, int]:
+    """How many good polls were written, and of how many feeds."""
+    with psycopg.connect(conninfo) as conn:
+        row = conn.execute(
+            "SELECT count(*), count(DISTINCT source_id) FROM poll_events WHERE outcome = 'polled'"
+        ).fetchone()
+    return row or (0, 0)
+
+
 def count_articles(conninfo: str) -> int:
     """How many there are; the table has the same name in both."""
     with psycopg.connect(conninfo) as conn:
@@ -360,7 +470,7 @@ class ZooProcess:
         """Its log, in the order of arrival."""
         with self._office("GET") as answer:
             lines = [json.loads(line) for line in answer]
-        return [Visit(line["at"], line["host"], line["status"]) for line in lines]
+        return [Visit(line["at"], line["host"], line["path"], line["status"]) for line in lines]
 
     def forget_visits(self) -> None:
         """Begin a new log."""

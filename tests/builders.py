@@ -5,6 +5,7 @@ from datetime import datetime
 from headwater.articles.types import NewArticle
 from headwater.db import Connection
 from headwater.polling.parse.types import Entry, ParsedFeed
+from headwater.polling.types import ReadFeed
 from headwater.sources.follow import follow
 from headwater.sources.types import Source
 from headwater.urls import url_key
@@ -30,6 +31,10 @@ def an_article(
         content=more.get("content"),
         published_at=published_at,
     )
+
+
+def a_read_feed(*dates: datetime) -> ReadFeed:
+    return ReadFeed("rss20", "Example", entries=tuple(an_article(published_at=date) for date in dates))
 
 
 def a_parsed_feed(*entries: Entry, site_url: str | None = "https://example.com/") -> ParsedFeed:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from headwater.errors import Unavailable
 from headwater.observability import metrics
@@ -17,6 +17,8 @@ log = get_logger()
 
 IDLE_S = 1.0
 BUSY_S = 0.1  # while some work is in hand: more comes due when it is done, as a host's next feed does
+SOON_S = 0.02  # after a claim that brought something, but less than there was room for
+LAG_EVERY_S = 1.0
 GATHER_S = 0.01  # a claim for many costs as little as a claim for one: wait a moment for more free slots
 BACKOFF_MAX_S = 15.0
 
@@ -28,6 +30,15 @@ async def run_stages(tools: Tools, names: Sequence[str], stop: asyncio.Event, dr
             loops.create_task(_StageLoop(STAGES[name](tools), stop, drain).run(), name=name)
 
 
+@runtime_checkable
+class Drains(Protocol):
+    """A stage whose pieces of work are long, and can end early without harm."""
+
+    def drain(self) -> None:
+        """No more is claimed: end what can be ended soon."""
+        ...
+
+
 class _StageLoop:
     """One stage: claims as much as it has free slots, and works on each piece in a task of its own."""
 
@@ -36,16 +47,22 @@ class _StageLoop:
         self._stop = stop
         self._drain = drain
         self._running: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+        self._wait = SOON_S
         self._failures = 0
+        self._lag_told_at = 0.0
+        self._count_running = metrics.STAGE_RUNNING.labels(stage=stage.name)
 
     async def run(self) -> None:
         log.info("stage started", stage=self._stage.name, concurrency=self._stage.concurrency)
+        stopping = asyncio.create_task(self._stop.wait())
+        stopping.add_done_callback(lambda _: self._wake.set())
         try:
             while not self._stop.is_set():
                 await self._pause(await self._turn())
             await self._finish()
         finally:
-            for task in self._running:
+            for task in (stopping, *self._running):
                 task.cancel()
         log.info("stage stopped", stage=self._stage.name)
 
@@ -56,20 +73,25 @@ class _StageLoop:
             return IDLE_S
         try:
             items = await self._stage.claim(free)
-            lag = await self._stage.lag()
+            await self._tell_lag()
         except Unavailable as error:
             return self._back_off(error)
-        self._succeed(lag)
         for item in items:
             task = asyncio.create_task(self._work(item))
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(self._ended)
         if len(items) == free:
             return 0
-        return BUSY_S if self._running else IDLE_S
+        self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
+        return self._wait
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if len(self._running) == self._stage.concurrency:
+            self._wake.set()
+        self._running.discard(task)
 
     async def _work(self, item: object) -> None:
-        metrics.STAGE_RUNNING.labels(stage=self._stage.name).inc()
+        self._count_running.inc()
         try:
             await self._stage.work(item)
         except Unavailable as error:
@@ -80,12 +102,15 @@ class _StageLoop:
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
             log.exception("stage work broke", stage=self._stage.name)
         finally:
-            metrics.STAGE_RUNNING.labels(stage=self._stage.name).dec()
+            self._count_running.dec()
 
-    def _succeed(self, lag: timedelta) -> None:
+    async def _tell_lag(self) -> None:
+        if not self._failures and time.monotonic() - self._lag_told_at < LAG_EVERY_S:
+            return
+        lag = await self._stage.lag()
         if self._failures:
             log.info("database is back", stage=self._stage.name, failures=self._failures)
-        self._failures = 0
+        self._failures, self._lag_told_at = 0, time.monotonic()
         metrics.STAGE_LAG.labels(stage=self._stage.name).set(lag.total_seconds())
         metrics.STAGE_LAST_SUCCESS.labels(stage=self._stage.name).set(time.time())
 
@@ -99,18 +124,17 @@ class _StageLoop:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not beyond a stop or the end of a piece of work that frees a slot."""
-        stopping = asyncio.create_task(self._stop.wait())
         full = len(self._running) == self._stage.concurrency
-        try:
-            await asyncio.wait(
-                {stopping, *(self._running if full else ())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            stopping.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        self._wake.clear()
         if full:
             await asyncio.sleep(GATHER_S)
 
     async def _finish(self) -> None:
+        if isinstance(self._stage, Drains):
+            self._stage.drain()
         if not self._running:
             return
         log.info("stage drains", stage=self._stage.name, running=len(self._running))

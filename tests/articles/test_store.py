@@ -122,3 +122,13 @@ async def test_a_feed_that_gives_all_its_entries_one_id_loses_none(conn: Connect
     kept = [await keep(conn, source_id=source.id, seen_at=START, articles=entries) for _ in range(2)]
 
     assert kept == [Kept(new=3, linked=3), Kept(new=0, linked=0)]
+
+
+async def test_keeping_tells_which_articles_the_source_had_not_listed_before(conn: Connection) -> None:
+    source = await a_source(conn)
+    old, new = an_article(), an_article("https://example.com/2")
+    await store.keep(conn, seen_at=START, listed=[Listed(source.id, old)])
+
+    kept = await store.keep(conn, seen_at=START, listed=[Listed(source.id, one) for one in (old, new, new)])
+
+    assert kept[source.id].links == [new]

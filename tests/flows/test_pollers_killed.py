@@ -11,15 +11,15 @@ from tests.flows.test_up import embedded_only, processes_of
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, Running, wait_for
 
-HOSTS = 12
+HOSTS = 80
 FEEDS_PER_HOST = 4
 ENTRIES = 25
 DELAY_S = 0.3
 SETTINGS = {
     "HEADWATER_POLL_HOST_DELAY": f"{DELAY_S}s",
-    "HEADWATER_POLL_TIMEOUT": "1s",
+    "HEADWATER_POLL_TIMEOUT": "3s",
     "HEADWATER_PARSE_TIMEOUT": "1s",
-    "HEADWATER_POLL_CONCURRENCY": "4",
+    "HEADWATER_POLL_CONCURRENCY": "10",
     "HEADWATER_DATABASE_WAIT": "1s",
 }
 
@@ -40,7 +40,7 @@ def test_pollers_that_are_killed_lose_nothing_and_ask_no_host_twice_within_its_d
         headwater.run("source", "add", "--later", *urls)
         pollers = [a_poller() for _ in range(3)]
         wait_for(lambda: len(zoo.visits) > 5)
-        for _ in range(3):
+        for _ in range(5):
             time.sleep(chance.uniform(0.1, 0.5))
             killed = pollers.pop(0)
             killed.process.send_signal(signal.SIGKILL)

@@ -21,7 +21,7 @@ from headwater.polling.types import (
     Validators,
 )
 from headwater.types import SourceId
-from tests.builders import a_parsed_feed
+from tests.builders import a_read_feed
 from tests.clock import START
 
 HOUR = timedelta(hours=1)
@@ -38,7 +38,7 @@ OPTIONS = PollingOptions(
     policy="default",
 )
 NONE = Validators(None, None)
-GOOD = Polled(a_parsed_feed(), NONE)
+GOOD = Polled(a_read_feed(), NONE)
 SAME = NotModified(NONE)
 
 Told = PollOutcome | tuple[str, int | None] | str

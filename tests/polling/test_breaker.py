@@ -119,3 +119,8 @@ def test_a_host_that_answers_in_between_is_not_silent() -> None:
     told = attempts(5, 0)
 
     assert not is_own_outage([*told, Attempt(START, "bad0.example", failed_by_network=False)], START)
+
+
+def test_an_outage_goes_on_until_hosts_answer() -> None:
+    assert is_own_outage(attempts(1, 0), START, going_on=True)
+    assert not is_own_outage(attempts(1, 1), START, going_on=True)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.polling.freshness import freshness_of, retry_after
-from headwater.polling.parse.types import ParsedFeed
+from headwater.polling.types import ReadFeed
 from tests.clock import START
 
 HOUR = timedelta(hours=1)
@@ -35,7 +35,7 @@ def test_an_answer_says_how_long_it_stays_good(headers: dict[str, str], lasts: t
 
 
 def test_the_longest_of_headers_ttl_and_update_period_counts() -> None:
-    feed = ParsedFeed(format="rss20", ttl=2 * HOUR, update_period=3 * HOUR, skip_hours=frozenset({3}))
+    feed = ReadFeed(format="rss20", ttl=2 * HOUR, update_period=3 * HOUR, skip_hours=frozenset({3}))
 
     fresh = freshness_of({"Cache-Control": "max-age=3600"}, feed, START)
 

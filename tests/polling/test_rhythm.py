@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.parse.types import Entry
 from headwater.polling.rhythm import next_after_success, rhythm_of, wants_full_answer
 from headwater.polling.types import FeedState, Freshness, Polled
-from tests.builders import a_parsed_feed
+from tests.builders import a_read_feed
 from tests.clock import START
 from tests.polling.histories import HOUR, NONE, OPTIONS, SAME, a_state
 
@@ -17,8 +16,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def polled(*ago: timedelta, freshness: Freshness | None = None, missed: bool = False) -> Polled:
-    entries = (Entry(id=str(age), published_at=START - age) for age in ago)
-    return Polled(a_parsed_feed(*entries), NONE, freshness or Freshness(), missed=missed)
+    return Polled(a_read_feed(*(START - age for age in ago)), NONE, freshness or Freshness(), missed=missed)
 
 
 def wait_after(outcome: Polled, state: FeedState | None = None, now: datetime = START) -> timedelta:

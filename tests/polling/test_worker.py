@@ -23,6 +23,7 @@ from headwater.polling.types import (
     PollFailed,
     PollingOptions,
     PollReport,
+    ReadFeed,
 )
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
@@ -268,12 +269,34 @@ async def test_when_every_host_is_out_of_reach_it_is_our_own_outage_and_nothing_
         await follow(database, f"http://h{number}.invalid/feed")
     async with a_poller(database, sandbox, clock) as poller:
         with capture_logs() as logs:
-            for _ in range(12):
+            for _ in range(5):
+                await poll(poller)
+            in_vain = [await poller.claim(10) for _ in range(3)]
+            for _ in range(7):
+                clock.now += timedelta(minutes=3)
                 await poll(poller)
         counted = sum(health.consecutive_errors for health in await health_of(database))
 
-    assert [line["event"] for line in logs].count("own network is down") == 1
+    assert [line["event"] for line in logs if line["event"].startswith("own")] == ["own network is down"]
     assert counted == 4
+    assert [len(claimed) for claimed in in_vain] == [1, 0, 0]
+
+
+async def test_when_a_probe_is_answered_our_own_outage_is_over(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(5):
+        await follow(database, f"http://h{number}.invalid/feed")
+    async with a_poller(database, sandbox, clock) as poller:
+        with capture_logs() as logs:
+            await poll_all(poller)
+            clock.now += timedelta(minutes=3)
+            for number in range(3):
+                await follow(database, zoo.url(f"h{number}.crowd", "/feed/0.xml"))
+            reports = [await poll(poller) for _ in range(3)]
+
+    assert all(isinstance(report.outcome, Polled) for report in reports)
+    assert [line["event"] for line in logs if line["event"].startswith("own")][-1] == "own network is back"
 
 
 async def test_a_permanent_redirect_is_adopted_in_the_end(
@@ -294,7 +317,7 @@ async def test_a_bug_of_ours_is_an_outcome_too(
     zoo: Zoo, poller: Poller, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow(database, zoo.url_of(BY_NAME["daily"]))
-    monkeypatch.setattr("headwater.polling.worker.articles_of", lambda *_: [None])
+    monkeypatch.setattr("headwater.polling.ask.unpack_feed", lambda _: ReadFeed("rss20", entries=(None,)))
 
     with capture_logs() as logs:
         report = await poll(poller)

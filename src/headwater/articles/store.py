@@ -1,15 +1,16 @@
 """Every statement on `articles` and `article_sources`."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from psycopg.rows import class_row
 
-from headwater.articles.types import Kept, Listed, ListedArticle
+from headwater.articles.types import Kept, Listed, ListedArticle, NewArticle
 from headwater.db import Connection
-from headwater.ids import new_id
-from headwater.types import SourceId
+from headwater.ids import new_ids
+from headwater.types import ArticleId, SourceId
 
 
 async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
@@ -19,27 +20,35 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     listed = await _known_by_id(conn, listed=listed)
     # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
     first = {one.article.url_key: one for one in reversed(listed)}
-    new = await _write(conn, seen_at=seen_at, listed=[first[key] for key in sorted(first)])
-    linked = await _link(conn, seen_at=seen_at, listed=listed)
-    sources = {one.source_id for one in listed}
-    return {source_id: Kept(new.get(source_id, 0), linked.get(source_id, 0)) for source_id in sources}
+    keys = sorted(first)
+    made = dict(zip(keys, map(ArticleId, new_ids(len(keys))), strict=True))
+    ids = await _write(conn, seen_at=seen_at, ids=made, articles=[first[key].article for key in keys])
+    if len(ids) < len(keys):
+        ids |= await _ids_of(conn, url_keys=[key for key in keys if key not in ids])
+    new = Counter(first[key].source_id for key in keys if ids[key] == made[key])
+    links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
+    for one in await _link(conn, seen_at=seen_at, ids=ids, listed=listed):
+        links[one.source_id].append(one.article)
+    return {source_id: Kept(new[source_id], len(linked), linked) for source_id, linked in links.items()}
 
 
-async def _write(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, int]:
-    """How many articles nobody had, by the source that brought them."""
+async def _write(
+    conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]
+) -> dict[bytes, ArticleId]:
+    """The ids of the articles that nobody had or that have changed, by key; all are locked until the transaction ends.
+
+    An article has the id it is given here if nobody had it.
+    """
     # Arrays in binary (%b): in text, psycopg spends four times as long on them.
-    cur = await conn.execute(
-        """
-        WITH entry AS MATERIALIZED (
-            SELECT *
-            FROM unnest(
-                %(source_ids)b::uuid[], %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[],
-                %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[]
-            ) AS entry (source_id, id, url, url_key, title, author, summary, content, published_at)
-        ), written AS (
+    async with conn.cursor(binary=True) as cur:
+        await cur.execute(
+            """
             INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
-            SELECT id, url, url_key, title, author, summary, content, published_at, %(seen_at)s::timestamptz
-            FROM entry
+            SELECT *, %(seen_at)s::timestamptz
+            FROM unnest(
+                %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
+                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[]
+            )
             ON CONFLICT ON CONSTRAINT articles_url_key DO UPDATE
             SET title = coalesce(nullif(excluded.title, ''), articles.title),
                 author = coalesce(excluded.author, articles.author),
@@ -54,28 +63,30 @@ async def _write(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed
                     coalesce(excluded.content, articles.content),
                     coalesce(excluded.published_at, articles.published_at)
                 )
-            RETURNING id, xmax = 0 AS is_new
+            RETURNING url_key, id
+            """,
+            {
+                "seen_at": seen_at,
+                "ids": [ids[article.url_key] for article in articles],
+                "urls": [article.url for article in articles],
+                "url_keys": [article.url_key for article in articles],
+                "titles": [article.title for article in articles],
+                "authors": [article.author for article in articles],
+                "summaries": [article.summary for article in articles],
+                "contents": [article.content for article in articles],
+                "published": [article.published_at for article in articles],
+            },
         )
-        SELECT source_id, count(*)
-        FROM written
-        JOIN entry USING (id)
-        WHERE is_new
-        GROUP BY source_id
-        """,
-        {
-            "seen_at": seen_at,
-            "source_ids": [one.source_id for one in listed],
-            "ids": [new_id() for _ in listed],
-            "urls": [one.article.url for one in listed],
-            "url_keys": [one.article.url_key for one in listed],
-            "titles": [one.article.title for one in listed],
-            "authors": [one.article.author for one in listed],
-            "summaries": [one.article.summary for one in listed],
-            "contents": [one.article.content for one in listed],
-            "published": [one.article.published_at for one in listed],
-        },
-    )
-    return dict(await cur.fetchall())
+        return dict(await cur.fetchall())
+
+
+async def _ids_of(conn: Connection, *, url_keys: Sequence[bytes]) -> Mapping[bytes, ArticleId]:
+    """The ids of articles that are there."""
+    async with conn.cursor(binary=True) as cur:
+        await cur.execute(
+            "SELECT url_key, id FROM articles WHERE url_key = ANY(%(url_keys)b::bytea[])", {"url_keys": url_keys}
+        )
+        return dict(await cur.fetchall())
 
 
 async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequence[Listed]:
@@ -110,31 +121,43 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     ]
 
 
-async def _link(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, int]:
-    """How many articles each source had not listed before."""
+async def _link(
+    conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
+) -> Sequence[Listed]:
+    """Those that their source had not listed before. A source that is gone lists nothing."""
+    # A feed may list an article twice; the first time counts.
+    pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
     cur = await conn.execute(
         """
-        WITH linked AS (
+        WITH entry AS MATERIALIZED (
+            SELECT *
+            FROM unnest(%(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[])
+                WITH ORDINALITY AS entry (article_id, source_id, entry_id, number)
+        ), linked AS (
             INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
-            SELECT articles.id, sources.id, entry.entry_id, %(seen_at)s, articles.listed_at
-            FROM unnest(%(source_ids)b::uuid[], %(url_keys)b::bytea[], %(entry_ids)b::text[])
-                AS entry (source_id, url_key, entry_id)
-            JOIN articles USING (url_key)
+            SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s, articles.listed_at
+            FROM entry
+            JOIN articles ON articles.id = entry.article_id
             JOIN sources ON sources.id = entry.source_id
-            ORDER BY articles.id, sources.id
+            ORDER BY entry.article_id, sources.id
             ON CONFLICT (article_id, source_id) DO NOTHING
-            RETURNING source_id
+            RETURNING article_id, source_id
         )
-        SELECT source_id, count(*) FROM linked GROUP BY source_id
+        SELECT array_agg(number)
+        FROM linked
+        JOIN entry USING (article_id, source_id)
         """,
         {
             "seen_at": seen_at,
-            "source_ids": [one.source_id for one in listed],
-            "url_keys": [one.article.url_key for one in listed],
-            "entry_ids": [one.article.entry_id for one in listed],
+            "article_ids": [article_id for article_id, _ in pairs],
+            "source_ids": [source_id for _, source_id in pairs],
+            "entry_ids": [one.article.entry_id for one in pairs.values()],
         },
     )
-    return dict(await cur.fetchall())
+    row: tuple[list[int] | None] | None = await cur.fetchone()
+    numbers = row[0] if row else None
+    unlinked = list(pairs.values())
+    return [unlinked[number - 1] for number in numbers or ()]
 
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:

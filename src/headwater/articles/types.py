@@ -1,6 +1,7 @@
 """What an article is when it comes in, and when it is shown."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from headwater.types import ArticleId, SourceId
@@ -30,10 +31,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of a feed's articles: how many nobody had, and how many this source had not listed before."""
+    """What became of a feed's articles: how many nobody had, how many this source had not listed before, and which."""
 
     new: int
     linked: int
+    links: Sequence[NewArticle] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
 """The ids of hosts and URLs, made of digests: nothing is looked up to know where a URL belongs. Pure."""
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from uuid import UUID
 
 from headwater.urls import canonical, host_of, parse_url
 
 SHARDS = 16
+_WHOLE = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a URL is kept: the columns of its key, in their order."""
+class Place(NamedTuple):
+    """Where a URL is kept: the columns of its key. Everybody writes rows in this order, so that nobody deadlocks."""
 
     shard: int
     host_id: int
@@ -21,11 +21,10 @@ class Place:
     @property
     def id(self) -> UUID:
         """What the API calls it by: its host's half and its own."""
-        return UUID(bytes=_to_bytes(self.host_id) + _to_bytes(self.url_id))
+        return UUID(int=(self.host_id & _WHOLE) << 64 | self.url_id & _WHOLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A URL as it is asked for, the form under which equal pages meet, its host, and where it is kept."""
 
     url: str
@@ -61,6 +60,17 @@ def shard_of(host_id: int) -> int:
     return host_id % SHARDS
 
 
+def shortened(url: str, host: str) -> str:
+    """As it is stored: without https and the host, which stand in the host's row already."""
+    start = f"https://{host}/"
+    return url[len(start) - 1 :] if url.startswith(start) else url
+
+
+def lengthened(stored: str, host: str) -> str:
+    """What was shortened, whole again."""
+    return f"https://{host}{stored}" if stored.startswith("/") else stored
+
+
 def _host_in(form: str) -> str:
     """The host of a canonical URL, without its port."""
     authority = form[len("https://") :].partition("/")[0]
@@ -69,7 +79,3 @@ def _host_in(form: str) -> str:
 
 def _from_bytes(digest: bytes) -> int:
     return int.from_bytes(digest, "big", signed=True)
-
-
-def _to_bytes(number: int) -> bytes:
-    return number.to_bytes(8, "big", signed=True)

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from headwater.errors import InvalidUrl
-from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, UrlPlan, band_of, delay_of, priority_of, trap
-from headwater.frontier.keys import Located, Place, locate, place_of, shard_of
+from headwater.frontier.arrays import flags, letters, numbers, texts, times, uuids
+from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, Recrawl, UrlPlan, band_of, delay_of, priority_of, trap
+from headwater.frontier.decide import settled as settled_schedule
+from headwater.frontier.keys import Located, Place, lengthened, locate, shard_of, shortened
 from headwater.frontier.types import (
     Answered,
     ClaimedHost,
@@ -21,6 +23,7 @@ from headwater.frontier.types import (
     Hopeless,
     Origin,
     Robots,
+    Settled,
     Status,
     Submission,
     Submitted,
@@ -32,6 +35,7 @@ STATUS_OF = {letter: status for status, letter in STATUS_LETTER.items()} | {"b":
 ORIGIN_LETTER = {Origin.FEED: "f", Origin.SITEMAP: "x", Origin.SPIDER: "s", Origin.MANUAL: "m"}
 ORIGIN_OF = {letter: origin for origin, letter in ORIGIN_LETTER.items()}
 KIND_LETTER = {PageKind.ARTICLE: "a", PageKind.SITEMAP: "x", PageKind.LIST: "l"}
+MOST_DEPTH = 32_767  # of a smallint
 KIND_OF = {letter: kind for kind, letter in KIND_LETTER.items()}
 
 
@@ -64,7 +68,7 @@ def sort_out(
             results[number] = Submitted(submission.url, Fate.INVALID, reason=reason)
             continue
         _want(wanted, located, submission, number, now)
-    return results, [wanted[place] for place in sorted(wanted, key=key_of)]
+    return results, [wanted[place] for place in sorted(wanted)]
 
 
 def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission, number: int, now: datetime) -> None:
@@ -82,28 +86,22 @@ def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission,
     one.numbers.append(number)
 
 
-def key_of(place: Place) -> tuple[int, int, int]:
-    """The order in which rows are written, by everybody: who waits for a row holds no later one."""
-    return place.shard, place.host_id, place.url_id
-
-
-def url_columns(wanted: Sequence[Wanted]) -> dict[str, Any]:
+def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
     """A batch as arrays."""
-    places = [one.located.place for one in wanted]
     submissions = [one.submission for one in wanted]
     return {
-        **place_columns(places),
-        "urls": [one.located.url for one in wanted],
-        "source_ids": [one.source_id for one in submissions],
-        "origins": [ORIGIN_LETTER[one.origin] for one in submissions],
-        "kinds": [KIND_LETTER[one.kind] for one in submissions],
-        "parents": [one.parent_url for one in submissions],
-        "depths": [min(one.depth, 32_767) for one in submissions],
-        "priorities": [one.priority for one in wanted],
-        "bands": [band_of(one.priority) for one in wanted],
-        "times": [one.next_fetch_at for one in wanted],
-        "can_revive": [one.can_revive for one in wanted],
-        "positions": _positions_in_host(wanted),
+        **place_columns([one.located.place for one in wanted]),
+        "urls": texts([shortened(one.located.url, one.located.host) for one in wanted]),
+        "source_ids": uuids([one.source_id for one in submissions]),
+        "origins": letters([ORIGIN_LETTER[one.origin] for one in submissions]),
+        "kinds": letters([KIND_LETTER[one.kind] for one in submissions]),
+        "parents": texts([one.parent_url for one in submissions]),
+        "depths": numbers([min(one.depth, MOST_DEPTH) for one in submissions]),
+        "priorities": numbers([one.priority for one in wanted]),
+        "bands": numbers([band_of(one.priority) for one in wanted]),
+        "times": times([one.next_fetch_at for one in wanted]),
+        "can_revive": flags([one.can_revive for one in wanted]),
+        "positions": numbers(_positions_in_host(wanted)),
     }
 
 
@@ -120,12 +118,12 @@ def _positions_in_host(wanted: Sequence[Wanted]) -> list[int | None]:
     return positions
 
 
-def place_columns(places: Sequence[Place]) -> dict[str, Any]:
+def place_columns(places: Sequence[Place]) -> dict[str, str]:
     """Keys as arrays."""
     return {
-        "shards": [place.shard for place in places],
-        "host_ids": [place.host_id for place in places],
-        "url_ids": [place.url_id for place in places],
+        "shards": numbers([place.shard for place in places]),
+        "host_ids": numbers([place.host_id for place in places]),
+        "url_ids": numbers([place.url_id for place in places]),
     }
 
 
@@ -139,7 +137,7 @@ class Wake(NamedTuple):
     more: int
 
 
-def wake_columns(wakes: Iterable[Wake]) -> dict[str, Any]:
+def wake_columns(wakes: Iterable[Wake]) -> dict[str, str]:
     """One row per host as arrays, in the order in which everybody writes them."""
     hosts: dict[int, Wake] = {}
     for wake in wakes:
@@ -147,18 +145,18 @@ def wake_columns(wakes: Iterable[Wake]) -> dict[str, Any]:
         hosts[wake.host_id] = wake if other is None else _both(wake, other)
     rows = sorted(hosts.values(), key=lambda wake: (shard_of(wake.host_id), wake.host_id))
     return {
-        "shards": [shard_of(wake.host_id) for wake in rows],
-        "host_ids": [wake.host_id for wake in rows],
-        "names": [wake.name for wake in rows],
-        "bands": [wake.band for wake in rows],
-        "times": [wake.ready_at for wake in rows],
-        "more": [wake.more for wake in rows],
+        "shards": numbers([shard_of(wake.host_id) for wake in rows]),
+        "host_ids": numbers([wake.host_id for wake in rows]),
+        "names": texts([wake.name for wake in rows]),
+        "bands": numbers([wake.band for wake in rows]),
+        "times": times([wake.ready_at for wake in rows]),
+        "more": numbers([wake.more for wake in rows]),
     }
 
 
 def _both(one: Wake, other: Wake) -> Wake:
-    times = [wake.ready_at for wake in (one, other) if wake.ready_at is not None]
-    return Wake(one.name, one.host_id, min(one.band, other.band), min(times, default=None), one.more + other.more)
+    ready = [wake.ready_at for wake in (one, other) if wake.ready_at is not None]
+    return Wake(one.name, one.host_id, min(one.band, other.band), min(ready, default=None), one.more + other.more)
 
 
 Counts = dict[UUID | None, list[int]]
@@ -171,12 +169,12 @@ def count(counts: Counts, source_id: UUID | None, letter: str, by: int) -> None:
     row[COUNTED.index("d" if letter == "b" else letter)] += by
 
 
-def tally_columns(counts: Counts) -> dict[str, Any]:
+def tally_columns(counts: Counts) -> dict[str, str]:
     """What changed, as arrays; what did not is left out."""
     rows = [(source_id, row) for source_id, row in counts.items() if any(row)]
     return {
-        "tally_sources": [source_id for source_id, _ in rows],
-        **{f"tally_{letter}": [row[place] for _, row in rows] for place, letter in enumerate(COUNTED)},
+        "tally_sources": uuids([source_id for source_id, _ in rows]),
+        **{f"tally_{letter}": numbers([row[place] for _, row in rows]) for place, letter in enumerate(COUNTED)},
     }
 
 
@@ -256,9 +254,8 @@ def tell_where_led(
             results[number] = replace(result, url=submissions[number].url)
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRow:
-    """A claimed host with one of its URLs, or with none when nothing is due."""
+class ClaimRow(NamedTuple):
+    """A claimed host with one of its URLs, or with none when nothing is due: the columns of a claim, in their order."""
 
     host_id: int
     name: str
@@ -268,6 +265,7 @@ class ClaimRow:
     robots_delay_ms: int | None
     not_before: datetime
     lost_at: datetime | None
+    min_delay_ms: int | None
     url_id: int | None
     url: str
     kind: str
@@ -282,7 +280,6 @@ class ClaimRow:
     failing_since: datetime | None
     interval_s: int | None
     status: str
-    min_delay_ms: int | None
 
 
 def claimed_hosts(rows: Iterable[ClaimRow], lease: UUID, options: FrontierOptions) -> list[tuple[ClaimedHost, int]]:
@@ -306,26 +303,27 @@ def _claimed_host(rows: Sequence[ClaimRow], lease: UUID, options: FrontierOption
 def claimed_url(row: ClaimRow) -> ClaimedUrl:
     """A URL as its fetcher sees it."""
     return ClaimedUrl(
-        id=Place(0, row.host_id, row.url_id or 0).id,
-        url=row.url,
-        kind=KIND_OF[row.kind],
-        origin=ORIGIN_OF[row.origin],
-        source_id=row.source_id,
-        depth=row.depth,
-        priority=row.priority,
-        etag=row.etag,
-        last_modified=row.last_modified,
-        fetch_count=row.fetch_count,
-        retry_count=row.retry_count,
-        failing_since=row.failing_since,
-        interval=None if row.interval_s is None else timedelta(seconds=row.interval_s),
-        status=STATUS_OF[row.status],
+        Place(0, row.host_id, row.url_id or 0).id,
+        lengthened(row.url, row.name),
+        KIND_OF[row.kind],
+        ORIGIN_OF[row.origin],
+        row.source_id,
+        row.depth,
+        row.priority,
+        row.etag,
+        row.last_modified,
+        row.fetch_count,
+        row.retry_count,
+        row.failing_since,
+        None if row.interval_s is None else timedelta(seconds=row.interval_s),
+        STATUS_OF[row.status],
     )
 
 
 class Result(NamedTuple):
-    """A URL that was asked for, and what is written of it."""
+    """A URL that was asked for, and what is written of it. Sorts by where it is kept."""
 
+    place: Place
     answered: Answered
     plan: UrlPlan
 
@@ -336,30 +334,90 @@ def letter_of(answered: Answered, plan: UrlPlan) -> str:
     return "b" if is_blocked else STATUS_LETTER[plan.status]
 
 
-def result_columns(results: Sequence[Result]) -> dict[str, Any]:
+def result_columns(results: Sequence[Result]) -> dict[str, str]:
     """Answers as arrays."""
-    places = [place_of(one.answered.url.id) for one in results]
     plans = [one.plan for one in results]
     return {
-        **place_columns(places),
-        "was": [STATUS_LETTER[one.answered.url.status] for one in results],
-        "at": [one.answered.at for one in results],
-        "statuses": [letter_of(*one) for one in results],
-        "times": [plan.next_fetch_at for plan in plans],
-        "retries": [plan.retry_count for plan in plans],
-        "since": [plan.failing_since for plan in plans],
-        "intervals": [seconds_of(plan.interval) for plan in plans],
-        "errors": [plan.error for plan in plans],
-        "successes": [int(plan.is_success) for plan in plans],
-        "etags": [plan.etag for plan in plans],
-        "last_modified": [plan.last_modified for plan in plans],
-        "new_urls": [plan.new_url for plan in plans],
+        **place_columns([one.place for one in results]),
+        "was": letters([STATUS_LETTER[one.answered.url.status] for one in results]),
+        "at": times([one.answered.at for one in results]),
+        "statuses": letters([letter_of(one.answered, one.plan) for one in results]),
+        "times": times([plan.next_fetch_at for plan in plans]),
+        "retries": numbers([plan.retry_count for plan in plans]),
+        "since": times([plan.failing_since for plan in plans]),
+        "intervals": numbers([seconds_of(plan.interval) for plan in plans]),
+        "errors": texts([plan.error for plan in plans]),
+        "successes": numbers([int(plan.is_success) for plan in plans]),
+        "etags": texts([plan.etag for plan in plans]),
+        "last_modified": texts([plan.last_modified for plan in plans]),
+        "new_urls": texts([plan.new_url and _stored(plan.new_url) for plan in plans]),
     }
+
+
+def _stored(url: str) -> str:
+    located = locate(url)
+    return shortened(located.url, located.host)
 
 
 def seconds_of(interval: timedelta | None) -> int | None:
     """As it is stored."""
     return None if interval is None else int(interval.total_seconds())
+
+
+class FetchedRow(NamedTuple):
+    """A page that was fetched, as its schedule stands."""
+
+    place: Place
+    kind: str
+    interval_s: int | None
+    fetch_count: int
+    last_fetched_at: datetime | None
+    next_fetch_at: datetime | None
+    source_id: UUID | None
+    band: int
+
+
+class Settlement(NamedTuple):
+    """What is written of a page once it was read."""
+
+    row: FetchedRow
+    settled: Settled
+    again: Recrawl
+
+    @property
+    def next_fetch_at(self) -> datetime | None:
+        """None: never again."""
+        return None if self.settled.dead_reason else self.again.next_fetch_at
+
+    def touch(self, touched: Touched) -> None:
+        """Tell the host when the page is wanted earlier than before, and the tally when it is dead."""
+        row, time = self.row, self.next_fetch_at
+        if self.settled.dead_reason:
+            count(touched.counts, row.source_id, "f", -1)
+            count(touched.counts, row.source_id, "d", 1)
+        if time is not None and (row.next_fetch_at is None or time < row.next_fetch_at):
+            touched.wakes.append(Wake("", row.place.host_id, row.band, time, 0))
+
+
+def settlement_of(row: FetchedRow, settled: Settled, now: datetime, options: FrontierOptions) -> Settlement:
+    """How often this page is fetched from now on."""
+    interval = None if row.interval_s is None else timedelta(seconds=row.interval_s)
+    at = row.last_fetched_at or now
+    again = settled_schedule(
+        KIND_OF[row.kind], interval, row.fetch_count, at, has_changed=settled.changed, options=options
+    )
+    return Settlement(row, settled, again)
+
+
+def settlement_columns(settlements: Sequence[Settlement]) -> dict[str, Any]:
+    """What reading pages came to, as arrays."""
+    return {
+        **place_columns([one.row.place for one in settlements]),
+        "times": times([one.next_fetch_at for one in settlements]),
+        "intervals": numbers([seconds_of(one.again.interval) for one in settlements]),
+        "hashes": [one.settled.content_hash for one in settlements],
+        "reasons": texts([one.settled.dead_reason for one in settlements]),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +450,7 @@ def frontier_url(row: UrlRow) -> FrontierUrl:
     """A URL as it is shown."""
     return FrontierUrl(
         id=Place(0, row.host_id, row.url_id).id,
-        url=row.url,
+        url=lengthened(row.url, row.host),
         host=row.host,
         source_id=row.source_id,
         origin=ORIGIN_OF[row.origin],

@@ -4,27 +4,27 @@ Everybody writes URLs before hosts, and both in the order of their keys: two who
 other in a circle. So submit, answer or settle once per transaction.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import args_row, class_row
 
 from headwater.db import Connection
 from headwater.errors import InvalidUrl
 from headwater.frontier import decide
+from headwater.frontier.arrays import letters, numbers, texts, times, uuids
 from headwater.frontier.decide import POISON
 from headwater.frontier.keys import SHARDS, Place, host_id_of, locate, place_of, shard_of
 from headwater.frontier.rows import (
-    KIND_OF,
     ORIGIN_LETTER,
     STATUS_LETTER,
     AddedRow,
     ClaimRow,
     Counts,
+    FetchedRow,
     Result,
+    Settlement,
     Touched,
     UrlRow,
     Wake,
@@ -33,12 +33,12 @@ from headwater.frontier.rows import (
     count,
     fates_of,
     frontier_url,
-    key_of,
     place_columns,
     resubmitted,
     result_columns,
     robots_of,
-    seconds_of,
+    settlement_columns,
+    settlement_of,
     sort_out,
     tally_columns,
     tell_fate,
@@ -70,6 +70,7 @@ DEFAULTS = FrontierOptions()
 WAKE_CHANNEL = "headwater_frontier"
 """LISTEN to it to hear that a queue with nothing to do got something to do."""
 
+KNOWN_HOST = ""  # a host that has its row, with its name
 MOST_HOPS = 5
 LOOKED_THROUGH = 2_000
 LONGEST_LEASE = timedelta(hours=1)
@@ -118,12 +119,12 @@ async def _add(
     await cur.execute(
         """
         WITH batch AS MATERIALIZED (
-            SELECT %(shards)b::smallint[] AS shards, %(host_ids)b::bigint[] AS host_ids,
-                %(url_ids)b::bigint[] AS url_ids, %(urls)b::text[] AS urls, %(source_ids)b::uuid[] AS source_ids,
-                %(origins)b::text[] AS origins, %(kinds)b::text[] AS kinds, %(parents)b::text[] AS parents,
-                %(depths)b::smallint[] AS depths, %(priorities)b::smallint[] AS priorities,
-                %(bands)b::smallint[] AS bands, %(times)b::timestamptz[] AS times,
-                %(can_revive)b::boolean[] AS can_revive, %(positions)b::integer[] AS positions
+            SELECT %(shards)s::smallint[] AS shards, %(host_ids)s::bigint[] AS host_ids,
+                %(url_ids)s::bigint[] AS url_ids, %(urls)s::text[] AS urls, %(source_ids)s::uuid[] AS source_ids,
+                %(origins)s::text[] AS origins, %(kinds)s::text[] AS kinds, %(parents)s::text[] AS parents,
+                %(depths)s::smallint[] AS depths, %(priorities)s::smallint[] AS priorities,
+                %(bands)s::smallint[] AS bands, %(times)s::timestamptz[] AS times,
+                %(can_revive)s::boolean[] AS can_revive, %(positions)s::integer[] AS positions
         ), looked AS MATERIALIZED (
             SELECT given.*, old.status,
                 old.status IS NULL AND alias.to_url IS NULL AS is_new,
@@ -221,7 +222,7 @@ async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now:
         WITH idle AS MATERIALIZED (
             SELECT NOT EXISTS (
                 SELECT
-                FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
                 CROSS JOIN LATERAL (
                     SELECT
                     FROM host
@@ -236,8 +237,8 @@ async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now:
             INSERT INTO host AS h (shard, host_id, name, band, ready_at, url_count)
             SELECT shard, host_id, name, band, coalesce(ready_at, 'infinity'), more
             FROM unnest(
-                %(shards)b::smallint[], %(host_ids)b::bigint[], %(names)b::text[], %(bands)b::smallint[],
-                %(times)b::timestamptz[], %(more)b::integer[]
+                %(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[], %(bands)s::smallint[],
+                %(times)s::timestamptz[], %(more)s::integer[]
             ) AS given (shard, host_id, name, band, ready_at, more)
             ORDER BY shard, host_id
             ON CONFLICT ON CONSTRAINT host_pkey DO UPDATE
@@ -260,8 +261,8 @@ async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now:
             INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
             SELECT *
             FROM unnest(
-                %(tally_sources)b::uuid[], %(tally_p)b::integer[], %(tally_f)b::integer[], %(tally_r)b::integer[],
-                %(tally_d)b::integer[]
+                %(tally_sources)s::uuid[], %(tally_p)s::integer[], %(tally_f)s::integer[], %(tally_r)s::integer[],
+                %(tally_d)s::integer[]
             )
         )
         SELECT pg_notify(%(channel)s, '')
@@ -272,11 +273,11 @@ async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now:
     )
 
 
-def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, list[int]]:
+def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, str]:
     """Every part of the queue, band by band."""
     return {
-        "every_band": [band for band in bands for _ in shards],
-        "every_shard": [shard for _ in bands for shard in shards],
+        "every_band": numbers([band for band in bands for _ in shards]),
+        "every_shard": numbers([shard for _ in bands for shard in shards]),
     }
 
 
@@ -336,12 +337,12 @@ async def _claim(
     shards: Sequence[int],
 ) -> list[ClaimRow]:
     """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
-    async with conn.cursor(binary=True, row_factory=class_row(ClaimRow)) as cur:
+    async with conn.cursor(binary=True, row_factory=args_row(ClaimRow)) as cur:
         await cur.execute(
             """
             WITH ready AS MATERIALIZED (
                 SELECT free.shard, free.host_id, free.lease, free.ready_at
-                FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
                 CROSS JOIN LATERAL (
                     SELECT shard, host_id, lease, ready_at
                     FROM host
@@ -367,14 +368,14 @@ async def _claim(
                     CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
             )
             SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
+                (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id),
                 url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count, retry_count,
-                failing_since, interval_s, status,
-                (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id) AS min_delay_ms
+                failing_since, interval_s, status
             FROM leased
             LEFT JOIN LATERAL (
                 SELECT best.*
                 FROM unnest(
-                    CASE WHEN strikes = 0 THEN %(bands)b::smallint[] ELSE ARRAY[0, 1, 2, 3]::smallint[] END
+                    CASE WHEN strikes = 0 THEN %(bands)s::smallint[] ELSE ARRAY[0, 1, 2, 3]::smallint[] END
                 ) AS turn (band)
                 CROSS JOIN LATERAL (
                     SELECT url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count,
@@ -393,7 +394,7 @@ async def _claim(
             """,
             {
                 **parts(bands, shards),
-                "bands": list(bands),
+                "bands": numbers(bands),
                 "lease": lease,
                 "now": now,
                 "leased_until": leased_until,
@@ -438,14 +439,14 @@ async def renew(conn: Connection, *, hosts: Sequence[ClaimedHost], leased_until:
         """
         UPDATE host
         SET ready_at = %(leased_until)s
-        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(leases)b::uuid[]) AS mine (shard, host_id, lease)
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(leases)s::uuid[]) AS mine (shard, host_id, lease)
         WHERE host.shard = mine.shard AND host.host_id = mine.host_id AND host.lease = mine.lease
         RETURNING name
         """,
         {
-            "shards": [shard for shard, _, _ in ids],
-            "host_ids": [host_id for _, host_id, _ in ids],
-            "leases": [lease for _, _, lease in ids],
+            "shards": numbers([shard for shard, _, _ in ids]),
+            "host_ids": numbers([host_id for _, host_id, _ in ids]),
+            "leases": uuids([lease for _, _, lease in ids]),
             "leased_until": leased_until,
         },
     )
@@ -456,19 +457,19 @@ async def answer(
     conn: Connection, *, answers: Sequence[HostAnswer], now: datetime, options: FrontierOptions = DEFAULTS
 ) -> None:
     """Write what came of claimed URLs and give their hosts back. Who lost a host cannot give it back."""
-    answered = sorted((one for host in answers for one in host.answered), key=lambda one: key_of(place_of(one.url.id)))
-    moved = [one for one in answered if isinstance(one.answer, Redirected)]
-    results = [
-        Result(one, decide.after(one.url, one.answer, one.at, options))
-        for one in answered
-        if not isinstance(one.answer, Redirected)
-    ]
+    moved: list[Answered] = []
+    results: list[Result] = []
+    for one in (one for host in answers for one in host.answered):
+        if isinstance(one.answer, Redirected):
+            moved.append(one)
+        else:
+            results.append(Result(place_of(one.url.id), one, decide.after(one.url, one.answer, one.at, options)))
     wakes: list[Wake] = []
     if moved:
         led, wakes = await _lead_on(conn, moved=moved, now=now, options=options)
-        results = sorted([*results, *led], key=lambda one: key_of(place_of(one.answered.url.id)))
+        results += led
     if results:
-        await _record(conn, results=results)
+        await _record(conn, results=sorted(results, key=lambda one: one.place))
     await _lock(conn, host_ids={host_id_of(host.host.host) for host in answers} | {wake.host_id for wake in wakes})
     await _wake(conn, wakes=wakes, counts={}, now=now)
     await _release(conn, hosts=[_given_back(host, options) for host in answers])
@@ -489,13 +490,13 @@ async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
     await conn.execute(
         """
         WITH batch AS MATERIALIZED (
-            SELECT %(shards)b::smallint[] AS shards, %(host_ids)b::bigint[] AS host_ids,
-                %(url_ids)b::bigint[] AS url_ids, %(was)b::text[] AS was, %(at)b::timestamptz[] AS at,
-                %(statuses)b::text[] AS statuses, %(times)b::timestamptz[] AS times,
-                %(retries)b::smallint[] AS retries, %(since)b::timestamptz[] AS since,
-                %(intervals)b::integer[] AS intervals, %(errors)b::text[] AS errors,
-                %(successes)b::integer[] AS successes, %(etags)b::text[] AS etags,
-                %(last_modified)b::text[] AS last_modified, %(new_urls)b::text[] AS new_urls
+            SELECT %(shards)s::smallint[] AS shards, %(host_ids)s::bigint[] AS host_ids,
+                %(url_ids)s::bigint[] AS url_ids, %(was)s::text[] AS was, %(at)s::timestamptz[] AS at,
+                %(statuses)s::text[] AS statuses, %(times)s::timestamptz[] AS times,
+                %(retries)s::smallint[] AS retries, %(since)s::timestamptz[] AS since,
+                %(intervals)s::integer[] AS intervals, %(errors)s::text[] AS errors,
+                %(successes)s::integer[] AS successes, %(etags)s::text[] AS etags,
+                %(last_modified)s::text[] AS last_modified, %(new_urls)s::text[] AS new_urls
         ), given AS MATERIALIZED (
             SELECT given.*
             FROM batch
@@ -552,19 +553,20 @@ async def _lead_on(
         if plan is None:
             leading.append((one, one.answer))
         else:
-            results.append(Result(one, plan))
+            results.append(Result(place_of(one.url.id), one, plan))
     wanted = [decide.led_to(one.url, redirect) for one, redirect in leading]
     submitted, touched = await _submit(conn, wanted, now, options, MOST_HOPS)
     aliases: list[tuple[Answered, Redirected, UUID]] = []
     for (one, redirect), result in zip(leading, submitted, strict=True):
         if result.id is None or result.id == one.url.id:
             reason = result.reason or "redirect_loop"
-            results.append(Result(one, decide.dead(one.url, f"{reason}: {redirect.to}", one.at)))
+            plan = decide.dead(one.url, f"{reason}: {redirect.to}", one.at)
+            results.append(Result(place_of(one.url.id), one, plan))
         else:
             aliases.append((one, redirect, result.id))
     if aliases:
-        for host, host_id, source_id, letter in await _keep_aliases(conn, aliases=aliases, now=now, options=options):
-            touched.wakes.append(Wake(host, host_id, decide.LAST_BAND, None, -1))
+        for host_id, source_id, letter in await _keep_aliases(conn, aliases=aliases, now=now, options=options):
+            touched.wakes.append(Wake(KNOWN_HOST, host_id, decide.LAST_BAND, None, -1))
             count(touched.counts, source_id, letter, -1)
     await _count(conn, counts=touched.counts)
     return results, touched.wakes
@@ -576,7 +578,7 @@ async def _keep_aliases(
     aliases: Sequence[tuple[Answered, Redirected, UUID]],
     now: datetime,
     options: FrontierOptions,
-) -> list[tuple[str, int, UUID | None, str]]:
+) -> list[tuple[int, UUID | None, str]]:
     """What led elsewhere is an alias from now on, and no URL of its own. Returns those that went."""
     places = [place_of(one.url.id) for one, _, _ in aliases]
     targets = [place_of(to) for _, _, to in aliases]
@@ -585,9 +587,10 @@ async def _keep_aliases(
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
-                %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[], %(was)b::text[],
-                %(to_host_ids)b::bigint[], %(to_url_ids)b::bigint[], %(until)b::timestamptz[], %(to_urls)b::text[]
-            ) AS given (shard, host_id, url_id, was, to_host_id, to_url_id, expires_at, to_url)
+                %(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[], %(was)s::text[],
+                %(to_host_ids)s::bigint[], %(to_url_ids)s::bigint[], %(until)s::timestamptz[], %(urls)s::text[],
+                %(to_urls)s::text[]
+            ) AS given (shard, host_id, url_id, was, to_host_id, to_url_id, expires_at, url, to_url)
         ), gone AS (
             DELETE FROM frontier_url
             USING given
@@ -595,7 +598,7 @@ async def _keep_aliases(
                 AND frontier_url.host_id = given.host_id
                 AND frontier_url.url_id = given.url_id
                 AND frontier_url.status = given.was::"char"
-            RETURNING frontier_url.shard, frontier_url.host_id, frontier_url.url_id, frontier_url.url, source_id,
+            RETURNING frontier_url.shard, frontier_url.host_id, frontier_url.url_id, given.url, source_id,
                 status, to_host_id, to_url_id, expires_at, to_url
         ), kept AS (
             INSERT INTO frontier_alias (shard, host_id, url_id, to_host_id, to_url_id, expires_at, url, to_url)
@@ -607,18 +610,19 @@ async def _keep_aliases(
                 expires_at = excluded.expires_at,
                 to_url = excluded.to_url
         )
-        SELECT url, host_id, source_id, status::text FROM gone
+        SELECT host_id, source_id, status::text FROM gone
         """,
         {
             **place_columns(places),
-            "was": [STATUS_LETTER[one.url.status] for one, _, _ in aliases],
-            "to_host_ids": [target.host_id for target in targets],
-            "to_url_ids": [target.url_id for target in targets],
-            "until": [None if redirect.is_permanent else now + options.alias_kept for _, redirect, _ in aliases],
-            "to_urls": [redirect.to for _, redirect, _ in aliases],
+            "was": letters([STATUS_LETTER[one.url.status] for one, _, _ in aliases]),
+            "to_host_ids": numbers([target.host_id for target in targets]),
+            "to_url_ids": numbers([target.url_id for target in targets]),
+            "until": times([None if redirect.is_permanent else now + options.alias_kept for _, redirect, _ in aliases]),
+            "urls": texts([one.url.url for one, _, _ in aliases]),
+            "to_urls": texts([redirect.to for _, redirect, _ in aliases]),
         },
     )
-    return [(host_of(url), host_id, source_id, letter) for url, host_id, source_id, letter in await cur.fetchall()]
+    return await cur.fetchall()
 
 
 async def _count(conn: Connection, *, counts: Counts) -> None:
@@ -628,8 +632,8 @@ async def _count(conn: Connection, *, counts: Counts) -> None:
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
         SELECT *
         FROM unnest(
-            %(tally_sources)b::uuid[], %(tally_p)b::integer[], %(tally_f)b::integer[], %(tally_r)b::integer[],
-            %(tally_d)b::integer[]
+            %(tally_sources)s::uuid[], %(tally_p)s::integer[], %(tally_f)s::integer[], %(tally_r)s::integer[],
+            %(tally_d)s::integer[]
         )
         """,
         tally_columns(counts),
@@ -642,7 +646,7 @@ async def _lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
     await conn.execute(
         """
         SELECT
-        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[]) AS mine (shard, host_id)
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[]) AS mine (shard, host_id)
         CROSS JOIN LATERAL (
             SELECT
             FROM host
@@ -650,7 +654,7 @@ async def _lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
             FOR UPDATE
         ) AS locked
         """,
-        {"shards": [shard for shard, _ in ids], "host_ids": [host_id for _, host_id in ids]},
+        {"shards": numbers([shard for shard, _ in ids]), "host_ids": numbers([host_id for _, host_id in ids])},
     )
 
 
@@ -663,8 +667,8 @@ async def _release(conn: Connection, *, hosts: Sequence[tuple[ClaimedHost, datet
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
-                %(shards)b::smallint[], %(host_ids)b::bigint[], %(leases)b::uuid[], %(times)b::timestamptz[],
-                %(slowed)b::smallint[], %(successes)b::smallint[]
+                %(shards)s::smallint[], %(host_ids)s::bigint[], %(leases)s::uuid[], %(times)s::timestamptz[],
+                %(slowed)s::smallint[], %(successes)s::smallint[]
             ) AS given (shard, host_id, lease, not_before, slowed, successes)
         ), first AS MATERIALIZED (
             SELECT given.*, band_0.due_at AS due_0, band_1.due_at AS due_1, band_2.due_at AS due_2,
@@ -718,12 +722,12 @@ async def _release(conn: Connection, *, hosts: Sequence[tuple[ClaimedHost, datet
         WHERE host.shard = first.shard AND host.host_id = first.host_id AND host.lease = first.lease
         """,
         {
-            "shards": [shard_of(host_id) for host_id in ids],
-            "host_ids": ids,
-            "leases": [host.lease for host, _, _, _ in rows],
-            "times": [not_before for _, not_before, _, _ in rows],
-            "slowed": [slowed for _, _, slowed, _ in rows],
-            "successes": [successes for _, _, _, successes in rows],
+            "shards": numbers([shard_of(host_id) for host_id in ids]),
+            "host_ids": numbers(ids),
+            "leases": uuids([host.lease for host, _, _, _ in rows]),
+            "times": times([not_before for _, not_before, _, _ in rows]),
+            "slowed": numbers([slowed for _, _, slowed, _ in rows]),
+            "successes": numbers([successes for _, _, _, successes in rows]),
         },
     )
 
@@ -735,37 +739,16 @@ async def settle(
     found = {place: one for one in contents if (place := _place(one.url)) is not None}
     if not found:
         return
-    places = sorted(found, key=key_of)
-    rows = await _fetched(conn, places=places)
-    columns: dict[str, list[Any]] = defaultdict(list)
-    wakes: list[Wake] = []
-    counts: Counts = {}
-    for place in places:
-        row = rows.get(place)
-        if row is None:
-            continue
-        one = found[place]
-        kind, interval_s, fetch_count, fetched_at, next_fetch_at, source_id, band, host = row
-        interval = None if interval_s is None else timedelta(seconds=interval_s)
-        again = decide.settled(
-            KIND_OF[kind], interval, fetch_count, fetched_at or now, has_changed=one.changed, options=options
-        )
-        time = None if one.dead_reason else again.next_fetch_at
-        if one.dead_reason:
-            count(counts, source_id, "f", -1)
-            count(counts, source_id, "d", 1)
-        if time is not None and (next_fetch_at is None or time < next_fetch_at):
-            wakes.append(Wake(host, place.host_id, band, time, 0))
-        for name, value in place_columns([place]).items():
-            columns[name] += value
-        columns["times"].append(time)
-        columns["intervals"].append(seconds_of(again.interval))
-        columns["hashes"].append(one.content_hash)
-        columns["reasons"].append(one.dead_reason)
-    if columns:
-        await _settle(conn, columns=columns)
-        await _wake(conn, wakes=wakes, counts={}, now=now)
-        await _count(conn, counts=counts)
+    rows = await _fetched(conn, places=sorted(found))
+    settlements = [settlement_of(row, found[row.place], now, options) for row in rows]
+    if not settlements:
+        return
+    touched = Touched()
+    for one in settlements:
+        one.touch(touched)
+    await _settle(conn, settlements=settlements)
+    await _wake(conn, wakes=touched.wakes, counts={}, now=now)
+    await _count(conn, counts=touched.counts)
 
 
 def _place(url: str) -> Place | None:
@@ -775,12 +758,12 @@ def _place(url: str) -> Place | None:
         return None
 
 
-async def _fetched(conn: Connection, *, places: Sequence[Place]) -> Mapping[Place, tuple[Any, ...]]:
+async def _fetched(conn: Connection, *, places: Sequence[Place]) -> list[FetchedRow]:
     """How often fetched pages are fetched, under lock."""
     cur = await conn.execute(
         """
-        SELECT page.*, (SELECT name FROM host WHERE host.shard = page.shard AND host.host_id = page.host_id)
-        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+        SELECT page.*
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[])
             AS given (shard, host_id, url_id)
         CROSS JOIN LATERAL (
             SELECT shard, host_id, url_id, kind::text, interval_s, fetch_count, last_fetched_at,
@@ -795,10 +778,10 @@ async def _fetched(conn: Connection, *, places: Sequence[Place]) -> Mapping[Plac
         """,
         place_columns(places),
     )
-    return {Place(*row[:3]): row[3:] for row in await cur.fetchall()}
+    return [FetchedRow(Place(*row[:3]), *row[3:]) for row in await cur.fetchall()]
 
 
-async def _settle(conn: Connection, *, columns: Mapping[str, list[Any]]) -> None:
+async def _settle(conn: Connection, *, settlements: Sequence[Settlement]) -> None:
     await conn.execute(
         """
         UPDATE frontier_url
@@ -808,14 +791,14 @@ async def _settle(conn: Connection, *, columns: Mapping[str, list[Any]]) -> None
             status = CASE WHEN given.reason IS NULL THEN 'f' ELSE 'd' END::"char",
             last_error = given.reason
         FROM unnest(
-            %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[], %(times)b::timestamptz[],
-            %(intervals)b::integer[], %(hashes)b::bytea[], %(reasons)b::text[]
+            %(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[], %(times)s::timestamptz[],
+            %(intervals)s::integer[], %(hashes)b::bytea[], %(reasons)s::text[]
         ) AS given (shard, host_id, url_id, next_fetch_at, interval_s, content_hash, reason)
         WHERE frontier_url.shard = given.shard
             AND frontier_url.host_id = given.host_id
             AND frontier_url.url_id = given.url_id
         """,
-        columns,
+        settlement_columns(settlements),
     )
 
 
@@ -824,7 +807,7 @@ async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS)
     cur = await conn.execute(
         """
         SELECT min(ready_at)
-        FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+        FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
             SELECT ready_at
             FROM host
@@ -845,11 +828,15 @@ async def find_robots(conn: Connection, *, origins: Sequence[str]) -> dict[str, 
     cur = await conn.execute(
         """
         SELECT origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms, sitemaps
-        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(origins)b::text[])
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(origins)s::text[])
             AS given (shard, host_id, origin)
         JOIN host_robots USING (shard, host_id, origin)
         """,
-        {"shards": [shard_of(host_id) for host_id in ids], "host_ids": ids, "origins": list(origins)},
+        {
+            "shards": numbers([shard_of(host_id) for host_id in ids]),
+            "host_ids": numbers(ids),
+            "origins": texts(origins),
+        },
     )
     return {row[0]: robots_of(row) for row in await cur.fetchall()}
 
@@ -940,12 +927,12 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
 
 async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
     """Somebody wants these tried again, at once and from the beginning. Returns those that there are."""
-    places = sorted({place_of(one) for one in ids}, key=key_of)
+    places = sorted({place_of(one) for one in ids})
     cur = await conn.execute(
         """
         WITH old AS MATERIALIZED (
             SELECT url.*
-            FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+            FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[])
                 AS given (shard, host_id, url_id)
             CROSS JOIN LATERAL (
                 SELECT shard, host_id, url_id, status
@@ -962,17 +949,17 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list
         WHERE frontier_url.shard = old.shard
             AND frontier_url.host_id = old.host_id
             AND frontier_url.url_id = old.url_id
-        RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, url, old.status::text
+        RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, old.status::text
         """,
         {**place_columns(places), "now": now},
     )
     counts: Counts = {}
     wakes: list[Wake] = []
     retried: set[Place] = set()
-    for host_id, url_id, source_id, band, url, letter in await cur.fetchall():
+    for host_id, url_id, source_id, band, letter in await cur.fetchall():
         count(counts, source_id, letter, -1)
         count(counts, source_id, "p", 1)
-        wakes.append(Wake(host_of(url), host_id, band, now, 0))
+        wakes.append(Wake(KNOWN_HOST, host_id, band, now, 0))
         retried.add(Place(shard_of(host_id), host_id, url_id))
     await _wake(conn, wakes=wakes, counts=counts, now=now)
     return [one for one in ids if place_of(one) in retried]
@@ -980,12 +967,12 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list
 
 async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
     """Forget these URLs and their aliases. Returns those that there were."""
-    places = sorted({place_of(one) for one in ids}, key=key_of)
+    places = sorted({place_of(one) for one in ids})
     cur = await conn.execute(
         """
         WITH given AS MATERIALIZED (
             SELECT *
-            FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+            FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[])
                 AS given (shard, host_id, url_id)
         ), gone AS (
             DELETE FROM frontier_url
@@ -993,7 +980,7 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> lis
             WHERE frontier_url.shard = given.shard
                 AND frontier_url.host_id = given.host_id
                 AND frontier_url.url_id = given.url_id
-            RETURNING frontier_url.host_id, frontier_url.url_id, source_id, url, status::text AS letter
+            RETURNING frontier_url.host_id, frontier_url.url_id, source_id, status::text AS letter
         ), pointing AS (
             DELETE FROM frontier_alias
             USING given
@@ -1004,22 +991,22 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> lis
             WHERE frontier_alias.shard = given.shard
                 AND frontier_alias.host_id = given.host_id
                 AND frontier_alias.url_id = given.url_id
-            RETURNING frontier_alias.host_id, frontier_alias.url_id, url
+            RETURNING frontier_alias.host_id, frontier_alias.url_id
         )
-        SELECT host_id, url_id, source_id, url, letter FROM gone
+        SELECT host_id, url_id, source_id, letter FROM gone
         UNION ALL
-        SELECT host_id, url_id, NULL, url, NULL FROM led
+        SELECT host_id, url_id, NULL, NULL FROM led
         """,
         place_columns(places),
     )
     counts: Counts = {}
     wakes: list[Wake] = []
     deleted: set[Place] = set()
-    for host_id, url_id, source_id, url, letter in await cur.fetchall():
+    for host_id, url_id, source_id, letter in await cur.fetchall():
         deleted.add(Place(shard_of(host_id), host_id, url_id))
         if letter is not None:
             count(counts, source_id, letter, -1)
-            wakes.append(Wake(host_of(url), host_id, decide.LAST_BAND, None, -1))
+            wakes.append(Wake(KNOWN_HOST, host_id, decide.LAST_BAND, None, -1))
     await _wake(conn, wakes=wakes, counts=counts, now=now)
     return [one for one in ids if place_of(one) in deleted]
 
@@ -1130,7 +1117,7 @@ async def list_urls(
             WHERE (%(status)s::text IS NULL OR shown_status = %(status)s)
                 AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
                 AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
-                AND (%(text)s::text IS NULL OR strpos(lower(url), lower(%(text)s)) > 0)
+                AND (%(text)s::text IS NULL OR strpos(lower(name || url), lower(%(text)s)) > 0)
             ORDER BY number
             LIMIT %(limit)s
         )
@@ -1202,7 +1189,7 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> int:
     cur = await conn.execute(
         """
         SELECT coalesce(sum(due.urls), 0)::bigint
-        FROM unnest(%(every_band)b::smallint[], %(every_shard)b::smallint[]) AS part (band, shard)
+        FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
             SELECT shard, host_id, claimed
             FROM host

@@ -7,9 +7,9 @@ from datetime import datetime
 from headwater.net import Client, FetchError, Response
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_overrun, classify_status
 from headwater.polling.freshness import freshness_of
-from headwater.polling.parse import parse_feed
 from headwater.polling.parse.types import UnreadableBody
 from headwater.polling.policy import Policy
+from headwater.polling.read import read_feed, unpack_feed
 from headwater.polling.rhythm import wants_full_answer
 from headwater.polling.types import (
     ClaimedFeed,
@@ -51,7 +51,7 @@ async def ask(
         )
     except FetchError as error:
         return Asked(classify_fetch_error(error), 0)
-    return Asked(await _read(response, policy, sandbox, clock(), options), len(response.body))
+    return Asked(await _read(feed, response, policy, sandbox, clock(), options), len(response.body))
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
@@ -67,7 +67,7 @@ def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
 
 
 async def _read(
-    response: Response, policy: Policy, sandbox: Sandbox, now: datetime, options: PollingOptions
+    asked: ClaimedFeed, response: Response, policy: Policy, sandbox: Sandbox, now: datetime, options: PollingOptions
 ) -> PollOutcome:
     validators = Validators(_storable(response.headers.get("ETag")), _storable(response.headers.get("Last-Modified")))
     if response.status == 304:
@@ -78,9 +78,15 @@ async def _read(
     if policy.strict_content_type and "xml" not in (content_type or "").lower():
         return PollFailed(FailureClass.NOT_A_FEED, f"It is sent as {content_type}, and not as XML.", response.status)
     try:
-        feed = await sandbox.run(
-            parse_feed, response.body, url=response.url, content_type=content_type, max_entries=options.max_entries
+        packed = await sandbox.run(
+            read_feed,
+            response.body,
+            url=response.url,
+            feed_url=asked.feed_url,
+            content_type=content_type,
+            max_entries=options.max_entries,
         )
+        feed = unpack_feed(packed)
     except UnreadableBody as error:
         return classify_body(error, response.status)
     except Overrun as error:

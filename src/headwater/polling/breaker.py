@@ -16,6 +16,7 @@ MOST_WAIT = timedelta(hours=8)
 OUTAGE_HOSTS = 5
 OUTAGE_SHARE = 0.8
 OUTAGE_WINDOW = timedelta(minutes=2)
+OUTAGE_PROBE = timedelta(seconds=30)
 OURS = frozenset({FailureClass.NETWORK, FailureClass.DNS})
 # What speaks of one feed and not of its host.
 OF_THE_FEED_ALONE = frozenset(
@@ -62,10 +63,13 @@ class Attempt:
     failed_by_network: bool
 
 
-def is_own_outage(attempts: Iterable[Attempt], now: datetime) -> bool:
-    """Whether so many hosts fail by network at once that it must be our own network that is gone."""
+def is_own_outage(attempts: Iterable[Attempt], now: datetime, *, going_on: bool = False) -> bool:
+    """Whether so many hosts fail by network at once that it must be our own network that is gone.
+
+    Once that is so it takes hosts that answer to end it: the few probes of an outage tell no more than that it goes on.
+    """
     recent = [attempt for attempt in attempts if now - attempt.at <= OUTAGE_WINDOW]
     failing = {attempt.host for attempt in recent if attempt.failed_by_network}
     answering = {attempt.host for attempt in recent if not attempt.failed_by_network}
     silent = failing - answering
-    return len(silent) >= OUTAGE_HOSTS and len(silent) >= OUTAGE_SHARE * len(failing | answering)
+    return len(silent) >= (1 if going_on else OUTAGE_HOSTS) and len(silent) >= OUTAGE_SHARE * len(failing | answering)

@@ -3,7 +3,6 @@
 import hashlib
 import html
 import re
-from collections.abc import Sequence
 
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
@@ -14,7 +13,7 @@ TITLE_WORDS = 12
 _TAG = re.compile(r"<[^>]*>")
 
 
-def articles_of(feed: ParsedFeed, feed_url: str) -> Sequence[NewArticle]:
+def articles_of(feed: ParsedFeed, feed_url: str) -> tuple[NewArticle, ...]:
     """An article for each entry, whatever it lacks."""
     return tuple(_article(entry, feed, feed_url) for entry in feed.entries)
 

@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from headwater.net.answers import retry_after
-from headwater.polling.parse.types import ParsedFeed
-from headwater.polling.types import Freshness
+from headwater.polling.types import Freshness, ReadFeed
 
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _NOT_KEPT = re.compile(r"no-cache|no-store", re.IGNORECASE)
 
 
-def freshness_of(headers: Mapping[str, str], feed: ParsedFeed | None, now: datetime) -> Freshness:
+def freshness_of(headers: Mapping[str, str], feed: ReadFeed | None, now: datetime) -> Freshness:
     """What the answer and the feed in it ask for; the longest counts."""
     lasts = max(_by_headers(headers, now), retry_after(headers, now) or timedelta(0))
     if feed is None:

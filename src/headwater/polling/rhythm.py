@@ -12,8 +12,7 @@ from math import sqrt
 from uuid import UUID
 from zlib import crc32
 
-from headwater.polling.parse.types import ParsedFeed
-from headwater.polling.types import FeedState, Freshness, NotModified, Polled, PollingOptions
+from headwater.polling.types import FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
 
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
@@ -69,9 +68,9 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
     return pace / 2 if isinstance(outcome, Polled) and outcome.missed else pace
 
 
-def _dates(feed: ParsedFeed, now: datetime) -> list[datetime]:
-    known = [entry.published_at or entry.updated_at for entry in feed.entries]
-    return sorted([date for date in known if date is not None and date <= now], reverse=True)[:ENTRIES_LOOKED_AT]
+def _dates(feed: ReadFeed, now: datetime) -> list[datetime]:
+    known = [date for entry in feed.entries if (date := entry.published_at) is not None and date <= now]
+    return sorted(known, reverse=True)[:ENTRIES_LOOKED_AT]
 
 
 def _chance(source_id: UUID, now: datetime) -> float:

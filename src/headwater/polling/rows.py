@@ -1,8 +1,11 @@
 """Between rows and values: what a claim reads becomes a ClaimedFeed, what a poll leaves behind becomes a row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+
+import msgspec
 
 from headwater.polling.types import (
     ClaimedFeed,
@@ -15,6 +18,8 @@ from headwater.polling.types import (
     Validators,
 )
 from headwater.types import SourceId
+
+_CLASSES = frozenset(FailureClass)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,53 +115,94 @@ def _off(row: ClaimRow) -> Off | None:
 def _class(name: str | None) -> FailureClass | None:
     if name is None:
         return None
-    return FailureClass(name) if name in set(FailureClass) else FailureClass.UNEXPECTED
+    return FailureClass(name) if name in _CLASSES else FailureClass.UNEXPECTED
 
 
-def row_of(answer: Answer) -> dict[str, object]:
-    """The row of an answer, as JSON takes it."""
+class AnswerRow(msgspec.Struct, omit_defaults=True):
+    """The row of an answer, as JSON carries it: what is not said is NULL, and a feed that is well has little to say."""
+
+    source_id: UUID
+    host: str
+    lease: UUID
+    at: datetime
+    next_poll_at: datetime
+    outcome: str
+    bytes: int
+    took_ms: int
+    status: int | None
+    etag: str | None
+    last_modified: str | None
+    item_count: int | None
+    mean_gap: timedelta | None
+    last_new_at: datetime | None
+    last_full_at: datetime | None
+    new_links: int = 0
+    new_articles: int = 0
+    consecutive_errors: int = 0
+    last_error: str | None = None
+    last_error_type: str | None = None
+    streak: int = 0
+    streak_class: str | None = None
+    permanent_errors: int = 0
+    failing_since: datetime | None = None
+    off_at: datetime | None = None
+    off_reason: str | None = None
+    off_until: datetime | None = None
+    off_times: int = 0
+    moved_url: str | None = None
+    moved_since: datetime | None = None
+    moved_times: int = 0
+    adopt_url: str | None = None
+    wants_discovery: bool = False
+    alike: int = 0
+    alike_class: str | None = None
+    last_source: UUID | None = None
+    paused_until: datetime | None = None
+    pauses: int = 0
+
+
+def json_of(answers: Sequence[Answer]) -> str:
+    """The rows of these answers, as PostgreSQL reads them."""
+    return msgspec.json.encode([_row_of(answer) for answer in answers]).decode()
+
+
+def _row_of(answer: Answer) -> AnswerRow:
     state, off, moved = answer.decision.state, answer.decision.state.off, answer.decision.state.moved
-    return {
-        "source_id": str(state.source_id),
-        "host": answer.host.host,
-        "lease": str(answer.feed.lease),
-        "at": _time(answer.at),
-        "next_poll_at": _time(answer.decision.next_poll_at),
-        "etag": answer.validators.etag,
-        "last_modified": answer.validators.last_modified,
-        "item_count": answer.item_count,
-        "new_links": answer.new_links,
-        "consecutive_errors": state.consecutive_errors,
-        "last_error": state.last_error,
-        "last_error_type": state.last_error_type,
-        "streak": state.streak,
-        "streak_class": state.streak_class,
-        "permanent_errors": state.permanent_errors,
-        "failing_since": _time(state.failing_since),
-        "off_at": _time(off.at) if off else None,
-        "off_reason": off.reason if off else None,
-        "off_until": _time(off.until) if off else None,
-        "off_times": off.times if off else 0,
-        "moved_url": moved.url if moved else None,
-        "moved_since": _time(moved.since) if moved else None,
-        "moved_times": moved.times if moved else 0,
-        "adopt_url": answer.adopt_url,
-        "wants_discovery": answer.wants_discovery,
-        "mean_gap": f"{state.mean_gap.total_seconds()} seconds" if state.mean_gap is not None else None,
-        "last_new_at": _time(state.last_new_at),
-        "last_full_at": _time(state.last_full_at),
-        "outcome": answer.outcome,
-        "status": answer.status,
-        "bytes": answer.size,
-        "took_ms": round(answer.took / timedelta(milliseconds=1)),
-        "new_articles": answer.new_articles,
-        "alike": answer.host.alike,
-        "alike_class": answer.host.alike_class,
-        "last_source": str(answer.host.last_source) if answer.host.last_source else None,
-        "paused_until": _time(answer.host.paused_until),
-        "pauses": answer.host.pauses,
-    }
-
-
-def _time(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+    row = AnswerRow(
+        source_id=state.source_id,
+        host=answer.host.host,
+        lease=answer.feed.lease,
+        at=answer.at,
+        next_poll_at=answer.decision.next_poll_at,
+        outcome=answer.outcome,
+        bytes=answer.size,
+        took_ms=round(answer.took / timedelta(milliseconds=1)),
+        status=answer.status,
+        etag=answer.validators.etag,
+        last_modified=answer.validators.last_modified,
+        item_count=answer.item_count,
+        mean_gap=state.mean_gap,
+        last_new_at=state.last_new_at,
+        last_full_at=state.last_full_at,
+        new_links=answer.new_links,
+        new_articles=answer.new_articles,
+        consecutive_errors=state.consecutive_errors,
+        last_error=state.last_error,
+        last_error_type=state.last_error_type,
+        streak=state.streak,
+        streak_class=state.streak_class,
+        permanent_errors=state.permanent_errors,
+        failing_since=state.failing_since,
+        adopt_url=answer.adopt_url,
+        wants_discovery=answer.wants_discovery,
+        alike=answer.host.alike,
+        alike_class=answer.host.alike_class,
+        last_source=answer.host.last_source,
+        paused_until=answer.host.paused_until,
+        pauses=answer.host.pauses,
+    )
+    if off is not None:
+        row.off_at, row.off_reason, row.off_until, row.off_times = off.at, off.reason, off.until, off.times
+    if moved is not None:
+        row.moved_url, row.moved_since, row.moved_times = moved.url, moved.since, moved.times
+    return row

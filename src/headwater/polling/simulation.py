@@ -20,9 +20,9 @@ from statistics import fmean
 from typing import Protocol
 from uuid import UUID
 
+from headwater.articles.types import NewArticle
 from headwater.polling.breaker import OURS, OUTAGE_WINDOW, Attempt, decide_host, is_own_outage
 from headwater.polling.decide import decide, decide_outage, decide_paused
-from headwater.polling.parse.types import Entry, ParsedFeed
 from headwater.polling.policy import policy_named
 from headwater.polling.rhythm import ENTRIES_LOOKED_AT, next_after_success, wants_full_answer
 from headwater.polling.types import (
@@ -41,6 +41,7 @@ from headwater.polling.types import (
     PollFailed,
     PollingOptions,
     PollOutcome,
+    ReadFeed,
     Validators,
 )
 from headwater.polling.weather import DAY, HOUR, NO_NETWORK, START, Limit, World
@@ -235,7 +236,7 @@ class Adaptive:
             attempts.popleft()
         if by_network != self._is_outage or (by_network and at >= self._look_again_at):
             told = [Attempt(_moment(when), self._world.hosts[which].name, failed) for when, which, failed in attempts]
-            before, self._is_outage = self._is_outage, is_own_outage(told, _moment(at))
+            before, self._is_outage = self._is_outage, is_own_outage(told, _moment(at), going_on=self._is_outage)
             self._look_again_at = at + A_LOOK
             self.told.own_outages += self._is_outage and not before
             self.told.errors += self._is_outage and not before
@@ -281,7 +282,7 @@ class Adaptive:
             self.told.mistaken_pauses += not is_refused and not self._world.has_trouble(number, at)
 
 
-class _Dated(Entry):
+class _Dated(NewArticle):
     """An entry of which nothing is there but its date: a million of them are made in a month."""
 
     __slots__ = ()
@@ -297,21 +298,21 @@ class _Listing:
 
     def __init__(self, published: Sequence[float], listed: int) -> None:
         self._published = published
-        self._entries: deque[Entry] = deque(maxlen=min(listed, ENTRIES_LOOKED_AT))
+        self._entries: deque[NewArticle] = deque(maxlen=min(listed, ENTRIES_LOOKED_AT))
         self._count = 0
         self._parsed = _UNDATED
 
-    def parsed(self, count: int) -> ParsedFeed:
+    def parsed(self, count: int) -> ReadFeed:
         """The feed as it is when it has had so many entries."""
         if count > self._count:
             first = max(self._count, count - ENTRIES_LOOKED_AT)
             self._entries.extend(_Dated(_moment(at)) for at in self._published[first:count])
             self._count = count
-            self._parsed = ParsedFeed("rss20", entries=tuple(self._entries))
+            self._parsed = ReadFeed("rss20", entries=tuple(self._entries))
         return self._parsed
 
 
-_UNDATED = ParsedFeed("rss20")
+_UNDATED = ReadFeed("rss20")
 
 
 @dataclass(frozen=True, slots=True)

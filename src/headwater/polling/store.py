@@ -5,10 +5,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from psycopg.rows import class_row
-from psycopg.types.json import Jsonb
 
 from headwater.db import Connection
-from headwater.polling.rows import Answer, ClaimRow, claimed_feed, row_of
+from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
 from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed
 from headwater.types import SourceId
 
@@ -155,106 +154,96 @@ async def claim_one(
 
 
 async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelta) -> None:
-    """Write what polls came to and give their hosts back. Under a lost lease the feed's state is left as it is."""
-    rows = Jsonb([row_of(one) for one in answers])
+    """Write what polls came to and give their hosts back. Under a lost lease the feed's state is left as it is.
+
+    One statement, so that the rows are sent and read once; its parts do not see what the others write.
+    """
     await conn.execute(
         """
-        UPDATE feed_state
-        SET next_poll_at = a.next_poll_at,
-            last_polled_at = a.at,
-            last_succeeded_at = CASE WHEN a.last_error IS NULL THEN a.at ELSE last_succeeded_at END,
-            last_etag = a.etag,
-            last_modified = a.last_modified,
-            last_item_count = coalesce(a.item_count, last_item_count),
-            article_count = article_count + a.new_links,
-            consecutive_errors = a.consecutive_errors,
-            last_error = a.last_error,
-            last_error_type = a.last_error_type,
-            streak = a.streak,
-            streak_class = a.streak_class,
-            permanent_errors = a.permanent_errors,
-            failing_since = a.failing_since,
-            off_at = a.off_at,
-            off_reason = a.off_reason,
-            off_until = a.off_until,
-            off_times = a.off_times,
-            moved_url = a.moved_url,
-            moved_since = a.moved_since,
-            moved_times = a.moved_times,
-            adopt_url = a.adopt_url,
-            wants_discovery = feed_state.wants_discovery OR a.wants_discovery,
-            mean_gap = a.mean_gap,
-            last_new_at = a.last_new_at,
-            last_full_at = a.last_full_at
-        FROM jsonb_to_recordset(%(rows)s) AS a (
-            source_id uuid, host text, lease uuid, at timestamptz, next_poll_at timestamptz, etag text,
-            last_modified text, item_count integer, new_links integer, consecutive_errors integer, last_error text,
-            last_error_type text, streak integer, streak_class text, permanent_errors integer,
-            failing_since timestamptz, off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
-            moved_url text, moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
-            mean_gap interval, last_new_at timestamptz, last_full_at timestamptz
+        WITH answer AS MATERIALIZED (
+            SELECT *
+            FROM jsonb_to_recordset(%(rows)s::jsonb) AS answer (
+                source_id uuid, host text, lease uuid, at timestamptz, next_poll_at timestamptz, outcome text,
+                bytes integer, took_ms integer, status smallint, etag text, last_modified text, item_count integer,
+                mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
+                new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
+                streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
+                off_at timestamptz, off_reason text, off_until timestamptz, off_times integer, moved_url text,
+                moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean, alike integer,
+                alike_class text, last_source uuid, paused_until timestamptz, pauses integer
+            )
+        ), scheduled AS (
+            UPDATE feed_state
+            SET next_poll_at = a.next_poll_at,
+                last_polled_at = a.at,
+                last_succeeded_at = CASE WHEN a.last_error IS NULL THEN a.at ELSE last_succeeded_at END,
+                last_etag = a.etag,
+                last_modified = a.last_modified,
+                last_item_count = coalesce(a.item_count, last_item_count),
+                article_count = article_count + coalesce(a.new_links, 0),
+                consecutive_errors = coalesce(a.consecutive_errors, 0),
+                last_error = a.last_error,
+                last_error_type = a.last_error_type,
+                streak = coalesce(a.streak, 0),
+                streak_class = a.streak_class,
+                permanent_errors = coalesce(a.permanent_errors, 0),
+                failing_since = a.failing_since,
+                off_at = a.off_at,
+                off_reason = a.off_reason,
+                off_until = a.off_until,
+                off_times = coalesce(a.off_times, 0),
+                moved_url = a.moved_url,
+                moved_since = a.moved_since,
+                moved_times = coalesce(a.moved_times, 0),
+                adopt_url = a.adopt_url,
+                wants_discovery = feed_state.wants_discovery OR coalesce(a.wants_discovery, false),
+                mean_gap = a.mean_gap,
+                last_new_at = a.last_new_at,
+                last_full_at = a.last_full_at
+            FROM answer AS a
+            JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
+            WHERE feed_state.source_id = a.source_id
+            RETURNING feed_state.source_id, feed_state.next_poll_at
+        ), marked AS (
+            UPDATE sources
+            SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
+            FROM answer AS a
+            WHERE sources.id = a.source_id
+                AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
+        ), remembered AS (
+            INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+            SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
+            FROM answer AS a
+            JOIN sources ON sources.id = a.source_id
         )
-        JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
-        WHERE feed_state.source_id = a.source_id
-        """,
-        {"rows": rows},
-    )
-    await _mark_off(conn, rows=rows)
-    await _remember(conn, rows=rows)
-    await _release_hosts(conn, rows=rows, delay=delay)
-
-
-async def _mark_off(conn: Connection, *, rows: Jsonb) -> None:
-    await conn.execute(
-        """
-        UPDATE sources
-        SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
-        FROM jsonb_to_recordset(%(rows)s) AS a (source_id uuid, off_at timestamptz, off_reason text)
-        WHERE sources.id = a.source_id
-            AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
-        """,
-        {"rows": rows},
-    )
-
-
-async def _remember(conn: Connection, *, rows: Jsonb) -> None:
-    await conn.execute(
-        """
-        INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
-        SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, a.new_articles
-        FROM jsonb_to_recordset(%(rows)s) AS a (
-            source_id uuid, at timestamptz, outcome text, status smallint, bytes integer, took_ms integer,
-            new_articles integer
-        )
-        JOIN sources ON sources.id = a.source_id
-        """,
-        {"rows": rows},
-    )
-
-
-async def _release_hosts(conn: Connection, *, rows: Jsonb, delay: timedelta) -> None:
-    await conn.execute(
-        """
         UPDATE poll_hosts
         SET lease = NULL,
             not_before = greatest(a.at + %(delay)s, a.paused_until),
             ready_at = greatest(
                 a.at + %(delay)s,
                 a.paused_until,
-                coalesce((SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = a.host), 'infinity')
+                coalesce(
+                    least(
+                        scheduled.next_poll_at,
+                        (
+                            SELECT min(next_poll_at)
+                            FROM feed_state
+                            WHERE feed_state.host = a.host AND feed_state.source_id <> a.source_id
+                        )
+                    ),
+                    'infinity'
+                )
             ),
-            alike = a.alike,
+            alike = coalesce(a.alike, 0),
             alike_class = a.alike_class,
             last_source = a.last_source,
             paused_until = a.paused_until,
-            pauses = a.pauses
-        FROM jsonb_to_recordset(%(rows)s) AS a (
-            host text, lease uuid, at timestamptz, alike integer, alike_class text, last_source uuid,
-            paused_until timestamptz, pauses integer
-        )
+            pauses = coalesce(a.pauses, 0)
+        FROM answer AS a
+        LEFT JOIN scheduled USING (source_id)
         WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
         """,
-        {"rows": rows, "delay": delay},
+        {"rows": json_of(answers), "delay": delay},
     )
 
 

@@ -21,22 +21,24 @@ def tell(report: PollReport) -> None:
 
 def _tell_outcome(report: PollReport) -> None:
     took_ms = round(report.took / timedelta(milliseconds=1))
-    told = log.bind(source_id=str(report.source_id), url=report.feed_url, took_ms=took_ms)
+    fields = {"source_id": str(report.source_id), "url": report.feed_url, "took_ms": took_ms}
     match report.outcome:
         case Polled(feed=feed):
-            told.info("feed polled", entries=len(feed.entries), new=report.new_articles)
+            log.info("feed polled", **fields, entries=len(feed.entries), new=report.new_articles)
         case NotModified():
-            told.info("feed not modified")
+            log.info("feed not modified", **fields)
         case PollFailed(kind=kind, status=status, detail=detail):
             # A host that is paused has had its line; its feeds' own failures are not worth a warning each.
             level = report.decision.level
-            write = told.error if level is Level.ERROR else told.warning if level is Level.WARN else told.info
-            write("feed poll failed", error_type=kind.value, status_code=status, error=detail)
+            write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
+            write("feed poll failed", **fields, error_type=kind.value, status_code=status, error=detail)
         case _:
             assert_never(report.outcome)
 
 
 def _tell_happenings(report: PollReport) -> None:
+    if not (report.decision.happenings or report.host.paused or report.host.resumed):
+        return
     state, told = report.decision.state, log.bind(source_id=str(report.source_id), url=report.feed_url)
     for happening in report.decision.happenings:
         match happening:

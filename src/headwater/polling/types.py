@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import assert_never
 from uuid import UUID
 
-from headwater.polling.parse.types import ParsedFeed
+from headwater.articles.types import NewArticle
 from headwater.types import SourceId
 
 NEVER = timedelta.max
@@ -148,10 +148,23 @@ class Freshness:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFeed:
+    """What is kept of a feed that was read: how often it wants to be asked, and what it lists."""
+
+    format: str
+    title: str = ""
+    ttl: timedelta | None = None
+    update_period: timedelta | None = None
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+    entries: tuple[NewArticle, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Polled:
     """The feed was read. `missed` when it lists nothing that was known: more may have slipped by meanwhile."""
 
-    feed: ParsedFeed
+    feed: ReadFeed
     validators: Validators
     freshness: Freshness = field(default_factory=Freshness)
     moved_to: str | None = None

@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from headwater.articles import store as articles
@@ -17,9 +17,8 @@ from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
 from headwater.polling.ask import Asked, ask
-from headwater.polling.breaker import OURS, Attempt, decide_host, is_own_outage
+from headwater.polling.breaker import OURS, OUTAGE_PROBE, Attempt, decide_host, is_own_outage
 from headwater.polling.decide import decide, decide_outage, decide_paused
-from headwater.polling.entries import articles_of
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
 from headwater.polling.tell import tell
@@ -57,10 +56,14 @@ class _Done:
     feed: ClaimedFeed
     policy: Policy
     asked: Asked
-    articles: Sequence[NewArticle]
     took: timedelta
     is_outage: bool
     at: datetime
+
+    @property
+    def articles(self) -> Sequence[NewArticle]:
+        """What the feed lists."""
+        return self.asked.outcome.feed.entries if isinstance(self.asked.outcome, Polled) else ()
 
 
 class Poller:
@@ -79,12 +82,18 @@ class Poller:
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = False
+        self._probe_at = datetime.min.replace(tzinfo=UTC)
         self._forgot_events_at: datetime | None = None
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
         """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable."""
         now = self._clock()
+        if self._is_outage and self._attempts[-1].failed_by_network:
+            # While our own network is gone, one poll in a while tells whether it is back; the others would only fail.
+            if now < self._probe_at:
+                return ()
+            limit, self._probe_at = 1, now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
             await self._forget_events(conn, now)
             return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
@@ -108,15 +117,15 @@ class Poller:
         """Poll one feed and write what came of it. Raises DatabaseUnavailable: then the lease gives the feed back."""
         started = time.perf_counter()
         policy = policy_named(feed.policy or self._options.policy)
-        asked, found = await self._ask(feed, policy)
+        asked = await self._ask(feed, policy)
         took = timedelta(seconds=time.perf_counter() - started)
-        done = _Done(feed, policy, asked, found, took, self._note_attempt(feed, asked.outcome), self._clock())
+        done = _Done(feed, policy, asked, took, self._note_attempt(feed, asked.outcome), self._clock())
         try:
             report = await self._batch.add(done)
         except HeadwaterError:
             raise
         except Exception as error:  # noqa: BLE001  see _broke
-            report = await self._batch.add(replace(done, asked=_broke(feed, error), articles=()))
+            report = await self._batch.add(replace(done, asked=_broke(feed, error)))
         tell(report)
         return report
 
@@ -125,16 +134,13 @@ class Poller:
         """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
         return max(self._options.lease, self._options.timeout + self._options.host_delay)
 
-    async def _ask(self, feed: ClaimedFeed, policy: Policy) -> tuple[Asked, Sequence[NewArticle]]:
+    async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         try:
-            asked = await ask(
+            return await ask(
                 feed, policy, client=self._client, sandbox=self._sandbox, clock=self._clock, options=self._options
             )
-            if isinstance(asked.outcome, Polled):
-                return asked, articles_of(asked.outcome.feed, feed.feed_url)
         except Exception as error:  # noqa: BLE001  see _broke
-            return _broke(feed, error), ()
-        return asked, ()
+            return _broke(feed, error)
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
         """Whether this failure is our own: told once when it begins, and once when it ends."""
@@ -143,7 +149,10 @@ class Poller:
         self._attempts.append(Attempt(now, feed.host, by_network))
         # Only a failure can begin an outage: while all is well, nobody need look at a thousand attempts for each poll.
         looks_bad = self._is_outage or by_network
-        before, self._is_outage = self._is_outage, looks_bad and is_own_outage(self._attempts, now)
+        before, self._is_outage = (
+            self._is_outage,
+            (looks_bad and is_own_outage(self._attempts, now, going_on=self._is_outage)),
+        )
         if self._is_outage and not before:
             log.error("own network is down", hosts=len({attempt.host for attempt in self._attempts}))
         if before and not self._is_outage:

@@ -1,10 +1,12 @@
 """Hostile and ordinary HTML for tests, and what a browser-grade parser finds in the result."""
 
+from typing import Literal
+
 import nh3
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, SINGLE_URLS, TAGS
+from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, SINGLE_URLS, TAGS, VOID
 
 BASE = "https://example.com/blog/"
 
@@ -88,14 +90,46 @@ _PIECES = (
 
 soups = st.lists(st.sampled_from(_PIECES), max_size=14).map("".join)
 
-_judge = nh3.Cleaner(
-    tags=TAGS,
-    clean_content_tags=DROPPED_WHOLE,
-    attributes=ATTRIBUTES,
-    url_schemes=SCHEMES,
-    link_rel=LINK_REL,
-    url_relative="deny",
+_GIVEN = (
+    *("", "", "", ' class="x"', " lang=en", " title='a \"b\"'", ' title="&lt;b&gt;"', ' style="color:red"', " open"),
+    *(' href="/x"', ' href="https://e.org/?a=1&amp;b=2" target=_blank', ' src="p.jpg"', ' HREF="/y" Title=z'),
+    *(' onclick="alert(1)"', ' href="javascript:alert(1)"', ' href="&#106;avascript:x"', ' src="data:text/html,x"'),
+    *(' href="javascript:x" href="/y"', ' title="a" title="b"', ' title="<!-- x -->"', ' title="a>b"', ' title="<b>"'),
+    *("\xa0onclick=x", "\x0bonclick=x", "\u2028title=x", "/onclick=x", "\x0ctitle=x", "\n  dir = 'rtl'", ' "', " =x"),
 )
+_TEXT = ("text", " ", "\n", "&amp;", "&lt;script&gt;", "a > b", '"', "<!-- x -->", "<!-- <b> -->")
+_NAMES = (*sorted(TAGS - VOID), "x-y", "svg", "script")
+
+
+@st.composite
+def _element(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
+    name, given = draw(st.sampled_from(_NAMES)), draw(st.sampled_from(_GIVEN))
+    return f"<{name}{given}>{''.join(draw(st.lists(inner, max_size=3)))}</{name}>"
+
+
+_leaves = st.sampled_from(_TEXT) | st.builds("<{}{}>".format, st.sampled_from(sorted(VOID)), st.sampled_from(_GIVEN))
+documents = st.lists(st.recursive(_leaves, _element, max_leaves=12), max_size=3).map("".join)
+"""Markup whose tags are closed in order: what they hold, and where they stand, may still be anything."""
+
+
+def _cleaner(url_relative: Literal["deny"] | tuple[Literal["rewrite_with_base"], str]) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=TAGS,
+        clean_content_tags=DROPPED_WHOLE,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
+        link_rel=LINK_REL,
+        url_relative=url_relative,
+    )
+
+
+_judge = _cleaner("deny")
+_reference = _cleaner(("rewrite_with_base", BASE))
+
+
+def cleaned(markup: str) -> str:
+    """What nh3 alone makes of some HTML on a page at BASE."""
+    return _reference.clean(markup)
 
 
 def tree(markup: str) -> list[object]:

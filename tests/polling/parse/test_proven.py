@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 
 from headwater.polling.parse.proven import proven
-from tests.polling.parse.markup import BASE, XSS, left_to_remove, soups
+from tests.polling.parse.markup import BASE, XSS, cleaned, documents, left_to_remove, soups, tree
 
 
 @pytest.mark.parametrize("html", XSS)
@@ -19,6 +19,30 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_proven(html: str):
     found = proven(html, BASE)
 
     assert found is None or not left_to_remove(found)
+
+
+@given(documents)
+@settings(max_examples=1500, deadline=None)
+def test_what_was_proven_is_what_nh3_makes_of_it(html: str):
+    found = proven(html, BASE)
+
+    assert found is None or tree(found) == tree(cleaned(html))
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p title='a' title='b'>x</p>", '<p title="a">x</p>'),
+        ('<img src="javascript:x" src="/y.jpg">', "<img>"),
+        ("<p>a<!-- <b> -->b</p>", "<p>ab</p>"),
+        ('<p title="<!-- x -->">a</p>', None),
+        ('<p title="<!--">a</p><p title="-->">b</p>', None),
+        ("<p\xa0onclick=x>a</p>", None),
+        ("<p\x0bonclick=x>a</p>", None),
+    ],
+)
+def test_a_tag_is_read_as_a_browser_reads_it(html: str, expected: str | None):
+    assert proven(html, BASE) == expected
 
 
 @pytest.mark.parametrize(

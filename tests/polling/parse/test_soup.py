@@ -45,6 +45,13 @@ def test_an_item_that_was_never_closed_ends_where_the_next_begins():
     assert [entry.title for entry in feed.entries] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("tail", ["<script src='x'></script>", "<!-- 12 queries -->1 s", "</rss>", "<br>&nbsp;<p>"])
+def test_what_a_server_puts_behind_the_feed_changes_nothing(tail: str):
+    feed = "<rss><channel><title>t</title><item><title>a</title><link>/x?a&amp;b</link></item></channel></rss>"
+
+    assert parsed(feed + tail) == parsed(feed)
+
+
 def test_items_behind_the_end_of_the_feed_are_found():
     feed = parsed("<rss><channel><item><title>a</title></item></channel></rss><rss><item><title>b</title></item></rss>")
 

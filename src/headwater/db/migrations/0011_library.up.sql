@@ -11,7 +11,6 @@ CREATE INDEX sources_custom ON sources (id) WHERE NOT is_system;
 ALTER TABLE article_sources ADD COLUMN listed_at timestamptz;
 UPDATE article_sources SET listed_at = articles.listed_at FROM articles WHERE articles.id = article_id;
 ALTER TABLE article_sources ALTER COLUMN listed_at SET NOT NULL;
-DROP INDEX IF EXISTS article_sources_by_source;
 CREATE INDEX article_sources_newest ON article_sources (source_id, listed_at DESC, article_id DESC);
 
 CREATE TABLE subscriptions (
@@ -70,4 +69,4 @@ CREATE POLICY own ON summaries TO headwater_person USING (user_id = current_pers
 GRANT SELECT, INSERT, UPDATE, DELETE ON subscriptions, marks, summaries TO headwater_person;
 
 -- What everybody shares is read by all and written by nobody's request.
-GRANT SELECT ON sources, feed_state, articles, article_sources TO headwater_person;
+GRANT SELECT ON sources, feed_state, articles, article_sources, content TO headwater_person;

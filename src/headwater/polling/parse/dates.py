@@ -57,7 +57,7 @@ _FORMS = tuple(
 _OFFSET = re.compile(
     r"(?:utc|gmt|etc/gmt|z)?\s*(?P<sign>[+\-−])\s*(?P<hours>\d{1,2})(?::?(?P<minutes>\d\d))?(?!\d)", re.IGNORECASE
 )
-_PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
+_PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))?", re.ASCII)
 _PLAIN_822 = re.compile(
     r"(?:\w\w\w, )?(\d\d?) (\w\w\w) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d\d)(\d\d))", re.ASCII
 )
@@ -80,8 +80,11 @@ def parse_date(text: str | None) -> datetime | None:
 
 def _usual(text: str) -> datetime | None:
     """The two forms that nearly all feeds use."""
+    if text[4:5] == "-":
+        moment = datetime.fromisoformat(text) if _PLAIN_ISO.fullmatch(text) else None
+        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)) if moment else None
     if not (found := _PLAIN_822.fullmatch(text)):
-        return datetime.fromisoformat(text).astimezone(UTC) if _PLAIN_ISO.fullmatch(text) else None
+        return None
     day, name, year, hour, minute, second, sign, hours, minutes = found.groups()
     month = month_number(name)
     if month is None or second == "60" or hour == "24":

@@ -1,9 +1,8 @@
 """One document while it is read: its words, where it stands, and what its elements inherit from those around them."""
 
-from collections.abc import Iterator
 from itertools import islice
 
-from headwater.polling.parse.links import absolute, rebased
+from headwater.polling.parse.links import absolute, rebased, whole
 from headwater.polling.parse.mend import mended
 from headwater.polling.parse.names import XML_BASE, XML_LANG, Element, Names
 from headwater.polling.parse.text import line, markup, plain
@@ -87,13 +86,12 @@ class Document:
 
     def link(self, element: Element, text: str | None) -> str | None:
         """An absolute URL from a text or attribute of this element."""
-        return absolute(text, self.base(element)) if text else None
+        return (whole(text) or absolute(text, self.base(element))) if text else None
 
 
-def each(fields: Fields, *words: str) -> Iterator[Element]:
+def each(fields: Fields, *words: str) -> list[Element]:
     """The elements under these words, the first word's first."""
-    for word in words:
-        yield from fields.get(word, _NONE)
+    return [element for word in words if word in fields for element in fields[word]]
 
 
 def first_text(fields: Fields, *words: str) -> str:

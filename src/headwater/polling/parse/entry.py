@@ -55,7 +55,7 @@ def finish(document: Document, drafted: Draft, *, feed_language: str | None, fee
     title = _title(document, fields)
     summary, content = prose(document, fields)
     return Entry(
-        id=_identity(document, drafted, url, f"{title}\n{content or summary}"),
+        id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
         url=url,
         title=title,
         authors=authors(document, fields) or feed_authors,
@@ -110,6 +110,8 @@ _UNRELATED = 3
 
 def _rank(link: Element) -> int:
     """Which link is the entry's own: RSS's, then a page, then anything else that says alternate."""
+    if not link.attrib:
+        return 0
     if (link.get("rel") or "alternate").strip().lower() != "alternate":
         return _UNRELATED
     if link.get("href") is None:
@@ -125,14 +127,16 @@ def _permalink(element: Element) -> str | None:
     return text if "/" in text and " " not in text else None
 
 
-def _identity(document: Document, drafted: Draft, url: str | None, written: str) -> str:
+def _identity(document: Document, drafted: Draft, url: str | None) -> str:
     for element in drafted.fields.get("guid") or drafted.fields.get("id") or ():
         if text := plain(element):
             relative = ":" not in text and _permalink(element)
             return ((document.link(element, text) if relative else None) or text)[:MAX_ID]
-    if found := (drafted.element.get(_ABOUT) or "").strip() or url:
-        return found[:MAX_ID]
-    everything = "\n".join((written, *(plain(child) for child in drafted.element)))
+    return ((drafted.element.get(_ABOUT) or "").strip() or url or "")[:MAX_ID]
+
+
+def _digest(element: Element, title: str, written: str | None) -> str:
+    everything = "\n".join((title, str(written), *(plain(child) for child in element)))
     return f"sha256:{sha256(everything.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -141,8 +145,8 @@ def _language(document: Document, drafted: Draft, otherwise: str | None) -> str 
         return tidy_language(given)
     if not document.scoped:
         return otherwise
-    told = next(each(drafted.fields, *PROSE, "title"), drafted.element)
-    return document.language(told, otherwise)
+    told = each(drafted.fields, *PROSE, "title")
+    return document.language(told[0] if told else drafted.element, otherwise)
 
 
 def _comments(document: Document, fields: Fields) -> str | None:

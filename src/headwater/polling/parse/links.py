@@ -17,16 +17,17 @@ _BREAKS = re.compile(r"[\t\r\n]+\s*")
 
 def absolute(text: str | None, base: str) -> str | None:
     """The http(s) URL meant by `text` on a page at `base`. One that is absolute already is kept as it was written."""
-    if not text:
-        return None
+    return (whole(text) or _unusual(text, base)) if text else None
+
+
+def whole(text: str) -> str | None:
+    """The text, trimmed, where it is a URL that needs no base."""
     text = text.strip()
-    if _WHOLE.match(text) and len(text) <= MAX_LENGTH:
-        return text
-    return _unusual(text, base)
+    return text if _WHOLE.match(text) and len(text) <= MAX_LENGTH else None
 
 
 def _unusual(text: str, base: str) -> str | None:
-    text = _BREAKS.sub("", text)
+    text = _BREAKS.sub("", text.strip())
     if not text or len(text) > MAX_LENGTH:
         return None
     if web := _WEB.match(text):

@@ -24,12 +24,8 @@ def enclosures(document: Document, fields: Fields) -> tuple[Enclosure, ...]:
         return ()
     files = [
         *fields.get("enclosure", ()),
-        *(link for link in fields.get("link", ()) if (link.get("rel") or "").strip().lower() == "enclosure"),
-        *(
-            content
-            for content in fields.get("media:content", ())
-            if not _is_picture(content) and not _is_player(content)
-        ),
+        *[link for link in fields.get("link", ()) if (link.get("rel") or "").strip().lower() == "enclosure"],
+        *[file for file in fields.get("media:content", ()) if not _is_picture(file) and not _is_player(file)],
     ]
     if not files:
         return ()

@@ -5,18 +5,15 @@ from contextlib import suppress
 
 from headwater.polling.parse.decode import AS_1252
 
-# In UTF-8: a C1 control; what UTF-8 looks like after it was taken for Latin-1. References to the former. Each opens
+# In UTF-8: a C1 control, or what UTF-8 looks like after it was taken for Latin-1. References to the former. Each opens
 # with one fixed byte, which makes looking quick.
-_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
-_TWICE = re.compile(rb"\xc3[\x82-\xb4]\xc2[\xa0-\xbf]")
+_MISREAD = re.compile(rb"\xc2(?:[\x80-\x9f]|(?<=\xc3[\x82-\xb4]\xc2)[\xa0-\xbf])")
 _REFERENCE = re.compile(rb"#(?:0*1[2-5][0-9]|[xX]0*[89][0-9a-fA-F]);")
 
 
 def is_suspect(document: bytes) -> bool:
     """Whether anything in a document, given in UTF-8, may need mending. Most have nothing."""
-    if not document.isascii() and (_CONTROL.search(document) or _TWICE.search(document)):
-        return True
-    return _REFERENCE.search(document) is not None
+    return (b"\xc2" in document and _MISREAD.search(document) is not None) or _REFERENCE.search(document) is not None
 
 
 def mended(text: str) -> str:

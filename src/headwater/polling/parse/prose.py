@@ -1,5 +1,7 @@
 """Prose: which of the many elements for it hold an entry's summary and its content."""
 
+from collections.abc import Iterator
+
 from headwater.polling.parse.document import Document, Fields
 from headwater.polling.parse.sanitise import sanitise
 from headwater.polling.parse.text import HTML, INLINE, PLAIN
@@ -23,12 +25,11 @@ _Written = tuple[str, str]
 
 def prose(document: Document, fields: Fields) -> tuple[str | None, str | None]:
     """An entry's summary and content, safe."""
-    contents = _written(document, fields, CONTENTS)
+    content = next(_written(document, fields, CONTENTS), None)
     summaries = _written(document, fields, SUMMARIES)
-    content = contents[0] if contents else None
-    summary = next(iter(summaries or _written(document, fields, CAPTIONS)), None)
-    if content is None and len(summaries) > 1:
-        summary, content = _told_twice(fields, summaries)
+    summary = next(summaries, None) or next(_written(document, fields, CAPTIONS), None)
+    if content is None and summary and (others := list(summaries)):
+        summary, content = _told_twice(fields, [summary, *others])
     safe = _safe(content)
     return (safe if summary == content else _safe(summary)), safe
 
@@ -37,14 +38,11 @@ def _safe(written: _Written | None) -> str | None:
     return sanitise(*written) or None if written else None
 
 
-def _written(document: Document, fields: Fields, words: dict[str, str]) -> list[_Written]:
-    return [
-        (html, document.base(element))
-        for word, default in words.items()
-        if word in fields
-        for element in fields[word]
-        if (html := document.markup(element, default))
-    ]
+def _written(document: Document, fields: Fields, words: dict[str, str]) -> Iterator[_Written]:
+    for word, default in words.items():
+        for element in fields.get(word, ()):
+            if html := document.markup(element, default):
+                yield html, document.base(element)
 
 
 def _told_twice(fields: Fields, summaries: list[_Written]) -> tuple[_Written, _Written | None]:

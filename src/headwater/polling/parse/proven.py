@@ -32,21 +32,25 @@ MAX_DEPTH = 100
 MAX_REMEMBERED = 4096
 SHORT = 200
 
+_SPACE = r"[ \t\n\f\r]"  # as HTML has it: Python's own class is wider
 _NAME = r"[a-zA-Z][a-zA-Z0-9_:.-]*+"
 _VALUE = r""""[^"]*+"|'[^']*+'|[^\s"'=<>`]++"""
-_OPENING = re.compile(rf"([a-z][a-z0-9]*+)((?:\s++{_NAME}(?:=(?:{_VALUE}))?+)*+)\s*+/?")
-_CLOSING = re.compile(r"/([a-z][a-z0-9]*+)\s*+")
-_ATTRIBUTE = re.compile(rf"\s++({_NAME})(?:=({_VALUE}))?+")
+_OPENING = re.compile(rf"([a-z][a-z0-9]*+)((?:{_SPACE}++{_NAME}(?:=(?:{_VALUE}))?+)*+){_SPACE}*+/?")
+_CLOSING = re.compile(rf"/([a-z][a-z0-9]*+){_SPACE}*+")
+_ATTRIBUTE = re.compile(rf"{_SPACE}++({_NAME})(?:=({_VALUE}))?+")
 _COMMENT = re.compile(r"<!--(?!-?>).*?--!?>", re.DOTALL)
 # A link with an absolute URL, and beside it only attributes that are dropped: most links are this.
-_BESIDE = r'(?:\s++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*+'
-_PLAIN_LINK = re.compile(rf'a{_BESIDE}\s++href="((?:https?://|mailto:)[^"]*+)"{_BESIDE}\s*+')
+_BESIDE = rf'(?:{_SPACE}++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*+'
+_PLAIN_LINK = re.compile(rf'a{_BESIDE}{_SPACE}++href="((?:https?://|mailto:)[^"]*+)"{_BESIDE}{_SPACE}*+')
+# A srcset of absolute URLs in the form that `link_set` writes.
+_CANDIDATE = r"""https?://[^\s,"'&/?#][^\s,"'&]*+ [0-9]++[wx]"""
+_PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}+")
 _REL = f' rel="{LINK_REL}"'
 _NOTHING: frozenset[str] = frozenset()
 # Stands for a tag that goes while what it holds stays. No text has it: XML cannot, and JSON's is cleaned.
 _DROPPED = "\0"
 _AS_IT_IS = ("https://", "http://", "mailto:", "tel:")
-_LINKING = frozenset({"a", "area", "audio", "blockquote", "del", "img", "ins", "q", "source", "track", "video"})
+_LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdisjoint(SINGLE_URLS | {"srcset"}))
 
 _Room = frozenset[str]
 # A tag by what stands between "<" and ">": its name; what it becomes, or "" where it may stay; its end tag, or "" where
@@ -62,7 +66,10 @@ def proven(html: str, base: str) -> str | None:  # noqa: C901, PLR0912  (one loo
     if "<!--" in html:
         if html.rfind("<!--") > html.rfind("-->"):
             return None
-        html = _COMMENT.sub("", html)
+        parts = _COMMENT.split(html)
+        if any(part.rfind("<") > part.rfind(">") for part in parts[:-1]):
+            return None  # inside a tag it is no comment
+        html = "".join(parts)
     pieces = html.split("<")
     around: list[tuple[str, _Room]] = []
     ending, room = "never", ANYTHING
@@ -162,11 +169,11 @@ def _without_links(room: _Room) -> _Room:
 
 
 def _attributes(tag: str, raw: str, base: str) -> str:
-    kept = ""
+    kept: dict[str, str] = {}
     allowed = ATTRIBUTES[tag]
     for given, quoted in _ATTRIBUTE.findall(raw):
         name = given if given in allowed else given.lower()
-        if name not in allowed:
+        if name not in allowed or name in kept:
             continue
         value = quoted[1:-1] if quoted[:1] in {'"', "'"} else quoted
         if name in SINGLE_URLS:
@@ -176,9 +183,8 @@ def _attributes(tag: str, raw: str, base: str) -> str:
                 else escape(kept_link(unescape(value), base) or "")
             )
         elif name == "srcset":
-            value = escape(link_set(unescape(value), base))
+            value = value if _PLAIN_SET.fullmatch(value) else escape(link_set(unescape(value), base))
         elif not value.isalnum():
             value = escape(unescape(value))
-        if value or name not in SINGLE_URLS:
-            kept += f' {name}="{value}"'
-    return kept
+        kept[name] = value
+    return "".join([f' {name}="{value}"' for name, value in kept.items() if value or name not in SINGLE_URLS])

@@ -42,22 +42,23 @@ def line(element: Element, *, guess: bool) -> str:
         text = without_markup(inner_html(element)[:MAX_TITLE])
     else:
         text = (element.text or "")[:MAX_TITLE]
-        if element.attrib or "<" in text or "&" in text:
-            kind = kind_of(element, PLAIN)
-            if is_base64(element, kind):
-                text = _unpacked(text) or ""
-            if kind == HTML or (guess and kind == PLAIN and looks_like_html(text)) or is_base64(element, kind):
-                text = without_markup(text)
+        kind = kind_of(element, PLAIN)
+        if is_base64(element, kind):
+            text = without_markup(_unpacked(text) or "")
+        elif kind == HTML or (guess and kind == PLAIN and looks_like_html(text)):
+            text = without_markup(text)
     return one_line(text)
 
 
 def one_line(text: str) -> str:
     """Text with each run of white space as one space; a no-break space is a character like any other."""
-    return _SPACES.sub(" ", text).strip()
+    return (text if text.isprintable() and "  " not in text else _SPACES.sub(" ", text)).strip()
 
 
 def without_markup(html: str) -> str:
     """The text of a short piece of HTML."""
+    if "<" not in html and "&" not in html:
+        return html
     html = _MARKUP.sub("", _BREAK.sub(" ", _HIDDEN.sub("", html)))
     return unescape(html.partition("<!--")[0])
 
@@ -70,10 +71,10 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
     if not text or not (text := text.strip()):
         return ""
     kind = kind_of(element, default)
-    if kind == HTML:
-        return text if element.get("mode") != "base64" else _unpacked(text) or ""
     if is_base64(element, kind):
         return _unpacked(text) or ""
+    if kind == HTML:
+        return text
     # Atom says what it means, and still its biggest publisher writes `&nbsp;` into summaries that it calls text.
     if kind == PLAIN and (guess or "<" not in text) and looks_like_html(text):
         return text
@@ -82,13 +83,15 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
 
 def kind_of(element: Element, default: str) -> str:
     """The media type of an element's text."""
+    if not element.attrib:
+        return default
     given = (element.get("type") or "").strip().lower()
     return _KINDS.get(given, given) or default
 
 
 def looks_like_html(text: str) -> bool:
     """Whether nominally plain text is HTML after all: it closes a tag or names a character, and all of it is known."""
-    if not _CLOSING.search(text):
+    if ("&" not in text and "</" not in text) or not _CLOSING.search(text):
         return False
     if any(name.lower() not in TAGS for name in _TAG_NAME.findall(text)):
         return False
@@ -110,9 +113,9 @@ def inner_html(element: Element) -> str:
 
 def is_base64(element: Element, kind: str) -> bool:
     """Whether an element's text is packed: it says so, or its media type is none that could be written out."""
-    if element.get("mode") == "base64":
+    if not kind.startswith("text/") and not kind.endswith(("+xml", "/xml")):
         return True
-    return not (kind.startswith("text/") or kind.endswith(("+xml", "/xml")))
+    return bool(element.attrib) and element.get("mode") == "base64"
 
 
 def _unpacked(text: str) -> str | None:

@@ -15,6 +15,8 @@ MAX_ENTITIES = 256
 DOCTYPE_WITHIN = 100_000
 
 _PROLOG = re.compile(r"(?:\s++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
+_ENDS = (b"</rss>", b"</feed>", b"</rdf:RDF>")
+_ENTRIES = (b"<item", b"<entry")
 _BYTES_PROLOG = re.compile(_PROLOG.pattern.encode(), re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE\b[^\[<>]*(?:\[(?P<subset>.*?)\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.-]{1,40})\s+(?:"([^"&%<]{0,512})"|'([^'&%<]{0,512})')\s*>""")
@@ -49,8 +51,15 @@ def read_text(text: str) -> Read:
 def _read(data: bytes) -> Element | None:
     try:
         return etree.fromstring(data, _parser())
-    except etree.XMLSyntaxError:
-        return None
+    except etree.XMLSyntaxError as error:
+        alone = _without_tail(data) if error.code == etree.ErrorTypes.ERR_DOCUMENT_END else data
+        return _read(alone) if len(alone) < len(data) else None
+
+
+def _without_tail(data: bytes) -> bytes:
+    """A feed without what some server put behind it, such as a script; all of it where that may hold entries."""
+    end = max(data.rfind(mark) + len(mark) for mark in _ENDS)
+    return data if any(entry in data[end:] for entry in _ENTRIES) else data[:end]
 
 
 def _without_doctype(text: str) -> tuple[str, dict[str, str]]:

@@ -1,0 +1,290 @@
+"""Every statement on `content`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from headwater.content.decide import decide
+from headwater.content.links import Links, link
+from headwater.content.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
+from headwater.db import Connection
+from headwater.types import ArticleId
+
+
+async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime) -> list[Saved]:
+    """Keep records, in the order given: nothing richer is overwritten, and a text that is here already is linked."""
+    await _lock_hashes(conn, records=records)
+    stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
+    links = Links(
+        originals=await _find_originals(conn, records=records),
+        alike=await _find_alike(conn, records=records),
+    )
+    saved: list[Saved] = []
+    rows: list[dict[str, object]] = []
+    for record in records:
+        before = stored.get(record.article_id)
+        plan = decide(before, record.extracted)
+        one = link(record, before, plan, links)
+        saved.append(one)
+        stored[record.article_id] = _as_stored(record, plan, one)
+        if plan.fate is not Fate.UNCHANGED:
+            rows.append(_row(record, plan, one, now))
+    if rows:
+        await _write(conn, rows=rows)
+    return saved
+
+
+async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> None:
+    """Two who bring the same text at once must see each other, or both would store it."""
+    keys = {int.from_bytes(key[:8], signed=True) for record in records if (key := record.extracted.content_hash)}
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(key) FROM unnest(%(keys)b::bigint[]) AS key", {"keys": sorted(keys)}
+    )
+
+
+async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, Stored]:
+    async with conn.cursor(row_factory=class_row(Stored)) as cur:
+        await cur.execute(
+            """
+            SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
+                image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
+                near_duplicate_of, richness, version
+            FROM content
+            WHERE article_id = ANY(%(ids)s)
+            ORDER BY article_id
+            FOR UPDATE
+            """,
+            {"ids": list(article_ids)},
+        )
+        return {row.article_id: row for row in await cur.fetchall()}
+
+
+async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, ArticleId]:
+    """Who has these texts already."""
+    cur = await conn.execute(
+        """
+        SELECT DISTINCT ON (content_hash) content_hash, article_id
+        FROM content
+        WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL
+        ORDER BY content_hash, article_id
+        """,
+        {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]},
+    )
+    return {bytes(content_hash): article_id for content_hash, article_id in await cur.fetchall()}
+
+
+async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
+    """The stored text that each of these nearly is, the nearest and oldest: found by one equal quarter of a simhash."""
+    wanted = [record for record in records if record.extracted.simhash is not None]
+    cur = await conn.execute(
+        """
+        SELECT wanted.article_id, alike.article_id
+        FROM unnest(%(ids)b::uuid[], %(simhashes)b::bigint[]) AS wanted (article_id, simhash)
+        CROSS JOIN LATERAL (
+            SELECT coalesce(candidate.near_duplicate_of, candidate.article_id) AS article_id
+            FROM (
+                SELECT article_id, near_duplicate_of, simhash FROM content
+                WHERE duplicate_of IS NULL AND ((simhash >> 48) & 65535) = ((wanted.simhash >> 48) & 65535)
+                UNION ALL
+                SELECT article_id, near_duplicate_of, simhash FROM content
+                WHERE duplicate_of IS NULL AND ((simhash >> 32) & 65535) = ((wanted.simhash >> 32) & 65535)
+                UNION ALL
+                SELECT article_id, near_duplicate_of, simhash FROM content
+                WHERE duplicate_of IS NULL AND ((simhash >> 16) & 65535) = ((wanted.simhash >> 16) & 65535)
+                UNION ALL
+                SELECT article_id, near_duplicate_of, simhash FROM content
+                WHERE duplicate_of IS NULL AND (simhash & 65535) = (wanted.simhash & 65535)
+            ) AS candidate
+            WHERE wanted.article_id <> candidate.article_id
+                AND wanted.article_id IS DISTINCT FROM candidate.near_duplicate_of
+                AND bit_count((candidate.simhash # wanted.simhash)::bit(64)) <= 3
+            ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id
+            LIMIT 1
+        ) AS alike
+        """,
+        {
+            "ids": [record.article_id for record in wanted],
+            "simhashes": [record.extracted.simhash for record in wanted],
+        },
+    )
+    return dict(await cur.fetchall())
+
+
+async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> None:
+    async with conn.cursor() as cur:
+        await cur.executemany(
+            """
+            INSERT INTO content (
+                article_id, url, url_key, title, text, html, description, keywords, authors, published_at,
+                canonical_url, section, language, image_url, open_graph, linked_data, origins, word_count, content_hash,
+                simhash, duplicate_of, near_duplicate_of, richness, version, extracted_at
+            )
+            VALUES (
+                %(article_id)s, %(url)s, %(url_key)s, %(title)s, %(text)s, %(html)s, %(description)s, %(keywords)s,
+                %(authors)s, %(published_at)s, %(canonical_url)s, %(section)s, %(language)s, %(image_url)s,
+                %(open_graph)s, %(linked_data)s, %(origins)s, %(word_count)s, %(content_hash)s, %(simhash)s,
+                %(duplicate_of)s, %(near_duplicate_of)s, %(richness)s, %(version)s, %(now)s
+            )
+            ON CONFLICT (article_id) DO UPDATE
+            SET title = excluded.title,
+                text = CASE WHEN %(takes_text)s THEN excluded.text ELSE content.text END,
+                html = CASE WHEN %(takes_text)s THEN excluded.html ELSE content.html END,
+                description = excluded.description,
+                keywords = excluded.keywords,
+                authors = excluded.authors,
+                published_at = excluded.published_at,
+                canonical_url = excluded.canonical_url,
+                section = excluded.section,
+                language = excluded.language,
+                image_url = excluded.image_url,
+                open_graph = excluded.open_graph,
+                linked_data = excluded.linked_data,
+                origins = excluded.origins,
+                word_count = excluded.word_count,
+                content_hash = excluded.content_hash,
+                simhash = excluded.simhash,
+                duplicate_of = excluded.duplicate_of,
+                near_duplicate_of = excluded.near_duplicate_of,
+                richness = excluded.richness,
+                version = excluded.version,
+                extracted_at = excluded.extracted_at
+            """,
+            rows,
+        )
+
+
+def _row(record: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, object]:
+    merged = plan.merged
+    has_text = plan.takes_text and saved.duplicate_of is None and merged.content_hash is not None
+    return {
+        "article_id": record.article_id,
+        "url": record.url,
+        "url_key": record.url_key,
+        "title": merged.title,
+        "text": merged.text if has_text else None,
+        "html": merged.html if has_text else None,
+        "description": merged.description,
+        "keywords": list(merged.keywords),
+        "authors": list(merged.authors),
+        "published_at": merged.published_at,
+        "canonical_url": merged.canonical_url,
+        "section": merged.section,
+        "language": merged.language,
+        "image_url": merged.image_url,
+        "open_graph": Jsonb(dict(merged.open_graph)),
+        "linked_data": Jsonb(list(merged.linked_data)),
+        "origins": Jsonb({name: finder.value for name, finder in merged.origins.items()}),
+        "word_count": merged.word_count,
+        "content_hash": merged.content_hash,
+        "simhash": merged.simhash,
+        "duplicate_of": saved.duplicate_of,
+        "near_duplicate_of": saved.near_duplicate_of,
+        "richness": plan.richness,
+        "version": saved.version,
+        "takes_text": plan.takes_text,
+        "now": now,
+    }
+
+
+def _as_stored(record: NewContent, plan: Plan, saved: Saved) -> Stored:
+    """What the next record of the same article in this batch meets."""
+    merged: Extracted = plan.merged
+    return Stored(
+        article_id=record.article_id,
+        title=merged.title,
+        description=merged.description,
+        keywords=list(merged.keywords),
+        authors=list(merged.authors),
+        published_at=merged.published_at,
+        canonical_url=merged.canonical_url,
+        section=merged.section,
+        language=merged.language,
+        image_url=merged.image_url,
+        open_graph=dict(merged.open_graph),
+        linked_data=list(merged.linked_data),
+        word_count=merged.word_count,
+        content_hash=merged.content_hash,
+        simhash=merged.simhash,
+        origins={name: finder.value for name, finder in merged.origins.items()},
+        duplicate_of=saved.duplicate_of,
+        near_duplicate_of=saved.near_duplicate_of,
+        richness=plan.richness,
+        version=saved.version,
+    )
+
+
+async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
+    """All that is stored of an article's page; a duplicate shows the text it shares."""
+    async with conn.cursor(row_factory=class_row(Content)) as cur:
+        await cur.execute(
+            """
+            SELECT content.article_id, content.url, content.title, coalesce(content.text, original.text) AS text,
+                coalesce(content.html, original.html) AS html, content.description, content.keywords, content.authors,
+                content.published_at, content.canonical_url, content.section, content.language, content.image_url,
+                content.open_graph, content.linked_data, content.origins, content.word_count, content.content_hash,
+                content.duplicate_of, content.near_duplicate_of, content.version, content.extracted_at
+            FROM content
+            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+            WHERE content.article_id = %(article_id)s
+            """,
+            {"article_id": article_id},
+        )
+        return await cur.fetchone()
+
+
+async def find_fingerprints(
+    conn: Connection, *, article_ids: Sequence[ArticleId]
+) -> dict[ArticleId, tuple[bytes | None, int | None]]:
+    """The hash and simhash of stored texts."""
+    cur = await conn.execute(
+        "SELECT article_id, content_hash, simhash FROM content WHERE article_id = ANY(%(ids)s)",
+        {"ids": list(article_ids)},
+    )
+    return {article_id: (content_hash, simhash) for article_id, content_hash, simhash in await cur.fetchall()}
+
+
+async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:
+    """The articles that hold these words, as in a web search ("a phrase", or, -not), the best first.
+
+    Words are reduced by each article's own language. Of very many hits the newest thousand are ranked.
+    """
+    async with conn.cursor(row_factory=class_row(Hit)) as cur:
+        await cur.execute(
+            """
+            WITH spoken AS MATERIALIZED (
+                SELECT config, websearch_to_tsquery(config, %(words)s) AS query
+                FROM unnest(ARRAY[
+                    'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
+                    'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
+                    'swedish', 'turkish'
+                ]::regconfig[]) AS config
+            ), found AS (
+                SELECT content.article_id, config, query
+                FROM spoken
+                JOIN content ON content.search @@ query AND content_config(content.language) = config
+                ORDER BY content.article_id DESC
+                LIMIT 1000
+            ), best AS (
+                SELECT article_id, config, query, ts_rank(search, query, 1) AS rank
+                FROM found
+                JOIN content USING (article_id)
+                ORDER BY rank DESC, article_id DESC
+                LIMIT %(limit)s
+                OFFSET %(offset)s
+            )
+            SELECT article_id, url, coalesce(title, '') AS title,
+                ts_headline(
+                    config, left(coalesce(nullif(text, ''), description, ''), 20000), query,
+                    'StartSel=«, StopSel=», MaxFragments=2, MinWords=8, MaxWords=25, FragmentDelimiter=" … "'
+                ) AS snippet,
+                authors, published_at, language, word_count, rank,
+                (SELECT count(*) FROM content AS other WHERE other.duplicate_of = content.article_id) AS duplicates
+            FROM best
+            JOIN content USING (article_id)
+            ORDER BY rank DESC, article_id DESC
+            """,
+            {"words": words, "limit": limit, "offset": offset},
+        )
+        return await cur.fetchall()

@@ -1,0 +1,1 @@
+"""Claimed URL → stored body; robots."""

@@ -1,0 +1,109 @@
+"""What an answer means for the URL and its host, and what it means that there is none. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from headwater.fetching.sniff import Form, is_readable, sniff
+from headwater.fetching.types import Verdict
+from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
+from headwater.net import FetchError, FetchFailure, Response
+from headwater.net.answers import is_challenge, retry_after
+from headwater.types import PageKind
+
+CHALLENGE_STATUSES = frozenset({403, 429, 503})
+MOST_PAUSE = timedelta(days=1)
+FIRST_PAUSE = timedelta(minutes=5)  # of a host that says 429 and not for how long; twice as long each time
+MOST_GUESSED_PAUSE = timedelta(hours=8)
+CHALLENGE_PAUSE = timedelta(hours=24)
+SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer: its other URLs would only wait for it too
+
+_GONE = {404: "not_found", 410: "gone"}
+_REFUSED = {401: "unauthorized", 403: "forbidden", 408: "timeout", 425: "upstream_failure"}
+_SENTENCES = {
+    "not_found": "There is no page at this address.",
+    "gone": "The site says that this page is gone for good.",
+    "unauthorized": "The site wants a name and password for this page.",
+    "forbidden": "The site refuses to let us read this page.",
+    "bad_request": "The site does not accept our request.",
+    "bot_challenge": "The site shows a test that only a person in a browser can pass.",
+    "rate_limited": "The site asks us to come less often.",
+    "upstream_failure": "The site has a fault of its own.",
+    "timeout": "The site says that we were too slow.",
+    "unexpected": "The site gave an answer that we do not understand.",
+}
+# For these no retry helps, and nothing is wrong with the host.
+_HOPELESS = {FetchFailure.TOO_LARGE: "too_large", FetchFailure.BLOCKED: "ssrf_blocked"}
+_OF_THE_PAGE = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BAD_ENCODING})
+
+
+def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: datetime) -> Verdict:
+    """What this answer, which is no redirect, means."""
+    pause = _asked_pause(response.headers, now)
+    match response.status:
+        case 200 | 203:
+            return classify_body(url, response)
+        case 304 if url.etag or url.last_modified:
+            return Verdict(Unchanged(*validators(response.headers)))
+        case status if status in CHALLENGE_STATUSES and is_challenge(response.headers, response.body):
+            answer = FetchFailed("bot_challenge", _sentence("bot_challenge", status))
+            return Verdict(answer, ends_turn=True, pause=max(pause or timedelta(0), CHALLENGE_PAUSE))
+        case 429:
+            pause = pause or min(FIRST_PAUSE * 2 ** min(host.slowed, 10), MOST_GUESSED_PAUSE)
+            answer = FetchFailed("rate_limited", _sentence("rate_limited", 429))
+            return Verdict(answer, ends_turn=True, pause=pause, was_rate_limited=True)
+        case status if status in _GONE:
+            return Verdict(Hopeless(_GONE[status], _sentence(_GONE[status], status)))
+        case status:
+            return Verdict(_by_status(status), ends_turn=pause is not None, pause=pause)
+
+
+def classify_error(error: FetchError) -> Verdict:
+    """What it means that there was no answer."""
+    detail = storable(f"{error.detail[:1].upper()}{error.detail[1:].rstrip('.')}.")
+    if error.kind in _HOPELESS:
+        return Verdict(Hopeless(_HOPELESS[error.kind], detail))
+    if error.kind in _OF_THE_PAGE:
+        return Verdict(FetchFailed(error.kind.value, detail))
+    return Verdict(FetchFailed(error.kind.value, detail), ends_turn=True, pause=SILENCE_PAUSE)
+
+
+def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
+    """What it means that there is a body: it is kept when it is what the URL is fetched for."""
+    form = sniff(response.body, response.headers.get("Content-Type"))
+    if is_readable(form, url.kind):
+        return Verdict(Fetched(*validators(response.headers)))
+    if form is Form.EMPTY:
+        return Verdict(FetchFailed("empty", "The site sent a page with nothing in it."))
+    reason = "not_a_sitemap" if url.kind is PageKind.SITEMAP else "not_html"
+    return Verdict(Hopeless(reason, f"It is {form.value}."))
+
+
+def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """What a server gave to tell one version from the next, as far as it can be kept word for word."""
+    return _kept(headers.get("ETag")), _kept(headers.get("Last-Modified"))
+
+
+def storable(text: str) -> str:
+    """Text that every database takes: servers send bytes that are no text."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "")
+
+
+def _by_status(status: int) -> FetchFailed:
+    if 400 <= status < 500:
+        reason = _REFUSED.get(status, "bad_request")
+    else:
+        reason = "upstream_failure" if 500 <= status < 600 else "unexpected"
+    return FetchFailed(reason, _sentence(reason, status))
+
+
+def _asked_pause(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+    asked = retry_after(headers, now)
+    return min(asked, MOST_PAUSE) if asked is not None else None
+
+
+def _sentence(reason: str, status: int) -> str:
+    return f"{_SENTENCES[reason]} (HTTP {status})"
+
+
+def _kept(header: str | None) -> str | None:
+    return header if header and header.isprintable() and len(header) <= 1_000 else None

@@ -1,0 +1,124 @@
+"""robots.txt by RFC 9309: bytes in; out come rules that say what we may ask for and how fast, and where sitemaps are.
+
+Unknown lines are taken out first (a line that nobody knows must not end a group), and of the robots that are addressed
+only ours and all matter: whatever a file holds, reading it takes time in proportion to its length.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from math import isfinite
+
+from protego import Protego
+
+from headwater.errors import InvalidUrl
+from headwater.urls import parse_url
+
+FIRST_BYTES = 512_000  # RFC 9309 asks for at least 500 KiB
+MOST_SITEMAPS = 100
+_LINE_MOST = 4_096  # no URL that we fetch is longer
+_RULES_KEPT = 512
+_RULES_KEPT_MOST = 50_000  # characters: longer ones are parsed anew each time, so that few cannot fill our memory
+_LINE = re.compile(
+    r"\s*+(?:(?P<agent>user[- ]?agent)|(?P<disallow>d(?:is|ais|ias)s?all?[oa]w)|(?P<allow>allow)"
+    r"|(?P<delay>crawl[- ]?delay)|(?P<sitemap>site-?maps?))\s*+(?::|(?<=\s))\s*+(?P<value>[^#]*)",
+    re.IGNORECASE,
+)
+_NAMES = {
+    "agent": "User-agent",
+    "disallow": "Disallow",
+    "allow": "Allow",
+    "delay": "Crawl-delay",
+    "sitemap": "Sitemap",
+}
+_TOKEN = re.compile(r"[a-z_-]+", re.IGNORECASE)
+_SOMEBODY_ELSE = "somebody-else"
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port: what a robots.txt speaks for."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{re.split('[/?#]', rest, maxsplit=1)[0]}"
+
+
+def stripped(body: bytes) -> str:
+    """The lines of a robots.txt that mean something, and nothing else; of a web page that poses as one, nothing."""
+    text = body[:FIRST_BYTES].decode("utf-8-sig", "replace").replace("\x00", "")
+    return "".join(f"{_NAMES[line.field]}: {line.value}\n" for line in _lines(text))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    field: str
+    value: str
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    for line in text.splitlines():
+        match = _LINE.match(line[:_LINE_MOST])
+        if match is not None:
+            name = next(name for name in _NAMES if match[name] is not None)
+            yield _Line(name, match["value"].strip())
+
+
+class Rules:
+    """What a robots.txt lets one robot do."""
+
+    def __init__(self, text: str, robot: str) -> None:
+        self._robot = robot
+        self._rules = Protego.parse("".join(_addressed(text, robot))) if text else None
+
+    def allow(self, url: str) -> bool:
+        """Whether we may ask for this URL."""
+        return self._rules is None or self._rules.can_fetch(url, self._robot)
+
+    def crawl_delay(self, most: timedelta) -> timedelta | None:
+        """The time between two requests that is asked for, as far as it is granted."""
+        seconds = self._rules.crawl_delay(self._robot) if self._rules else None
+        if seconds is None or not isfinite(seconds) or seconds <= 0:
+            return None
+        return timedelta(seconds=min(seconds, most.total_seconds()))
+
+
+@lru_cache(maxsize=_RULES_KEPT)
+def _kept_rules(text: str, robot: str) -> Rules:
+    return Rules(text, robot)
+
+
+def rules_of(text: str, robot: str) -> Rules:
+    """The rules in what `stripped` left, from memory where they were read before."""
+    return _kept_rules(text, robot) if len(text) <= _RULES_KEPT_MOST else Rules(text, robot)
+
+
+def sitemaps_in(text: str, origin: str) -> Sequence[str]:
+    """The sitemaps that what `stripped` left names."""
+    found: dict[str, None] = {}
+    for line in _lines(text):
+        if line.field == "sitemap" and line.value and len(found) < MOST_SITEMAPS:
+            try:
+                found[parse_url(line.value, base=f"{origin}/robots.txt")] = None
+            except InvalidUrl:
+                continue
+    return tuple(found)
+
+
+def _addressed(text: str, robot: str) -> Iterator[str]:
+    """The lines again, with everybody who is neither us nor all under one name: groups of thousands cost nothing."""
+    before = ""
+    for line in _lines(text):
+        if line.field == "sitemap":
+            continue
+        value = _addressee(line.value, robot) if line.field == "agent" else line.value
+        written = f"{_NAMES[line.field]}: {value}\n"
+        if written != before:
+            yield written
+        before = written
+
+
+def _addressee(value: str, robot: str) -> str:
+    if value.startswith("*"):
+        return "*"
+    token = _TOKEN.match(value)
+    return robot if token and token[0].lower() == robot.lower() else _SOMEBODY_ELSE

@@ -1,0 +1,59 @@
+"""What a turn with a host says of itself: in the log and in the metrics."""
+
+from datetime import timedelta
+from typing import assert_never
+
+from headwater.fetching.types import Harvest
+from headwater.frontier.types import Answer, Answered, Fetched, FetchFailed, Hopeless, Redirected, Unchanged
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+
+log = get_logger()
+
+
+def tell(harvest: Harvest) -> None:
+    """One line for each URL, and one for the host where something is to be known of it."""
+    for answered in harvest.answered:
+        metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
+        _tell_answer(answered)
+    for robots in harvest.robots:
+        outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
+        metrics.ROBOTS.labels(outcome=outcome).inc()
+    metrics.FETCHED_BYTES.inc(sum(len(page.body) for page in harvest.pages))
+    if harvest.blocked_until is not None:
+        log.warning("host paused", host=harvest.host.host, until=harvest.blocked_until.isoformat())
+    took_ms = round(harvest.took / timedelta(milliseconds=1))
+    log.debug("host given back", host=harvest.host.host, answered=len(harvest.answered), took_ms=took_ms)
+
+
+def outcome_name(answer: Answer) -> str:
+    """`fetched`, `unchanged`, `redirected`, or the class of the failure."""
+    match answer:
+        case Fetched():
+            return "fetched"
+        case Unchanged():
+            return "unchanged"
+        case Redirected():
+            return "redirected"
+        case FetchFailed(reason=reason) | Hopeless(reason=reason):
+            return reason
+        case _:
+            assert_never(answer)
+
+
+def _tell_answer(answered: Answered) -> None:
+    told = log.bind(url=answered.url.url, kind=answered.url.kind.value)
+    match answered.answer:
+        case Fetched():
+            told.info("page fetched")
+        case Unchanged():
+            told.info("page not modified")
+        case Redirected(to=to, is_permanent=is_permanent):
+            told.info("page redirected", to=to, permanent=is_permanent)
+        case FetchFailed(reason=reason, detail=detail):
+            told.warning("page fetch failed", error_type=reason, error=detail, retries=answered.url.retry_count)
+        case Hopeless(reason=reason, detail=detail):
+            # That a page is gone is the way of the web, and no warning.
+            told.info("page given up", reason=reason, detail=detail)
+        case _:
+            assert_never(answered.answer)

@@ -1,0 +1,222 @@
+"""One host in our hands: its URLs are asked for one after another, its delay apart, as its robots.txt allows.
+
+In: a claimed host. Out: a Harvest: answers, pages, and what was learned of its robots.txt. Whatever goes wrong on the
+way is an answer; a URL that was not come to is not answered, and waits on.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+
+from headwater.errors import Unavailable
+from headwater.fetching.classify import classify, classify_error, storable
+from headwater.fetching.decide import Trail, after_redirect, sends_validators
+from headwater.fetching.drain import CutShort, Drain
+from headwater.fetching.gate import Closed, Gate
+from headwater.fetching.pace import Pace
+from headwater.fetching.robots import FIRST_BYTES, Rules, origin_of
+from headwater.fetching.types import Claimed, FetchingOptions, Harvest, Verdict
+from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Robots
+from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.net.client import redirect_of
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+from headwater.pages.types import NewPage
+from headwater.types import Clock
+from headwater.urls import host_of
+
+log = get_logger()
+
+ACCEPT = "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=0.8, */*;q=0.5"
+
+Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
+
+
+class TurnOver(Exception):
+    """No more may be asked for in this turn."""
+
+
+class Turn:
+    """The steps, and what they have brought so far."""
+
+    def __init__(
+        self, claimed: Claimed, *, client: Client, clock: Clock, options: FetchingOptions, drain: Drain, renew: Renew
+    ) -> None:
+        self._host = claimed.host
+        self._gate = Gate(claimed.robots, self._peek, clock, options)
+        self._ours_until = claimed.ours_until
+        self._client = client
+        self._clock = clock
+        self._options = options
+        self._drain = drain
+        self._renew = renew
+        self._started = time.monotonic()
+        self._pace = Pace(claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds())
+        self._answered: list[Answered] = []
+        self._closed: list[tuple[ClaimedUrl, Robots]] = []
+        self._pages: list[NewPage] = []
+        self._pause = timedelta(0)
+        self._was_rate_limited = False
+
+    async def run(self) -> Harvest:
+        """Ask for as many of the host's URLs as this turn allows."""
+        for position, url in enumerate(self._host.urls):
+            if position and not self._has_time():
+                break
+            try:
+                verdict = await self._fetch(url)
+            except (TurnOver, CutShort):
+                break
+            except Closed as closed:
+                self._closed.append((url, closed.robots))
+                continue
+            self._note(url, verdict)
+            if verdict.ends_turn:
+                self._note_unreachable(self._host.urls[position + 1 :], verdict)
+                break
+        return self._harvest()
+
+    # One URL.
+
+    async def _fetch(self, url: ClaimedUrl) -> Verdict:
+        """What came of this URL. Raises TurnOver, CutShort and Closed: then nothing did."""
+        try:
+            return await self._follow(url)
+        except FetchError as error:
+            return classify_error(error)
+        except (TurnOver, CutShort, Closed):
+            raise
+        except Exception as error:  # a bug of ours must not leave the URL without an outcome
+            log.exception("fetch broke", url=url.url)
+            return Verdict(FetchFailed("unexpected", f"Headwater itself failed: {type(error).__name__}."))
+
+    async def _follow(self, url: ClaimedUrl) -> Verdict:
+        trail = Trail((url.url,))
+        while True:
+            rules = await self._rules(origin_of(trail.here))
+            if not rules.allow(trail.here):
+                return Verdict(Hopeless("robots_blocked", "The site's robots.txt asks us to stay away from it."))
+            response = await self._ask(url, trail)
+            target = redirect_of(response)
+            if target is None:
+                return self._classified(url, response)
+            self._client.check(target)
+            trail = trail.to(target, response.status)
+            step = after_redirect(url, trail)
+            if isinstance(step, Verdict):
+                return step
+
+    async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
+        headers = request_headers(url if sends_validators(url, trail) else None)
+        options = self._options
+        return await self._spaced(
+            self._client.ask, trail.here, within=options.timeout, max_bytes=options.max_bytes, headers=headers
+        )
+
+    def _classified(self, url: ClaimedUrl, response: Response) -> Verdict:
+        now = self._clock()
+        verdict = classify(url, self._host, response, now)
+        if isinstance(verdict.answer, Fetched):
+            content_type = storable(response.headers.get("Content-Type", ""))
+            self._pages.append(
+                NewPage(url.url, response.url, url.kind, url.source_id, url.depth, content_type, response.body, now)
+            )
+        return verdict
+
+    async def _rules(self, origin: str) -> Rules:
+        robots = await self._gate.robots(origin)
+        self._pace.slow_down(robots.crawl_delay)
+        return await self._gate.rules(robots)
+
+    async def _peek(self, url: str) -> Response:
+        within = self._options.timeout
+        if host_of(url) == self._host.host:
+            return await self._spaced(self._client.peek, url, within=within, first_bytes=FIRST_BYTES)
+        # A robots.txt that is kept at another host: one request a day, which that host's queue need not know of.
+        async with self._drain.request():
+            return await self._client.peek(url, within=within, first_bytes=FIRST_BYTES)
+
+    # The host's clock, and ours.
+
+    async def _spaced(self, ask: Callable[..., Awaitable[Response]], url: str, **more: object) -> Response:
+        """A request to the host, when it may go out. Raises TurnOver when it may not in this turn."""
+        await self._stay(self._pace.wait())
+        await self._drain.sleep(self._pace.wait())
+        if self._drain.has_begun:
+            raise TurnOver
+        await self._stay(0)
+        try:
+            with metrics.FETCH_SECONDS.time():
+                async with self._drain.request():
+                    return await ask(url, **more)
+        finally:
+            self._pace.has_asked(self._clock())
+
+    async def _stay(self, wait: float) -> None:
+        """The host must be ours until its delay has passed after the request: if we die, the next may come at once."""
+        needed = max(wait, 0) + (self._options.timeout + self._pace.delay).total_seconds()
+        now = time.monotonic()
+        if self._ours_until - now >= needed:
+            return
+        span = max(self._options.lease, timedelta(seconds=needed * 1.5))
+        try:
+            is_ours = await self._renew(self._host, span)
+        except Unavailable as error:
+            raise TurnOver from error
+        if not is_ours:
+            log.warning("host was lost", host=self._host.host)
+            raise TurnOver
+        self._ours_until = now + span.total_seconds()
+
+    def _has_time(self) -> bool:
+        in_hand = sum(len(page.body) for page in self._pages)
+        next_at = time.monotonic() + self._pace.wait()
+        return in_hand < self._options.max_bytes and next_at <= self._started + self._options.hold.total_seconds()
+
+    # What it comes to.
+
+    def _note(self, url: ClaimedUrl, verdict: Verdict) -> None:
+        self._answered.append(Answered(url, verdict.answer, self._clock()))
+        self._pause = max(self._pause, verdict.pause or timedelta(0))
+        self._was_rate_limited |= verdict.was_rate_limited
+
+    def _note_unreachable(self, rest: Sequence[ClaimedUrl], verdict: Verdict) -> None:
+        """A host without an address has none for any of its URLs."""
+        if isinstance(verdict.answer, FetchFailed) and verdict.answer.reason == FetchFailure.DNS:
+            for url in rest:
+                self._note(url, verdict)
+
+    def _harvest(self) -> Harvest:
+        now = self._clock()
+        blocked_until = now + self._pause if self._pause else None
+        if self._closed and not self._answered:
+            reopened = min(robots.expires_at for _, robots in self._closed)
+            blocked_until = max(blocked_until or reopened, reopened)
+        elif self._closed:
+            # The host lives on under another scheme or port; there these URLs would only stand in the way.
+            for url, robots in self._closed:
+                self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
+        return Harvest(
+            host=self._host,
+            answered=self._answered,
+            pages=self._pages,
+            robots=self._gate.asked,
+            robots_changed=self._gate.has_changed,
+            last_request_at=self._pace.last_at,
+            delay=self._pace.delay,
+            requests=self._pace.requests,
+            blocked_until=blocked_until,
+            was_rate_limited=self._was_rate_limited or self._gate.was_rate_limited,
+            took=timedelta(seconds=time.monotonic() - self._started),
+            ours_until=self._ours_until,
+        )
+
+
+def request_headers(url: ClaimedUrl | None) -> Mapping[str, str]:
+    """What we want, and what we have: validators as they were given."""
+    headers = {"Accept": ACCEPT}
+    if url is not None and url.etag:
+        headers["If-None-Match"] = url.etag
+    if url is not None and url.last_modified:
+        headers["If-Modified-Since"] = url.last_modified
+    return headers

@@ -1,0 +1,190 @@
+"""Fetching, step by step: claim hosts, take a turn with each, write. Leaves pages and an answer for each URL."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+
+from headwater.db import Batch, Connection, Database
+from headwater.errors import Unavailable
+from headwater.fetching import store
+from headwater.fetching.drain import Drain
+from headwater.fetching.robots import origin_of
+from headwater.fetching.tell import tell
+from headwater.fetching.turn import Turn
+from headwater.fetching.types import Claimed, FetchingOptions, Harvest
+from headwater.frontier import store as frontier
+from headwater.frontier.types import ClaimedHost, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.ids import new_id
+from headwater.net import Client
+from headwater.observability.log import get_logger
+from headwater.pages import store as pages
+from headwater.types import Clock, PageKind
+
+log = get_logger()
+
+WRITTEN_AT_ONCE = 50  # hosts
+PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
+TIDIED_EVERY_S = 30.0
+WRITE_AGAIN_S = 0.25
+WRITE_AGAIN_MOST_S = 2.0
+WRITTEN_LATE_S = 300.0
+
+
+class Fetcher:
+    """The fetching stage."""
+
+    name = "fetching"
+
+    def __init__(
+        self,
+        database: Database,
+        client: Client,
+        clock: Clock,
+        options: FetchingOptions,
+        frontier_options: FrontierOptions,
+    ) -> None:
+        self._database = database
+        self._client = client
+        self._clock = clock
+        self._options = options
+        self._frontier_options = frontier_options
+        self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
+        self._drain = Drain()
+        self._look_again_at = 0.0
+        self._tidy_at = time.monotonic() + TIDIED_EVERY_S
+        self.concurrency = options.concurrency
+
+    async def claim(self, limit: int) -> Sequence[Claimed]:
+        """Up to `limit` ready hosts, ours until the lease ends. Raises DatabaseUnavailable."""
+        started = time.monotonic()
+        if self._drain.has_begun or started < self._look_again_at:
+            return ()
+        if started >= self._tidy_at:
+            await self._tidy(started)
+        claimed = await self._claim(limit, started)
+        if not claimed:
+            self._look_again_at = started + self._options.idle.total_seconds()
+        return claimed
+
+    async def work(self, claimed: Claimed) -> Harvest:
+        """Take a turn with one host and write what came of it. Raises DatabaseUnavailable: then it is done again."""
+        turn = Turn(
+            claimed,
+            client=self._client,
+            clock=self._clock,
+            options=self._options,
+            drain=self._drain,
+            renew=self._renew,
+        )
+        harvest = await self._written(await turn.run())
+        tell(harvest)
+        return harvest
+
+    async def lag(self) -> timedelta:
+        """How long the longest-waiting host has been ready. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            oldest = await frontier.next_ready_at(conn)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    def drain(self) -> None:
+        """Give every host back as soon as its request under way has ended, or has taken too long."""
+        self._drain.begin(PATIENCE)
+
+    async def _claim(self, limit: int, started: float) -> Sequence[Claimed]:
+        now, lease = self._clock(), self._options.lease
+        async with self._database.transaction() as conn:
+            hosts = await frontier.claim(
+                conn,
+                lease=new_id(),
+                now=now,
+                leased_until=now + lease,
+                hosts=limit,
+                urls_per_host=self._options.urls_per_host,
+                options=self._frontier_options,
+            )
+            origins = {origin_of(url.url) for host in hosts for url in host.urls}
+            known = await frontier.find_robots(conn, origins=sorted(origins)) if origins else {}
+        ours_until = started + lease.total_seconds()
+        return [Claimed(host, known, ours_until) for host in hosts]
+
+    async def _tidy(self, started: float) -> None:
+        async with self._database.transaction() as conn:
+            await frontier.tidy(conn, now=self._clock())
+        self._tidy_at = started + TIDIED_EVERY_S
+
+    async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
+        async with self._database.transaction() as conn:
+            return host.host in await frontier.renew(conn, hosts=[host], leased_until=self._clock() + span)
+
+    async def _written(self, harvest: Harvest) -> Harvest:
+        """Written, even where the database is away for a while: what was fetched need not be fetched again.
+
+        Who has lost the host meanwhile can still tell what it found there.
+        """
+        wait = WRITE_AGAIN_S
+        while True:
+            try:
+                return await self._batch.add(harvest)
+            except Unavailable:
+                if time.monotonic() > harvest.ours_until + WRITTEN_LATE_S:
+                    raise
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, WRITE_AGAIN_MOST_S)
+
+    async def _write(self, batch: Sequence[Harvest]) -> Sequence[Harvest]:
+        await self._write_consequences([harvest for harvest in batch if harvest.robots])
+        async with self._database.transaction() as conn:
+            await pages.keep(conn, pages=[page for harvest in batch for page in harvest.pages])
+            await frontier.answer(
+                conn,
+                answers=[_answer(harvest) for harvest in batch],
+                now=self._clock(),
+                options=self._frontier_options,
+            )
+            for robots in (robots for harvest in batch for robots in harvest.robots):
+                await frontier.keep_robots(conn, robots=robots)
+        return batch
+
+    async def _write_consequences(self, batch: Sequence[Harvest]) -> None:
+        """What follows from a robots.txt, before it is written that we have read it: else it could be lost.
+
+        In transactions of their own, since the frontier is written to once in each; doing it twice does no harm.
+        """
+        now = self._clock()
+        for harvest in batch:
+            if harvest.robots_changed:
+                async with self._database.transaction() as conn:
+                    await frontier.revive_blocked(conn, host=harvest.host.host, now=now)
+        if any(robots.sitemaps for harvest in batch for robots in harvest.robots):
+            async with self._database.transaction() as conn:
+                await frontier.submit(
+                    conn, submissions=await _sitemaps(conn, batch), now=now, options=self._frontier_options
+                )
+
+
+async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Submission]:
+    """The sitemaps that were named to us, for the sources that want them."""
+    named = [harvest for harvest in batch if any(robots.sitemaps for robots in harvest.robots)]
+    sources = {url.source_id for harvest in named for url in harvest.host.urls if url.source_id is not None}
+    wanting = await store.wanting_sitemaps(conn, sources=sorted(sources))
+    return [
+        Submission(sitemap, Origin.SITEMAP, source_id, kind=PageKind.SITEMAP)
+        for harvest in named
+        if (source_id := next((url.source_id for url in harvest.host.urls if url.source_id in wanting), None))
+        for robots in harvest.robots
+        for sitemap in robots.sitemaps
+    ]
+
+
+def _answer(harvest: Harvest) -> HostAnswer:
+    # A robots.txt that was read in this turn may ask for more than the delay that the host was claimed with.
+    spaced = harvest.last_request_at + harvest.delay if harvest.last_request_at else None
+    return HostAnswer(
+        host=harvest.host,
+        last_request_at=harvest.last_request_at,
+        answered=harvest.answered,
+        blocked_until=max((at for at in (harvest.blocked_until, spaced) if at), default=None),
+        was_rate_limited=harvest.was_rate_limited,
+    )

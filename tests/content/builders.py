@@ -1,0 +1,46 @@
+"""Records for the tests: valid by default; a test names only what it is about."""
+
+from datetime import datetime
+
+from headwater.articles.store import keep
+from headwater.articles.types import Listed
+from headwater.content.fingerprint import hash_of, simhash_of, words_of
+from headwater.content.types import Extracted, Finder, NewContent
+from headwater.db import Connection
+from headwater.extraction.store import find_articles
+from headwater.types import ArticleId, SourceId
+from tests.builders import an_article
+from tests.clock import START
+
+WORDS = (
+    "The river rose in the night and stood above the meadows by morning while people on the bank carried what they "
+    "could to the upper rooms and counted boats that had come loose from the jetty below the old mill near the bridge"
+)
+
+
+def a_record(text: str = WORDS, **more: object) -> Extracted:
+    words = words_of(text)
+    values: dict[str, object] = {
+        "title": "High water",
+        "text": text,
+        "html": f"<p>{text}</p>",
+        "language": "en",
+        "word_count": len(words),
+        "content_hash": hash_of(words),
+        "simhash": simhash_of(words),
+        "origins": {"title": Finder.HTML, "text": Finder.TRAFILATURA},
+    }
+    return Extracted(**(values | more))  # pyright: ignore[reportArgumentType]
+
+
+async def an_article_id(conn: Connection, source_id: SourceId, url: str, *, now: datetime = START) -> ArticleId:
+    article = an_article(url)
+    await keep(conn, seen_at=now, listed=[Listed(source_id, article)])
+    found = await find_articles(conn, url_keys=[article.url_key])
+    (known,) = found.values()
+    assert known.id is not None
+    return known.id
+
+
+async def a_content(conn: Connection, source_id: SourceId, url: str, record: Extracted) -> NewContent:
+    return NewContent(await an_article_id(conn, source_id, url), url, an_article(url).url_key, record)

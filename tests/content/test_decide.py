@@ -1,0 +1,103 @@
+"""A later, poorer extraction never overwrites a richer one."""
+
+from dataclasses import replace
+
+import pytest
+
+from headwater.content.decide import STILL_AS_RICH, decide, richness
+from headwater.content.types import Extracted, Fate, Finder, Stored
+from headwater.ids import new_id
+from headwater.types import ArticleId
+from tests.clock import START
+from tests.content.builders import a_record
+
+
+def stored(record: Extracted, **more: object) -> Stored:
+    values = {
+        "article_id": ArticleId(new_id()),
+        "title": record.title,
+        "description": record.description,
+        "keywords": list(record.keywords),
+        "authors": list(record.authors),
+        "published_at": record.published_at,
+        "canonical_url": record.canonical_url,
+        "section": record.section,
+        "language": record.language,
+        "image_url": record.image_url,
+        "open_graph": dict(record.open_graph),
+        "linked_data": list(record.linked_data),
+        "word_count": record.word_count,
+        "content_hash": record.content_hash,
+        "simhash": record.simhash,
+        "origins": {name: finder.value for name, finder in record.origins.items()},
+        "duplicate_of": None,
+        "near_duplicate_of": None,
+        "richness": richness(record),
+        "version": 3,
+    }
+    return Stored(**(values | more))  # pyright: ignore[reportArgumentType]
+
+
+LONG = a_record("one two three four five six seven eight nine ten " * 10, authors=("Ann",), published_at=START)
+
+
+def test_the_first_record_is_taken_as_it_is() -> None:
+    plan = decide(None, LONG)
+
+    assert (plan.fate, plan.takes_text, plan.merged) == (Fate.NEW, True, LONG)
+
+
+def test_the_same_again_changes_nothing() -> None:
+    assert decide(stored(LONG), LONG).fate is Fate.UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [(100, True), (200, True), (int(100 * STILL_AS_RICH), True), (int(100 * STILL_AS_RICH) - 1, False), (5, False)],
+)
+def test_a_text_gives_way_only_to_one_that_is_not_much_shorter(words: int, takes: bool) -> None:
+    new = a_record(" ".join(f"other{number}" for number in range(words)))
+
+    plan = decide(stored(LONG), new)
+
+    assert plan.takes_text is takes
+    assert plan.merged.content_hash == (new if takes else LONG).content_hash
+    assert plan.merged.word_count == (words if takes else LONG.word_count)
+
+
+def test_a_page_without_text_takes_no_text_away() -> None:
+    empty = Extracted(title="Just a moment…")
+
+    plan = decide(stored(LONG), empty)
+
+    assert plan.fate is Fate.UNCHANGED
+    assert (plan.merged.title, plan.merged.word_count) == (LONG.title, LONG.word_count)
+
+
+def test_a_field_that_was_found_once_is_not_lost() -> None:
+    new = a_record("other words " * 60, title=None, language=None)
+
+    merged = decide(stored(LONG), new).merged
+
+    assert (merged.title, merged.authors, merged.published_at) == (LONG.title, ["Ann"], START)
+    assert merged.text == new.text
+
+
+def test_a_poorer_reading_adds_what_was_missing_and_changes_nothing_else() -> None:
+    poorer = a_record("a stub", title="Another", description="In short", origins={"description": Finder.META})
+
+    plan = decide(stored(LONG), poorer)
+
+    assert (plan.fate, plan.merged.title, plan.merged.description) == (Fate.ENRICHED, LONG.title, "In short")
+    assert plan.merged.origins["description"] is Finder.META
+
+
+def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
+    plan = decide(stored(LONG), replace(LONG, title="A better title"))
+
+    assert (plan.fate, plan.takes_text, plan.merged.title) == (Fate.ENRICHED, False, "A better title")
+
+
+def test_richness_counts_words_and_fields() -> None:
+    assert richness(Extracted()) == 0
+    assert richness(LONG) > richness(replace(LONG, authors=())) > richness(replace(LONG, authors=(), word_count=5))

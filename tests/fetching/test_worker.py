@@ -1,0 +1,604 @@
+"""Every page of the zoo ends in an answer; robots.txt is obeyed in every state; no host is asked within its delay."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any, LiteralString
+
+import pytest
+from structlog.testing import capture_logs
+
+from headwater.db import Database
+from headwater.errors import DatabaseUnavailable
+from headwater.fetching.robots import origin_of
+from headwater.fetching.tell import outcome_name
+from headwater.fetching.types import FetchingOptions, Harvest
+from headwater.fetching.worker import Fetcher
+from headwater.frontier import store as frontier
+from headwater.frontier.keys import locate
+from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
+from headwater.ids import new_id
+from headwater.net import Client
+from headwater.pages import store as pages
+from headwater.pages.types import Page
+from headwater.types import PageKind, SourceId
+from headwater.zoo import DOMAIN, EXHIBITS, Zoo
+from tests.builders import a_source
+from tests.clock import MovableClock
+from tests.fetching.claims import OPTIONS
+
+pytestmark = pytest.mark.database
+
+DELAY = timedelta(milliseconds=50)
+FRONTIER = FrontierOptions(min_delay=DELAY, max_crawl_delay=OPTIONS.crawl_delay_max)
+BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
+
+
+@pytest.fixture(scope="module")
+async def zoo() -> AsyncIterator[Zoo]:
+    async with Zoo() as zoo:
+        yield zoo
+
+
+class Crawl:
+    """A fetcher, its frontier and its clock."""
+
+    def __init__(self, database: Database, clock: MovableClock, client: Client, options: FetchingOptions) -> None:
+        self.database = database
+        self.clock = clock
+        self.client = client
+        self.fetcher = Fetcher(database, client, clock, options, FRONTIER)
+
+    async def submit(
+        self,
+        *urls: str,
+        kind: PageKind = PageKind.ARTICLE,
+        source_id: SourceId | None = None,
+    ) -> None:
+        async with self.database.transaction() as conn:
+            await frontier.submit(
+                conn,
+                submissions=[Submission(url, Origin.FEED, source_id, kind=kind) for url in urls],
+                now=self.clock(),
+                options=FRONTIER,
+            )
+
+    async def turn(self) -> list[Harvest]:
+        """One turn with each host that is ready."""
+        claimed = await self.fetcher.claim(100)
+        return await asyncio.gather(*(self.fetcher.work(host) for host in claimed))
+
+    async def outcomes(self) -> dict[str, str]:
+        """What one turn came to, by URL."""
+        return {one.url.url: outcome_name(one.answer) for harvest in await self.turn() for one in harvest.answered}
+
+    async def find(self, url: str) -> FrontierUrl | None:
+        async with self.database.transaction() as conn:
+            return await frontier.find(conn, id=locate(url).place.id, now=self.clock())
+
+    async def status_of(self, url: str) -> tuple[Status, str | None]:
+        """Where a URL stands, and why."""
+        found = await self.find(url)
+        assert found is not None
+        return found.status, found.last_error
+
+    async def kept(self, kind: PageKind = PageKind.ARTICLE) -> list[Page]:
+        until = self.clock() + timedelta(minutes=1)
+        async with self.database.transaction() as conn:
+            return await pages.claim(conn, kind=kind, lease=new_id(), now=self.clock(), leased_until=until, limit=100)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client:
+        yield client
+
+
+@pytest.fixture
+def crawl(database: Database, clock: MovableClock, client: Client) -> Crawl:
+    return Crawl(database, clock, client, replace(OPTIONS, timeout=timedelta(seconds=1.5)))
+
+
+OUTCOMES = {
+    "daily": "not_html",
+    "bad-request": "bad_request",
+    "unauthorized": "unauthorized",
+    "forbidden": "forbidden",
+    "missing": "not_found",
+    "gone": "gone",
+    "teapot": "bad_request",
+    "legal": "bad_request",
+    "busy-seconds": "rate_limited",
+    "busy-until": "rate_limited",
+    "busy": "rate_limited",
+    "broken": "upstream_failure",
+    "bad-gateway": "upstream_failure",
+    "resting": "upstream_failure",
+    "gateway-timeout": "upstream_failure",
+    "challenge": "bot_challenge",
+    "challenge-503": "bot_challenge",
+    "silent": "timeout",
+    "drip": "timeout",
+    "slammed": "network",
+    "dropped": "network",
+    "short": "network",
+    "mailman": "network",
+    "shouting": "network",
+    "nowhere": "dns",
+    "picture": "not_html",
+    "leaflet": "not_html",
+    "parcel": "not_html",
+    "lobby": "fetched",
+    "login": "fetched",
+    "prose": "fetched",
+    "api": "not_html",
+    "drawing": "not_html",
+    "noise": "not_html",
+    "empty": "empty",
+    "blank": "empty",
+    "laughs": "not_html",
+    "abyss": "not_html",
+    "moved": "redirected",
+    "moved-308": "redirected",
+    "merged": "redirected",
+    "visiting": "not_html",  # followed: what is there is a feed
+    "visiting-307": "not_html",
+    "carousel": "redirect_loop",
+    "mirror": "redirect_loop",
+    "signpost": "unexpected",
+    "tunnel-metadata": "ssrf_blocked",
+    "tunnel-private": "ssrf_blocked",
+    "tunnel-loopback": "ssrf_blocked",
+    "tunnel-file": "ssrf_blocked",
+    "tunnel-ftp": "ssrf_blocked",
+    "elephant": "too_large",
+    "whale": "too_large",
+    "bomb-gzip": "too_large",
+    "bomb-brotli": "too_large",
+    "bomb-zstd": "too_large",
+    "bomb-stacked": "too_large",
+}
+GIVEN_UP = {"not_found", "gone", "not_html", "too_large", "ssrf_blocked", "robots_blocked"}
+
+
+def test_the_table_has_every_cage() -> None:
+    unasked = {"plaintext", "too-many-hops", "hops", "flicker", "forgetful", "farewell", "mover"}
+
+    assert {exhibit.name for exhibit in EXHIBITS if exhibit.is_cage} - set(OUTCOMES) <= unasked
+
+
+async def test_every_cage_ends_in_its_answer_and_none_in_an_error(zoo: Zoo, crawl: Crawl) -> None:
+    names = {zoo.url_of(BY_NAME[name]): name for name in OUTCOMES}
+    await crawl.submit(*names)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+
+    assert {names[url]: outcome for url, outcome in outcomes.items()} == OUTCOMES
+    assert [line for line in logs if line["log_level"] in {"error", "critical"}] == []
+    for url, name in names.items():
+        if OUTCOMES[name] == "redirected":
+            found = await crawl.find(url)  # where it led
+            assert found is not None
+            assert (name, found.url == url) == (name, False)
+        elif OUTCOMES[name] == "fetched":
+            assert await crawl.status_of(url) == (Status.FETCHED, None)
+        else:
+            status, why = await crawl.status_of(url)
+            assert (name, status) == (name, Status.DEAD if OUTCOMES[name] in GIVEN_UP else Status.FAILED)
+            assert (why or "").startswith(f"{OUTCOMES[name]}: ")
+
+
+# Pages.
+
+
+async def test_a_page_is_kept_as_it_came_and_asked_for_conditionally_the_next_time(zoo: Zoo, crawl: Crawl) -> None:
+    url = zoo.url("h1.crowd", "/article/7.html")
+    await crawl.submit(url)
+
+    first = await crawl.outcomes()
+    (page,) = await crawl.kept()
+    crawl.clock.move(days=1)
+    zoo.forget_visits()
+    second = await crawl.outcomes()
+
+    assert (first, second) == ({url: "fetched"}, {url: "unchanged"})
+    assert (page.url, page.final_url, page.kind) == (url, url, PageKind.ARTICLE)
+    assert page.content_type == "text/html; charset=utf-8"
+    assert page.body.startswith(b"<!doctype html>")
+    assert [visit.if_none_match for visit in zoo.visits_to("h1.crowd") if visit.path != "/robots.txt"] == ['"1-7"']
+    assert [page.attempts for page in await crawl.kept()] == [1]  # the same page again, and no other
+
+
+async def test_a_permanent_redirect_leaves_an_alias_and_its_target_is_fetched_once(zoo: Zoo, crawl: Crawl) -> None:
+    old, new = zoo.url("moved", "/feed.xml"), zoo.url("moved", "/current.xml")
+    await crawl.submit(old, new, kind=PageKind.SITEMAP)
+    zoo.forget_visits()
+
+    await crawl.turn()
+    crawl.clock.move(minutes=5)
+    await crawl.submit(old, kind=PageKind.SITEMAP)
+    await crawl.turn()
+
+    found = await crawl.find(old)
+    assert found is not None
+    assert (found.url, found.status) == (new, Status.FETCHED)
+    assert [visit.path for visit in zoo.visits_to("moved")].count("/current.xml") == 1
+
+
+async def test_a_temporary_redirect_on_the_same_host_is_followed(zoo: Zoo, crawl: Crawl) -> None:
+    url = zoo.url("visiting", "/feed.xml")
+    await crawl.submit(url, kind=PageKind.SITEMAP)
+
+    outcomes = await crawl.outcomes()
+    (page,) = await crawl.kept(PageKind.SITEMAP)
+
+    assert outcomes == {url: "fetched"}
+    assert (page.url, page.final_url) == (url, zoo.url("visiting", "/today.xml"))
+
+
+async def test_a_redirect_onto_another_host_waits_in_that_hosts_queue(zoo: Zoo, crawl: Crawl) -> None:
+    url, there = zoo.url("merged", "/feed.xml"), zoo.url("daily", "/feed.xml")
+    await crawl.submit(url, kind=PageKind.SITEMAP)
+    zoo.forget_visits()
+
+    first = await crawl.outcomes()
+    asked_meanwhile = zoo.visits_to("daily")
+    second = await crawl.outcomes()
+
+    assert (first, asked_meanwhile, second) == ({url: "redirected"}, [], {there: "fetched"})
+
+
+async def test_pages_of_spidered_sources_are_kept_for_their_links_too(zoo: Zoo, crawl: Crawl) -> None:
+    source = await a_followed(crawl, "UPDATE sources SET ingestion_mode = 'both', max_depth = 1")
+    await crawl.submit(zoo.url("h2.crowd", "/article/1.html"), source_id=source)
+
+    await crawl.turn()
+
+    (article,), (links,) = await crawl.kept(), await crawl.kept(PageKind.LIST)
+    assert (article.source_id, links.source_id) == (source, source)
+    assert (article.url, article.body) == (links.url, links.body)
+
+
+async def a_followed(crawl: Crawl, change: LiteralString) -> SourceId:
+    async with crawl.database.transaction() as conn:
+        source = await a_source(conn)
+        await conn.execute(change)
+    return source.id
+
+
+# robots.txt.
+
+
+ROBOTS = {
+    "sparrow": ("fetched", "fetched"),  # 404
+    "daily": ("fetched", "fetched"),
+    "gazette": ("fetched", "fetched"),
+    "village": ("fetched", "robots_blocked"),
+    "hermit": ("robots_blocked", "robots_blocked"),
+    "robots-garbage": ("fetched", "fetched"),
+}
+
+
+@pytest.mark.parametrize(("host", "outcomes"), ROBOTS.items(), ids=ROBOTS)
+async def test_robots_txt_is_obeyed_in_every_state(
+    host: str, outcomes: tuple[str, str], zoo: Zoo, crawl: Crawl
+) -> None:
+    urls = zoo.url(host, "/about"), zoo.url(host, "/members/secrets")
+    await crawl.submit(*urls)
+    zoo.forget_visits()
+
+    found = await crawl.outcomes()
+
+    assert found == dict(zip(urls, outcomes, strict=True))
+    asked = [visit.path for visit in zoo.visits_to(host)]
+    assert asked[0] == "/robots.txt"
+    assert asked.count("/robots.txt") == 1
+    assert ("/members/secrets" in asked) == (outcomes[1] == "fetched")
+
+
+async def test_a_robots_txt_is_asked_for_once_a_day_by_all_together(
+    zoo: Zoo, crawl: Crawl, database: Database, client: Client
+) -> None:
+    other = Crawl(database, crawl.clock, client, OPTIONS)
+    zoo.forget_visits()
+
+    for number, one in enumerate((crawl, other, crawl)):
+        await one.submit(zoo.url("village", f"/village/{number}"))
+        await one.turn()
+        crawl.clock.move(hours=8)
+    asked_within_a_day = [visit.path for visit in zoo.visits_to("village")].count("/robots.txt")
+    await other.submit(zoo.url("village", "/about"))
+    await other.turn()
+
+    assert asked_within_a_day == 1
+    assert [visit.path for visit in zoo.visits_to("village")].count("/robots.txt") == 2
+
+
+async def test_a_crawl_delay_holds_at_once_and_from_then_on_and_no_longer_than_our_most(zoo: Zoo, crawl: Crawl) -> None:
+    urls = [zoo.url("gazette", path) for path in ("/about", "/guestbook", "/")]
+    await crawl.submit(*urls)
+    zoo.forget_visits()
+
+    (harvest,) = await crawl.turn()
+    await crawl.submit(zoo.url("gazette", "/archive/2"))
+    crawl.clock.move(seconds=10)
+    (claimed,) = await crawl.fetcher.claim(10)
+
+    assert len(harvest.answered) == 3
+    assert shortest_gap(zoo, "gazette") >= OPTIONS.crawl_delay_max.total_seconds()
+    assert claimed.host.delay == OPTIONS.crawl_delay_max
+
+
+async def test_a_robots_txt_that_fails_closes_the_host_until_it_has_failed_for_thirty_days(
+    zoo: Zoo, crawl: Crawl
+) -> None:
+    url = zoo.url("robots-broken", "/about")
+    await crawl.submit(url)
+    zoo.forget_visits()
+
+    first = await crawl.outcomes()
+    at_once = await crawl.outcomes()
+    crawl.clock.move(minutes=6)
+    again = await crawl.outcomes()
+    status = await crawl.status_of(url)
+    asked = [visit.path for visit in zoo.visits_to("robots-broken")]
+    crawl.clock.move(days=31)
+    eased = await crawl.outcomes()
+
+    assert (first, at_once, again, status) == ({}, {}, {}, (Status.PENDING, None))
+    assert asked == ["/robots.txt", "/robots.txt"]
+    assert eased == {url: "fetched"}
+
+
+async def test_a_robots_txt_that_cannot_be_reached_closes_the_host_and_its_last_copy_comes_back(
+    zoo: Zoo, crawl: Crawl
+) -> None:
+    url = zoo.url("plaintext", "/a").replace("http:", "https:")
+    await keep_robots(crawl, url, "User-agent: *\nDisallow: /a\n")
+    await crawl.submit(url)
+
+    crawl.clock.move(days=2)
+    first = await crawl.outcomes()
+    crawl.clock.move(days=31)
+    eased = await crawl.outcomes()
+
+    assert (first, eased) == ({}, {url: "robots_blocked"})
+
+
+async def test_what_robots_txt_blocked_comes_back_when_it_changes(zoo: Zoo, crawl: Crawl) -> None:
+    blocked, other = zoo.url("daily", "/about"), zoo.url("daily", "/guestbook")
+    await keep_robots(crawl, blocked, "User-agent: *\nDisallow: /\n")
+    await crawl.submit(blocked)
+
+    first = await crawl.outcomes()
+    dead = await crawl.status_of(blocked)
+    crawl.clock.move(days=2)
+    await crawl.submit(other)
+    second = await crawl.outcomes()
+    crawl.clock.move(minutes=1)
+    third = await crawl.outcomes()
+
+    assert first == {blocked: "robots_blocked"}
+    assert dead == (Status.DEAD, "robots_blocked: The site's robots.txt asks us to stay away from it.")
+    assert (second, third) == ({other: "fetched"}, {blocked: "fetched"})
+
+
+async def keep_robots(crawl: Crawl, url: str, body: str) -> None:
+    async with crawl.database.transaction() as conn:
+        robots = Robots(origin_of(url), 200, body, crawl.clock(), crawl.clock() + timedelta(days=1))
+        await frontier.keep_robots(conn, robots=robots)
+
+
+@pytest.mark.parametrize(
+    ("change", "wants"),
+    [
+        ("UPDATE sources SET sitemap_url = 'https://example.com/s.xml'", True),
+        ("UPDATE sources SET feed_url = NULL, feed_url_key = NULL, url = 'https://example.com/', url_key = 'x'", True),
+        ("UPDATE sources SET sitemap_url = 'https://example.com/s.xml', ingestion_mode = 'spider'", False),
+        ("SELECT", False),
+    ],
+    ids=["a sitemap", "no feed", "spidered", "a feed alone"],
+)
+async def test_sitemaps_that_robots_txt_names_are_queued_for_sources_that_want_them(
+    change: LiteralString, wants: bool, zoo: Zoo, crawl: Crawl
+) -> None:
+    source = await a_followed(crawl, change)
+    await crawl.submit(zoo.url("daily", "/about"), source_id=source)
+
+    await crawl.turn()
+
+    found = await crawl.find(zoo.url("daily", "/sitemap.xml"))
+    if not wants:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.kind, found.origin, found.source_id) == (PageKind.SITEMAP, Origin.SITEMAP, source)
+    assert await crawl.find(zoo.url("daily", "/news-sitemap.xml")) is not None
+
+
+# The host's clock, and ours.
+
+
+def shortest_gap(zoo: Zoo, host: str) -> float:
+    visits = sorted(zoo.visits_to(host), key=lambda visit: visit.at)
+    return min(later.at - (earlier.ended_at or later.at) for earlier, later in pairwise(visits))
+
+
+async def test_requests_of_a_host_are_its_delay_apart_robots_txt_among_them(zoo: Zoo, crawl: Crawl) -> None:
+    await crawl.submit(*(zoo.url("h3.crowd", f"/article/{number}.html") for number in range(5)))
+    zoo.forget_visits()
+
+    (harvest,) = await crawl.turn()
+
+    assert (len(harvest.answered), harvest.requests) == (5, 6)
+    assert shortest_gap(zoo, "h3.crowd") >= DELAY.total_seconds() - 0.005
+
+
+async def test_a_host_that_limits_us_is_left_alone_and_then_asked_at_half_the_pace(zoo: Zoo, crawl: Crawl) -> None:
+    urls = [zoo.url("busy-seconds", "/feed.xml"), zoo.url("busy-seconds", "/feed.xml?2")]
+    await crawl.submit(*urls)
+
+    (harvest,) = await crawl.turn()
+    crawl.clock.move(seconds=119)
+    too_early = await crawl.fetcher.claim(10)
+    crawl.clock.move(seconds=1)
+    (claimed,) = await crawl.fetcher.claim(10)
+
+    assert len(harvest.answered) == 1
+    assert list(too_early) == []
+    assert (claimed.host.delay, claimed.host.slowed) == (2 * DELAY, 1)
+
+
+async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Crawl) -> None:
+    urls = [f"http://nowhere.invalid/{number}" for number in range(3)]
+    await crawl.submit(*urls)
+
+    assert await crawl.outcomes() == dict.fromkeys(urls, "dns")
+
+
+async def test_a_host_is_given_back_after_its_time_with_what_was_not_come_to(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, hold=2.5 * DELAY))
+    urls = [zoo.url("h4.crowd", f"/article/{number}.html") for number in range(10)]
+    await crawl.submit(*urls)
+
+    first = await crawl.outcomes()
+    clock.move(minutes=1)
+    second = await crawl.outcomes()
+
+    assert 0 < len(first) < 4
+    assert 0 < len(second) < 6
+    assert not first.keys() & second.keys()
+
+
+async def test_no_more_is_held_in_memory_than_one_page_may_have(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, max_bytes=5_000))
+    await crawl.submit(*(zoo.url("h5.crowd", f"/article/{number}.html") for number in range(10)))
+
+    (harvest,) = await crawl.turn()
+
+    assert 5_000 <= sum(len(page.body) for page in harvest.pages) < 10_000
+
+
+async def test_a_turn_that_outlasts_its_lease_renews_it(zoo: Zoo, database: Database, client: Client) -> None:
+    crawl = Crawl(database, MovableClock(), client, replace(OPTIONS, lease=timedelta(seconds=5.04)))
+    await crawl.submit(*(zoo.url("h6.crowd", f"/article/{number}.html") for number in range(4)))
+    (claimed,) = await crawl.fetcher.claim(1)
+
+    harvest = await crawl.fetcher.work(claimed)
+
+    assert len(harvest.answered) == 4
+    assert harvest.ours_until > claimed.ours_until
+
+
+async def test_a_host_that_was_lost_is_asked_no_more_and_what_was_found_is_kept(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, lease=timedelta(seconds=5.1)))
+    urls = [zoo.url("h7.crowd", f"/article/{number}.html") for number in range(4)]
+    await crawl.submit(*urls)
+    (claimed,) = await crawl.fetcher.claim(1)
+    clock.move(minutes=5)
+    (taken,) = await crawl.fetcher.claim(1)
+
+    with capture_logs() as logs:
+        harvest = await crawl.fetcher.work(claimed)
+    still_held = await crawl.fetcher.claim(1)
+
+    assert taken.host.host == claimed.host.host
+    assert len(harvest.answered) < 4
+    assert ("host was lost", "warning") in [(line["event"], line["log_level"]) for line in logs]
+    assert list(still_held) == []
+
+
+async def test_on_a_drain_hosts_are_given_back_as_soon_as_their_request_has_ended(zoo: Zoo, crawl: Crawl) -> None:
+    await crawl.submit(*(zoo.url("h8.crowd", f"/article/{number}.html") for number in range(10)))
+    (claimed,) = await crawl.fetcher.claim(1)
+    zoo.forget_visits()
+
+    working = asyncio.create_task(crawl.fetcher.work(claimed))
+    while len(zoo.visits_to("h8.crowd")) < 3:
+        await asyncio.sleep(0.005)
+    crawl.fetcher.drain()
+    harvest = await working
+
+    assert 0 < len(harvest.answered) < 10
+    assert list(await crawl.fetcher.claim(1)) == []
+    crawl.clock.move(seconds=1)
+    other = Crawl(crawl.database, crawl.clock, crawl.client, OPTIONS)
+    (again,) = await other.fetcher.claim(1)
+    assert again.host.host == claimed.host.host
+
+
+async def test_on_a_drain_a_request_that_never_ends_is_cut_short(
+    zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.fetching.worker.PATIENCE", timedelta(milliseconds=50))
+    crawl = Crawl(crawl.database, crawl.clock, crawl.client, replace(OPTIONS, timeout=timedelta(seconds=600)))
+    url = zoo.url("silent", "/feed.xml")
+    await crawl.submit(url)
+    (claimed,) = await crawl.fetcher.claim(1)
+    zoo.forget_visits()
+
+    working = asyncio.create_task(crawl.fetcher.work(claimed))
+    while len(zoo.visits_to("silent")) < 2:
+        await asyncio.sleep(0.005)
+    crawl.fetcher.drain()
+    harvest = await working
+
+    assert harvest.answered == []
+    assert await crawl.status_of(url) == (Status.PENDING, None)
+
+
+async def test_a_bug_of_ours_is_an_outcome_and_told_as_an_error(
+    zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("headwater.fetching.turn.classify", broken)
+    url = zoo.url("h9.crowd", "/article/1.html")
+    await crawl.submit(url)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+
+    assert outcomes == {url: "unexpected"}
+    assert ("fetch broke", "error") in [(line["event"], line["log_level"]) for line in logs]
+
+
+async def test_what_was_fetched_is_written_when_the_database_is_back(
+    zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outages = iter([True, True])
+    answer = frontier.answer
+
+    async def sometimes(*args: Any, **more: Any) -> None:
+        if next(outages, False):
+            raise DatabaseUnavailable("it restarts")
+        await answer(*args, **more)
+
+    monkeypatch.setattr(frontier, "answer", sometimes)
+    url = zoo.url("h10.crowd", "/article/1.html")
+    await crawl.submit(url)
+    zoo.forget_visits()
+
+    outcomes = await crawl.outcomes()
+
+    assert outcomes == {url: "fetched"}
+    assert len(await crawl.kept()) == 1
+    assert len(zoo.visits_to("h10.crowd")) == 2
+
+
+async def test_the_lag_is_how_long_the_first_host_has_been_ready(crawl: Crawl) -> None:
+    nothing = await crawl.fetcher.lag()
+    await crawl.submit("https://example.com/a")
+    crawl.clock.move(minutes=3)
+
+    assert (nothing, await crawl.fetcher.lag()) == (timedelta(0), timedelta(minutes=3))
