@@ -10,7 +10,17 @@ from psycopg.rows import class_row
 
 from headwater.db import Connection, translate
 from headwater.errors import AlreadySubscribed
-from headwater.library.types import ArticleLine, ArticlesQuery, FeedItem, FeedsQuery, Subscription
+from headwater.library.types import (
+    ArticleFull,
+    ArticleLine,
+    ArticlesQuery,
+    FeedItem,
+    FeedsQuery,
+    Neighbour,
+    Place,
+    Shelf,
+    Subscription,
+)
 from headwater.types import ArticleId, SourceId, UserId
 
 
@@ -274,6 +284,108 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
         return await cur.fetchall()
 
 
+async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFull | None:
+    """An article of this person's feeds, or one they starred."""
+    async with conn.cursor(row_factory=class_row(ArticleFull)) as cur:
+        await cur.execute(
+            """
+            SELECT articles.id, articles.url,
+                coalesce(nullif(articles.title, ''), content.title, articles.url) AS title,
+                coalesce(articles.author, array_to_string(content.authors, ', ')) AS author,
+                coalesce(content.html, original.html, articles.content, articles.summary) AS html,
+                coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
+                coalesce(articles.published_at, content.published_at) AS published_at, articles.listed_at,
+                content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
+                coalesce(marks.is_read, articles.listed_at <= mine.read_until, false) AS is_read,
+                starred_at IS NOT NULL AS is_starred
+            FROM articles
+            LEFT JOIN content ON content.article_id = articles.id
+            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+            LEFT JOIN marks ON marks.article_id = articles.id
+            CROSS JOIN LATERAL (
+                SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names, max(read_until) AS read_until
+                FROM article_sources
+                JOIN subscriptions USING (source_id)
+                WHERE article_sources.article_id = articles.id
+            ) AS mine
+            WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
+            """,
+            {"id": article_id},
+        )
+        return await cur.fetchone()
+
+
+async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
+    """This person's feeds by category and name, each with how much of it is unread, counted up to `most`."""
+    async with conn.cursor(row_factory=class_row(Neighbour)) as cur:
+        await cur.execute(
+            """
+            SELECT subscriptions.id, name, category, unread.count AS unread
+            FROM subscriptions
+            CROSS JOIN LATERAL (
+                SELECT count(*)
+                FROM (
+                    SELECT
+                    FROM article_sources
+                    WHERE article_sources.source_id = subscriptions.source_id
+                        AND listed_at > read_until
+                        AND NOT EXISTS (
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                        )
+                    LIMIT %(most)s
+                ) AS found
+            ) AS unread
+            ORDER BY category NULLS LAST, lower(name), subscriptions.id
+            """,
+            {"most": most},
+        )
+        return await cur.fetchall()
+
+
+async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None) -> list[ArticleLine]:
+    """Articles of this person's feeds that hold these words, the newest first; on the starred shelf only such."""
+    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
+        await cur.execute(
+            """
+            WITH spoken AS MATERIALIZED (
+                SELECT config::regconfig, websearch_to_tsquery(config::regconfig, %(words)s) AS query
+                FROM unnest(ARRAY[
+                    'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
+                    'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
+                    'swedish', 'turkish'
+                ]) AS config
+            ), hit AS (
+                SELECT DISTINCT coalesce(twin.article_id, content.article_id) AS article_id
+                FROM content
+                JOIN spoken ON content.search @@ spoken.query AND content_config(content.language) = spoken.config
+                LEFT JOIN content AS twin ON twin.duplicate_of = content.article_id
+                UNION
+                SELECT id
+                FROM articles
+                WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
+            )
+            SELECT DISTINCT ON (articles.listed_at, articles.id) articles.id, url, title, author, summary,
+                articles.listed_at, subscriptions.name AS feed_name,
+                coalesce(marks.is_read, articles.listed_at <= read_until) AS is_read,
+                starred_at IS NOT NULL AS is_starred
+            FROM hit
+            JOIN articles ON articles.id = hit.article_id
+            JOIN article_sources ON article_sources.article_id = articles.id
+            JOIN subscriptions USING (source_id)
+            LEFT JOIN marks ON marks.article_id = articles.id
+            WHERE (articles.listed_at, articles.id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                AND (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
+                AND (%(category)s::text IS NULL OR category = %(category)s)
+                AND (%(since)s::timestamptz IS NULL OR articles.listed_at >= %(since)s)
+                AND (NOT %(is_starred)s OR starred_at IS NOT NULL)
+            ORDER BY articles.listed_at DESC, articles.id DESC, subscriptions.name
+            LIMIT %(limit)s
+            """,
+            {**_page(query), "words": words, "since": since, "is_starred": query.shelf is Shelf.STARRED},
+        )
+        return await cur.fetchall()
+
+
 async def mark(
     conn: Connection,
     *,
@@ -358,4 +470,33 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
             AND article_sources.listed_at <= %(until)s
         """,
         {"feed": feed, "category": category, "until": until},
+    )
+
+
+async def mark_above_read(
+    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: Place, now: datetime
+) -> None:
+    """What is listed at a place and above it is read."""
+    await conn.execute(
+        """
+        INSERT INTO marks (user_id, article_id, is_read, read_at)
+        SELECT DISTINCT %(user_id)s::uuid, article_id, true, %(now)s::timestamptz
+        FROM subscriptions
+        JOIN article_sources USING (source_id)
+        WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
+            AND (%(category)s::text IS NULL OR category = %(category)s)
+            AND listed_at > read_until
+            AND (listed_at, article_id) >= (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ON CONFLICT (user_id, article_id) DO UPDATE
+        SET is_read = true, read_at = excluded.read_at
+        WHERE marks.is_read IS DISTINCT FROM true
+        """,
+        {
+            "user_id": user_id,
+            "feed": feed,
+            "category": category,
+            "listed_at": place.listed_at,
+            "article_id": place.article_id,
+            "now": now,
+        },
     )

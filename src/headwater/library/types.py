@@ -120,3 +120,32 @@ class ArticleLine:
     feed_name: str
     is_read: bool
     is_starred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleFull:
+    """An article to read: what its page says where it was extracted, else what its feed says. Both are sanitised."""
+
+    id: ArticleId
+    url: str
+    title: str
+    author: str | None
+    html: str | None
+    is_extracted: bool
+    published_at: datetime | None
+    listed_at: datetime
+    language: str | None
+    word_count: int | None
+    feeds: list[str]
+    is_read: bool
+    is_starred: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """How much is unread, for the list beside the articles; counted up to a bound."""
+
+    id: UUID
+    name: str
+    category: str | None
+    unread: int

@@ -22,13 +22,14 @@ from headwater.asgi.session import Recognise, require_role
 from headwater.db import Database
 from headwater.net.mail import Mailer
 from headwater.types import Clock
-from headwater.web.format import count, host, moment, since, until
+from headwater.web.format import count, gentle, host, moment, since, until
 from headwater.web.letters import PostOffice
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
 from headwater.web.pages.feeds import feed_pages
 from headwater.web.pages.front import front_pages
+from headwater.web.pages.read import read_pages
 
 _FOLDER = Path(__file__).parent
 _HTMX = Path(str(files("js_lib_htmx"))) / "static" / "htmx"
@@ -51,7 +52,7 @@ def csrf_field(request: Request[Any, Any, Any]) -> Markup:
 def _teach(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
-    filters.update(count=count, host=host, moment=moment, since=since, until=until)
+    filters.update(count=count, gentle=gentle, host=host, moment=moment, since=since, until=until)
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 
@@ -71,7 +72,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
 
     pages = Router(
         "/",
-        route_handlers=[*front_pages, *auth_pages, *account_pages, dashboard, *feed_pages],
+        route_handlers=[*front_pages, *auth_pages, *account_pages, dashboard, *feed_pages, *read_pages],
         middleware=[recognise, sign_forms],
         guards=[refuse_forgery, require_role],
         dependencies={

@@ -76,3 +76,13 @@ class FeedForm:
     name: str = ""
     url: str = ""
     category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AllRead:
+    """What is marked read at once: a feed, a category or all of it; all of it or down to a place."""
+
+    feed: str = ""
+    category: str = ""
+    until: str = ""
+    back: str = "/read"

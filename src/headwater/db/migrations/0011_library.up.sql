@@ -13,6 +13,9 @@ UPDATE article_sources SET listed_at = articles.listed_at FROM articles WHERE ar
 ALTER TABLE article_sources ALTER COLUMN listed_at SET NOT NULL;
 CREATE INDEX article_sources_newest ON article_sources (source_id, listed_at DESC, article_id DESC);
 
+-- Titles of feeds whose pages were never fetched are found too.
+CREATE INDEX articles_titles ON articles USING gin (to_tsvector('simple', title));
+
 CREATE TABLE subscriptions (
     id uuid PRIMARY KEY,
     user_id uuid NOT NULL REFERENCES users ON DELETE CASCADE,

@@ -1,0 +1,190 @@
+"""Reading: lists of articles, one article, what was read and starred, and the search."""
+
+import base64
+import binascii
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, FromPath, FromQuery
+from litestar.response import Redirect, Template
+
+from headwater.db import Connection, Database
+from headwater.errors import Invalid, NotFound
+from headwater.library import store
+from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, Place, Shelf
+from headwater.types import ArticleId, Clock
+from headwater.web.forms import AllRead
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+
+UNREAD_COUNTED = 100
+SEARCH_MAX = 200
+PERIODS = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
+
+
+@get("/read")
+async def read(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    shelf: FromQuery[str] = "unread",
+    feed: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    q: FromQuery[str] = "",
+    period: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+) -> Template:
+    """A page of a list; through htmx only what comes after a place. Raises Invalid."""
+    query = read_query(shelf, feed, category, after)
+    words = q.strip()[:SEARCH_MAX].replace("\0", "")
+    since = clock() - PERIODS[period] if period in PERIODS else None
+    is_part = "hx-request" in request.headers and bool(after)
+    async with database.as_user(request.user.id) as conn:
+        lines = await _lines(conn, query, words, since)
+        neighbours = [] if is_part else await store.list_neighbours(conn, most=UNREAD_COUNTED)
+    context = {
+        "user": request.user,
+        "now": clock(),
+        "lines": lines,
+        "next": place_text(lines[-1]) if len(lines) == query.limit else "",
+        "neighbours": neighbours,
+        "shelf": query.shelf,
+        "feed": query.feed,
+        "category": query.category,
+        "words": words,
+        "period": period if period in PERIODS else "",
+        "most": UNREAD_COUNTED,
+        "name": next((one.name for one in neighbours if one.id == query.feed), category),
+    }
+    return Template("read/lines.html" if is_part else "read/page.html", context=context)
+
+
+@get("/articles/{article_id:uuid}")
+async def article(
+    request: AnyRequest, article_id: FromPath[UUID], database: NamedDependency[Database], clock: NamedDependency[Clock]
+) -> Template:
+    """One article; opening it is reading it. Raises NotFound."""
+    chosen = ArticleId(article_id)
+    async with database.as_user(request.user.id) as conn:
+        found = await store.find_article(conn, article_id=chosen)
+        if found is None:
+            raise NotFound("This article is not among those of your feeds.")
+        if not found.is_read:
+            await _mark(conn, request, chosen, clock(), is_read=True)
+    return Template("read/article.html", context={"user": request.user, "article": found, "now": clock()})
+
+
+@post("/articles/{article_id:uuid}/{deed:str}", status_code=200)
+async def mark(
+    request: AnyRequest,
+    article_id: FromPath[UUID],
+    deed: FromPath[str],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Read, unread, star or unstar; the buttons come back as they are now. Raises NotFound."""
+    deeds: dict[str, dict[str, bool]] = {
+        "read": {"is_read": True},
+        "unread": {"is_read": False},
+        "star": {"is_starred": True},
+        "unstar": {"is_starred": False},
+    }
+    if deed not in deeds:
+        raise NotFound("There is no such button.")
+    chosen = ArticleId(article_id)
+    async with database.as_user(request.user.id) as conn:
+        if await store.find_article(conn, article_id=chosen) is None:
+            raise NotFound("This article is not among those of your feeds.")
+        await _mark(conn, request, chosen, clock(), **deeds[deed])
+        found = await store.find_article(conn, article_id=chosen)
+    if found is None:  # unstarred, and of a feed that is followed no more
+        return Template("read/gone.html")
+    if "hx-request" not in request.headers:
+        return Redirect(f"/articles/{article_id}", status_code=303)
+    return Template("read/buttons.html", context={"line": found})
+
+
+@post("/read/all", status_code=303)
+async def mark_all(
+    request: AnyRequest,
+    data: Annotated[AllRead, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Redirect:
+    """All of a list, or what stands above a place in it and that place. Raises Invalid."""
+    query = read_query("unread", data.feed, data.category, data.until)
+    until = clock()
+    async with database.as_user(request.user.id) as conn:
+        if query.after is None:
+            await store.mark_all_read(conn, feed=query.feed, category=query.category, until=until)
+        else:
+            await store.mark_above_read(
+                conn, user_id=request.user.id, feed=query.feed, category=query.category, place=query.after, now=until
+            )
+    return Redirect(data.back if data.back.startswith("/read") else "/read", status_code=303)
+
+
+def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuery:
+    """What the address says. Raises Invalid."""
+    if shelf not in set(Shelf):
+        raise Invalid("There is no such list. Choose unread, all or starred.")
+    try:
+        chosen = UUID(feed) if feed else None
+    except ValueError as error:
+        raise Invalid("There is no such feed.") from error
+    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
+
+
+def place_text(line: ArticleLine) -> str:
+    """Where the next page begins, as it stands in an address."""
+    text = f"{line.listed_at.astimezone(UTC).isoformat()}|{line.id}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _place(text: str) -> Place | None:
+    if not text:
+        return None
+    try:
+        at, _, article_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition("|")
+        place = Place(datetime.fromisoformat(at), ArticleId(UUID(article_id)))
+    except (ValueError, binascii.Error) as error:
+        raise Invalid("This list has no such place. Begin at its top.") from error
+    if place.listed_at.tzinfo is None:
+        raise Invalid("This list has no such place. Begin at its top.")
+    return place
+
+
+async def _lines(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> list[ArticleLine]:
+    if words:
+        return await store.search(conn, words=words, query=query, since=since)
+    match query.shelf:
+        case Shelf.STARRED:
+            return await store.list_starred(conn, query=query)
+        case Shelf.UNREAD:
+            return await store.list_unread(conn, query=query)
+        case Shelf.ALL:
+            return await store.list_newest(conn, query=query)
+
+
+async def _mark(
+    conn: Connection,
+    request: AnyRequest,
+    article_id: ArticleId,
+    now: datetime,
+    *,
+    is_read: bool | None = None,
+    is_starred: bool | None = None,
+) -> None:
+    await store.mark(
+        conn, user_id=request.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=now
+    )
+    if is_read:
+        await store.advance(conn, article_id=article_id)
+
+
+read_pages = [read, article, mark, mark_all]

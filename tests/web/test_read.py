@@ -1,0 +1,195 @@
+"""Reading through the pages: lists, an article, marks, the search; and that nobody reads another's."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from litestar import Litestar
+
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.content import store as content
+from headwater.content.types import Extracted, NewContent
+from headwater.db import Database
+from headwater.server import create_app
+from headwater.sources import store as sources
+from headwater.types import ArticleId
+from headwater.urls import url_key
+from headwater.web.pages.read import place_text
+from tests.builders import an_article
+from tests.clock import START, MovableClock
+from tests.web.visitor import Person, a_person
+
+pytestmark = pytest.mark.database
+
+FEED = "https://example.com/feed.xml"
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def ada(app: Litestar, database: Database, clock: MovableClock) -> AsyncIterator[Person]:
+    """Follows one feed with three articles; the second has been extracted."""
+    async with a_person(app) as person:
+        await person.register()
+        await person.send("POST", "/feeds", name="Example", url=FEED, category="News")
+        async with database.transaction() as conn:
+            source = await sources.find_by_url(conn, url=FEED)
+            listed = [
+                Listed(
+                    source.id,
+                    an_article(
+                        f"https://example.com/{n}",
+                        title=f"Story {n}",
+                        published_at=START + timedelta(minutes=n),
+                        content=f'<p>Feed text {n}</p><img src="https://example.com/{n}.png">',
+                    ),
+                )
+                for n in (1, 2, 3)
+            ]
+            await articles.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
+            row = await (await conn.execute("SELECT id FROM articles WHERE title = 'Story 2'")).fetchone()
+            assert row is not None
+            extracted = Extracted(
+                title="Story 2", text="Otters swim", html="<p>Otters swim at night</p>", language="en"
+            )
+            record = NewContent(ArticleId(row[0]), "https://example.com/2", url_key("https://example.com/2"), extracted)
+            await content.save(conn, records=[record], now=START)
+        clock.move(hours=2)
+        yield person
+
+
+def shown(page: str) -> list[str]:
+    return re.findall(r"data-open>([^<]+)<", page)
+
+
+def ids(page: str) -> dict[str, str]:
+    return {title: article for article, title in re.findall(r'/articles/([0-9a-f-]+)" data-open>([^<]+)<', page)}
+
+
+async def test_the_newest_unread_come_first(ada: Person) -> None:
+    page = (await ada.open("/read")).text
+
+    assert shown(page) == ["Story 3", "Story 2", "Story 1"]
+    assert 'aria-label="3 unread"' in page
+
+
+async def test_opening_an_article_reads_it_and_shows_the_extracted_text(ada: Person) -> None:
+    article = ids((await ada.open("/read")).text)["Story 2"]
+
+    page = await ada.open(f"/articles/{article}")
+
+    assert page.status_code == 200
+    assert "Otters swim at night" in page.text
+    assert 'href="https://example.com/2"' in page.text
+    assert shown((await ada.open("/read")).text) == ["Story 3", "Story 1"]
+    assert shown((await ada.open("/read?shelf=all")).text) == ["Story 3", "Story 2", "Story 1"]
+
+
+async def test_what_the_feed_says_is_shown_where_nothing_was_extracted(ada: Person) -> None:
+    article = ids((await ada.open("/read")).text)["Story 1"]
+
+    page = (await ada.open(f"/articles/{article}")).text
+
+    assert "Feed text 1" in page
+    assert 'loading="lazy" decoding="async" referrerpolicy="no-referrer" src="https://example.com/1.png"' in page
+
+
+async def test_an_article_is_starred_and_found_among_the_stars(ada: Person) -> None:
+    article = ids((await ada.open("/read")).text)["Story 1"]
+
+    buttons = await ada.send("POST", f"/articles/{article}/star")
+
+    assert "Remove the star" in buttons.text
+    assert shown((await ada.open("/read?shelf=starred")).text) == ["Story 1"]
+    await ada.send("POST", f"/articles/{article}/unstar")
+    assert "No stars yet" in (await ada.open("/read?shelf=starred")).text
+
+
+async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> None:
+    page = (await ada.open("/read")).text
+    second = ids(page)["Story 2"]
+
+    class At:
+        id = second
+        listed_at = START + timedelta(minutes=2)
+
+    await ada.submit("/read/all", until=place_text(At))  # pyright: ignore[reportArgumentType]
+    above = shown((await ada.open("/read")).text)
+    await ada.submit("/read/all", back="https://evil.example/")
+    after = await ada.open("/read")
+
+    assert above == ["Story 1"]
+    assert "All read." in after.text
+
+
+async def test_nobody_is_sent_elsewhere_after_marking(ada: Person) -> None:
+    for back in ("https://evil.example/", "//evil.example/", "/read\r\nX: y"):
+        response = await ada.submit("/read/all", back=back)
+
+        assert response.headers["location"].startswith("/read")
+        assert "x" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("otter", ["Story 2"]), ("story", ["Story 3", "Story 2", "Story 1"]), ("whale", []), ("'\"%\\ &|!", [])],
+    ids=["stemmed", "title", "none", "odd"],
+)
+async def test_articles_are_found_by_their_words(ada: Person, words: str, found: list[str]) -> None:
+    page = await ada.open("/read", params={"shelf": "all", "q": words})
+
+    assert page.status_code == 200
+    assert shown(page.text) == found
+
+
+async def test_the_search_can_be_of_a_feed_a_period_or_the_stars(ada: Person, clock: MovableClock) -> None:
+    assert shown((await ada.open("/read?shelf=starred&q=story")).text) == []
+    assert len(shown((await ada.open("/read?shelf=all&q=story&category=News")).text)) == 3
+    assert shown((await ada.open("/read?shelf=all&q=story&category=Other")).text) == []
+    clock.move(days=2)
+    assert shown((await ada.open("/read?shelf=all&q=story&period=day")).text) == []
+
+
+@pytest.mark.parametrize(
+    "query", ["shelf=odd", "feed=odd", "after=odd", "after=MjAyNnw", "after=%00"], ids=["shelf", "feed", "a", "b", "c"]
+)
+async def test_an_odd_address_is_400(ada: Person, query: str) -> None:
+    assert (await ada.open(f"/read?{query}")).status_code == 400
+
+
+async def test_nobody_reads_or_marks_anothers_articles(app: Litestar, ada: Person) -> None:
+    article = ids((await ada.open("/read")).text)["Story 1"]
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        opened = await bob.open(f"/articles/{article}")
+        starred = await bob.send("POST", f"/articles/{article}/star")
+        listed = (await bob.open("/read?shelf=all")).text
+        found = (await bob.open("/read?shelf=all&q=story")).text
+
+    assert (opened.status_code, starred.status_code) == (404, 404)
+    assert shown(listed) == shown(found) == []
+
+
+async def test_more_articles_come_in_pages_that_do_not_overlap(ada: Person, database: Database) -> None:
+    async with database.transaction() as conn:
+        source = await sources.find_by_url(conn, url=FEED)
+        listed = [
+            Listed(source.id, an_article(f"https://example.com/more/{n}", title=f"More {n:02}", published_at=START))
+            for n in range(40)
+        ]
+        await articles.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
+    first = (await ada.open("/read?shelf=all")).text
+    onward = re.search(r'<li class="more" hx-get="([^"]+)"', first)
+    assert onward is not None
+
+    second = (await ada.part(onward[1].replace("&amp;", "&"))).text
+
+    assert len(shown(first)) == 30
+    assert len(shown(second)) == 13
+    assert "<html" not in second
+    assert not set(ids(first).values()) & set(ids(second).values())
