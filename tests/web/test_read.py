@@ -55,7 +55,12 @@ async def ada(app: Litestar, database: Database, clock: MovableClock) -> AsyncIt
             row = await (await conn.execute("SELECT id FROM articles WHERE title = 'Story 2'")).fetchone()
             assert row is not None
             extracted = Extracted(
-                title="Story 2", text="Otters swim", html="<p>Otters swim at night</p>", language="en"
+                title="Story 2",
+                text="Otters swim at night",
+                html="<p>Otters swim at night</p>",
+                language="en",
+                word_count=4,
+                content_hash=bytes(32),
             )
             record = NewContent(ArticleId(row[0]), "https://example.com/2", url_key("https://example.com/2"), extracted)
             await content.save(conn, records=[record], now=START)
