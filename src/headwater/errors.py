@@ -23,6 +23,7 @@ What the outside world does to us (a feed that is gone, a host that hangs) is no
 
 from collections.abc import Sequence
 from pathlib import Path
+from uuid import UUID
 
 
 class HeadwaterError(Exception):
@@ -138,3 +139,29 @@ class MigrationFailed(Unavailable):
         super().__init__(f"Migration {name} failed and was rolled back: {cause}")
         self.name = name
         self.cause = cause
+
+
+class IndexUnavailable(Unavailable):
+    """The search index does not answer, or will not have us."""
+
+    def __init__(self, cause: str, *, is_refusal: bool = False) -> None:
+        super().__init__(f"The search index cannot be used: {cause}. `headwater index check` tells more.")
+        self.cause = cause
+        self.is_refusal = is_refusal  # it answers: a person must look at its settings or ours
+
+
+class IndexMismatch(Conflict):
+    """Under the name we would write to stands something that is not ours."""
+
+    def __init__(self, index: str, differences: Sequence[str]) -> None:
+        super().__init__(f"The search index {index} is not as Headwater makes it: {'; '.join(differences)}.")
+        self.index = index
+        self.differences = tuple(differences)
+
+
+class UrlNotFound(NotFound):
+    """No URL of the frontier has this id."""
+
+    def __init__(self, id: UUID) -> None:  # noqa: A002  what else should an id be called
+        super().__init__(f"There is no URL {id} in the frontier.")
+        self.id = id

@@ -26,6 +26,7 @@ PREFIX = "HEADWATER_"
 CONFIG_VARIABLE = "HEADWATER_CONFIG"
 CONFIG_NAME = "headwater.toml"
 DEFAULT_CONTACT = "https://headwater.example/"  # `doctor` asks for a real one
+API_TOKEN_LEAST = 16  # characters
 # Names that other programs set too, and that people expect to work without our prefix.
 PLAIN_NAMES = {"DATABASE_URL": "database_url"}
 
@@ -61,6 +62,15 @@ def _pairs(value: object) -> object:
 
 def _blank_is_none(value: object) -> object:
     return None if value == "" else value
+
+
+def _token(value: object) -> object:
+    """What can stand in a header as it is, and is too long to be guessed."""
+    if value == "":
+        return None
+    if not isinstance(value, str) or not re.fullmatch(rf"[\x21-\x7e]{{{API_TOKEN_LEAST},}}", value):
+        raise ValueError("not a token")
+    return value
 
 
 def _address(value: object) -> str:
@@ -101,6 +111,10 @@ class Settings(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
     work_port: int = Field(
         0, ge=0, le=65535, description="Port on which `headwater work` serves /metrics and health; 0 serves none."
+    )
+    api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = Field(
+        None,
+        description="What a program sends as `Authorization: Bearer …` to use the API. Empty: the API is closed.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
     log_format: Literal["auto", "console", "json"] = Field(
@@ -286,6 +300,8 @@ def allowed(name: str) -> str:
         return "a folder"
     if get_origin(kind) is dict:
         return "a list of name=address, such as zoo.test=127.0.0.1"
+    if name == "api_token":
+        return f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs"
     if _is_secret(field):
         return "an address such as postgresql://user:password@host/database"
     return "a URL such as https://example.com/" if "pattern" in bounds else "a host name or address"
