@@ -57,6 +57,7 @@ class Turn:
         self._pages: list[NewPage] = []
         self._pause = timedelta(0)
         self._was_rate_limited = False
+        self._host_answers = False
 
     async def run(self) -> Harvest:
         """Ask for as many of the host's URLs as this turn allows."""
@@ -83,7 +84,7 @@ class Turn:
         try:
             return await self._follow(url)
         except FetchError as error:
-            return classify_error(error)
+            return classify_error(error, host_answers=self._host_answers)
         except (TurnOver, CutShort, Closed):
             raise
         except Exception as error:  # a bug of ours must not leave the URL without an outcome
@@ -148,9 +149,11 @@ class Turn:
         try:
             with metrics.FETCH_SECONDS.time():
                 async with self._drain.request():
-                    return await ask(url, **more)
+                    response = await ask(url, **more)
         finally:
             self._pace.has_asked(self._clock())
+        self._host_answers = True
+        return response
 
     async def _stay(self, wait: float) -> None:
         """The host must be ours until its delay has passed after the request: if we die, the next may come at once."""
