@@ -13,11 +13,12 @@ from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
 from headwater.ids import new_id
 from headwater.net import Client
+from headwater.net.outage import ATTEMPTS_REMEMBERED, Attempt, is_own_outage
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
 from headwater.polling.ask import Asked, ask
-from headwater.polling.breaker import OURS, OUTAGE_PROBE, Attempt, decide_host, is_own_outage
+from headwater.polling.breaker import OURS, OUTAGE_PROBE, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
@@ -44,7 +45,6 @@ from headwater.types import Clock, SourceId
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
-ATTEMPTS_REMEMBERED = 1000
 EVENTS_KEPT = timedelta(days=30)
 EVENTS_FORGOTTEN_EVERY = timedelta(hours=1)
 
