@@ -94,7 +94,7 @@ def open_sandbox(settings: Settings) -> Sandbox:
         processes=settings.parse_processes,
         time_limit=settings.parse_timeout,
         memory_limit=settings.parse_memory,
-        preload=("headwater.polling.parse",),
+        preload=("headwater.polling.read",),
     )
 
 
