@@ -15,14 +15,14 @@ from headwater.errors import DatabaseUnavailable
 from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
-from headwater.fetching.worker import Fetcher
+from headwater.fetching.worker import Fetcher, in_parts
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.pages import store as pages
-from headwater.pages.types import Page
+from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
@@ -459,6 +459,26 @@ async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Cra
     assert await crawl.outcomes() == dict.fromkeys(urls, "dns")
 
 
+async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(zoo: Zoo, crawl: Crawl) -> None:
+    gone = [f"http://n{number}.invalid/a" for number in range(8)]
+    await crawl.submit(*gone)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+        crawl.clock.move(minutes=3)
+        await crawl.submit(*(zoo.url(f"h{number}.crowd", "/article/1.html") for number in range(20, 40)))
+        later = await crawl.outcomes()
+
+    assert set(outcomes.values()) <= {"dns"}
+    assert len(outcomes) == 4  # until five had failed
+    assert [line["event"] for line in logs].count("own network is down") == 1
+    assert [line["event"] for line in logs].count("own network is back") == 1
+    assert "fetched" in later.values()
+    for url in gone:
+        status, _ = await crawl.status_of(url)
+        assert status in {Status.PENDING, Status.FAILED}
+
+
 async def test_a_host_is_given_back_after_its_time_with_what_was_not_come_to(
     zoo: Zoo, database: Database, clock: MovableClock, client: Client
 ) -> None:
@@ -602,3 +622,26 @@ async def test_the_lag_is_how_long_the_first_host_has_been_ready(crawl: Crawl) -
     crawl.clock.move(minutes=3)
 
     assert (nothing, await crawl.fetcher.lag()) == (timedelta(0), timedelta(minutes=3))
+
+
+async def test_a_sitemap_may_be_larger_than_a_page(zoo: Zoo, crawl: Crawl) -> None:
+    options = replace(OPTIONS, max_bytes=1_000, sitemap_max_bytes=1_000_000)
+    crawl = Crawl(crawl.database, crawl.clock, crawl.client, options)
+    page, sitemap = zoo.url("h11.crowd", "/article/1.html"), zoo.url("h11.crowd", "/article/2.html")
+    await crawl.submit(page)
+    await crawl.submit(sitemap, kind=PageKind.SITEMAP)
+
+    assert await crawl.outcomes() == {page: "too_large", sitemap: "fetched"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [([], []), ([1, 2], [2]), ([9, 9, 9], [1, 1, 1]), ([50, 1, 1], [1, 2]), ([8, 8, 1], [2, 1])],
+    ids=str,
+)
+def test_no_statement_carries_more_than_it_should(sizes: list[int], parts: list[int]) -> None:
+    kept = [
+        NewPage("u", "u", PageKind.ARTICLE, None, 0, "", b"x" * size * 1_000_000, MovableClock().now) for size in sizes
+    ]
+
+    assert [len(part) for part in in_parts(kept)] == parts

@@ -28,6 +28,7 @@ OPTIONS = FetchingOptions(
     lease=15 * SECOND,
     urls_per_host=10,
     max_bytes=10 * MEGABYTE,
+    sitemap_max_bytes=20_000_000,
     robot="headwater",
 )
 FRONTIER = FrontierOptions(min_delay=SECOND / 20)

@@ -22,12 +22,14 @@ from headwater.net.client import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pages.types import NewPage
-from headwater.types import Clock
+from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
 log = get_logger()
 
 ACCEPT = "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=0.8, */*;q=0.5"
+
+SILENCE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
 
 Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
 
@@ -58,6 +60,7 @@ class Turn:
         self._pause = timedelta(0)
         self._was_rate_limited = False
         self._host_answers = False
+        self._was_silent = False
 
     async def run(self) -> Harvest:
         """Ask for as many of the host's URLs as this turn allows."""
@@ -69,6 +72,7 @@ class Turn:
             except (TurnOver, CutShort):
                 break
             except Closed as closed:
+                self._was_silent |= closed.robots.status is None
                 self._closed.append((url, closed.robots))
                 continue
             self._note(url, verdict)
@@ -84,6 +88,7 @@ class Turn:
         try:
             return await self._follow(url)
         except FetchError as error:
+            self._was_silent |= error.kind in SILENCE
             return classify_error(error, host_answers=self._host_answers)
         except (TurnOver, CutShort, Closed):
             raise
@@ -109,9 +114,9 @@ class Turn:
 
     async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
         headers = request_headers(url if sends_validators(url, trail) else None)
-        options = self._options
+        max_bytes = self._options.sitemap_max_bytes if url.kind is PageKind.SITEMAP else self._options.max_bytes
         return await self._spaced(
-            self._client.ask, trail.here, within=options.timeout, max_bytes=options.max_bytes, headers=headers
+            self._client.ask, trail.here, within=self._options.timeout, max_bytes=max_bytes, headers=headers
         )
 
     def _classified(self, url: ClaimedUrl, response: Response) -> Verdict:
@@ -210,6 +215,7 @@ class Turn:
             requests=self._pace.requests,
             blocked_until=blocked_until,
             was_rate_limited=self._was_rate_limited or self._gate.was_rate_limited,
+            was_silent=self._was_silent and self._pace.requests > 0 and not self._host_answers,
             took=timedelta(seconds=time.monotonic() - self._started),
             ours_until=self._ours_until,
         )

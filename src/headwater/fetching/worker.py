@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from headwater.db import Batch, Connection, Database
@@ -13,17 +14,21 @@ from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import tell
 from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
+from headwater.fetching.weather import Weather
 from headwater.frontier import store as frontier
 from headwater.frontier.types import ClaimedHost, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
+from headwater.pages.types import NewPage
 from headwater.types import Clock, PageKind
 
 log = get_logger()
 
 WRITTEN_AT_ONCE = 50  # hosts
+WRITTEN_BYTES = 16_000_000
+OUTAGE_PAUSE = timedelta(minutes=1)
 PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
 TIDIED_EVERY_S = 30.0
 WRITE_AGAIN_S = 0.25
@@ -51,6 +56,7 @@ class Fetcher:
         self._frontier_options = frontier_options
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
+        self._weather = Weather()
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
         self.concurrency = options.concurrency
@@ -77,7 +83,7 @@ class Fetcher:
             drain=self._drain,
             renew=self._renew,
         )
-        harvest = await self._written(await turn.run())
+        harvest = await self._written(self._weathered(await turn.run()))
         tell(harvest)
         return harvest
 
@@ -118,6 +124,13 @@ class Fetcher:
         async with self._database.transaction() as conn:
             return host.host in await frontier.renew(conn, hosts=[host], leased_until=self._clock() + span)
 
+    def _weathered(self, harvest: Harvest) -> Harvest:
+        """While our own network is gone, silence is held against nobody: the host is asked again a little later."""
+        now = self._clock()
+        if harvest.requests == 0 or not self._weather.is_ours(harvest.host.host, now, was_silent=harvest.was_silent):
+            return harvest
+        return replace(harvest, answered=(), robots=(), robots_changed=False, blocked_until=now + OUTAGE_PAUSE)
+
     async def _written(self, harvest: Harvest) -> Harvest:
         """Written, even where the database is away for a while: what was fetched need not be fetched again.
 
@@ -136,7 +149,8 @@ class Fetcher:
     async def _write(self, batch: Sequence[Harvest]) -> Sequence[Harvest]:
         await self._write_consequences([harvest for harvest in batch if harvest.robots])
         async with self._database.transaction() as conn:
-            await pages.keep(conn, pages=[page for harvest in batch for page in harvest.pages])
+            for part in in_parts([page for harvest in batch for page in harvest.pages]):
+                await pages.keep(conn, pages=part)
             await frontier.answer(
                 conn,
                 answers=[_answer(harvest) for harvest in batch],
@@ -176,6 +190,18 @@ async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Subm
         for robots in harvest.robots
         for sitemap in robots.sitemaps
     ]
+
+
+def in_parts(kept: Sequence[NewPage]) -> Iterator[Sequence[NewPage]]:
+    """As many pages at a time as one statement should carry."""
+    part: list[NewPage] = []
+    for page in kept:
+        if part and sum(len(one.body) for one in part) + len(page.body) > WRITTEN_BYTES:
+            yield part
+            part = []
+        part.append(page)
+    if part:
+        yield part
 
 
 def _answer(harvest: Harvest) -> HostAnswer:
