@@ -36,6 +36,7 @@ BAND_FLOORS = (
     LOWEST,
 )  # the lowest priority of each band: breaking, feeds, sitemaps and the rest, what can wait
 LAST_BAND = len(BAND_FLOORS) - 1
+_BANDS = [sum(priority < floor for floor in BAND_FLOORS) for priority in range(HIGHEST + 1)]
 BAND_WEIGHTS = (8, 4, 2, 1)  # of so many claims in fifteen each band is first
 
 TRAPPED = frozenset({Origin.SPIDER, Origin.SITEMAP})
@@ -101,7 +102,7 @@ def priority_of(submission: Submission) -> int:
 
 def band_of(priority: int) -> int:
     """0 for the most urgent, 3 for the least."""
-    return next(band for band, floor in enumerate(BAND_FLOORS) if priority >= floor)
+    return _BANDS[priority]
 
 
 def turns(choice: float) -> Sequence[int]:

@@ -468,11 +468,13 @@ async def answer(
     if moved:
         led, wakes = await _lead_on(conn, moved=moved, now=now, options=options)
         results += led
-    if results:
-        await _record(conn, results=sorted(results, key=lambda one: one.place))
-    await _lock(conn, host_ids={host_id_of(host.host.host) for host in answers} | {wake.host_id for wake in wakes})
-    await _wake(conn, wakes=wakes, counts={}, now=now)
-    await _release(conn, hosts=[_given_back(host, options) for host in answers])
+    own = {host_id_of(host.host.host) for host in answers}
+    async with conn.pipeline():  # one way to the server and back
+        if results:
+            await _record(conn, results=sorted(results, key=lambda one: one.place))
+        await _lock(conn, host_ids=own | {wake.host_id for wake in wakes})
+        await _wake(conn, wakes=wakes, counts={}, now=now)
+        await _release(conn, hosts=[_given_back(host, options) for host in answers])
 
 
 def _given_back(given: HostAnswer, options: FrontierOptions) -> tuple[ClaimedHost, datetime, int, int]:
