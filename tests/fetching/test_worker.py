@@ -386,6 +386,34 @@ async def test_what_robots_txt_blocked_comes_back_when_it_changes(zoo: Zoo, craw
     assert (second, third) == ({other: "fetched"}, {blocked: "fetched"})
 
 
+async def test_what_robots_txt_blocked_comes_back_even_where_nothing_else_waits(zoo: Zoo, crawl: Crawl) -> None:
+    blocked = [zoo.url("daily", "/about"), zoo.url("daily", "/guestbook")]
+    await keep_robots(crawl, blocked[0], "User-agent: *\nDisallow: /\n")
+    await crawl.submit(*blocked)
+    await crawl.turn()
+
+    crawl.clock.move(hours=25)
+    later = Crawl(crawl.database, crawl.clock, crawl.client, OPTIONS)
+    first = await later.outcomes()
+    crawl.clock.move(minutes=1)
+    second = await later.outcomes()
+
+    assert first | second == dict.fromkeys(blocked, "fetched")
+
+
+async def test_a_host_that_goes_on_blocking_is_asked_for_its_robots_txt_once_a_day(zoo: Zoo, crawl: Crawl) -> None:
+    await crawl.submit(zoo.url("hermit", "/a"), zoo.url("hermit", "/b"))
+    zoo.forget_visits()
+
+    for _ in range(4):
+        await Crawl(crawl.database, crawl.clock, crawl.client, OPTIONS).turn()
+        crawl.clock.move(hours=13)
+
+    assert [visit.path for visit in zoo.visits_to("hermit")] == ["/robots.txt", "/robots.txt"]
+    assert (await crawl.status_of(zoo.url("hermit", "/a")))[0] is Status.DEAD
+    assert (await crawl.status_of(zoo.url("hermit", "/b")))[0] is Status.DEAD
+
+
 async def keep_robots(crawl: Crawl, url: str, body: str) -> None:
     async with crawl.database.transaction() as conn:
         robots = Robots(origin_of(url), 200, body, crawl.clock(), crawl.clock() + timedelta(days=1))

@@ -31,6 +31,8 @@ WRITTEN_BYTES = 16_000_000
 OUTAGE_PAUSE = timedelta(minutes=1)
 PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
 TIDIED_EVERY_S = 30.0
+KNOCKED_EVERY_S = 3600.0
+KNOCKED_AT_ONCE = 1000  # hosts
 WRITE_AGAIN_S = 0.25
 WRITE_AGAIN_MOST_S = 2.0
 WRITTEN_LATE_S = 300.0
@@ -59,6 +61,7 @@ class Fetcher:
         self._weather = Weather()
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
+        self._knock_at = 0.0
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[Claimed]:
@@ -68,6 +71,8 @@ class Fetcher:
             return ()
         if started >= self._tidy_at:
             await self._tidy(started)
+        if started >= self._knock_at:
+            await self._knock_again(started)
         claimed = await self._claim(limit, started)
         if not claimed:
             self._look_again_at = started + self._options.idle.total_seconds()
@@ -119,6 +124,14 @@ class Fetcher:
         async with self._database.transaction() as conn:
             await frontier.tidy(conn, now=self._clock())
         self._tidy_at = started + TIDIED_EVERY_S
+
+    async def _knock_again(self, started: float) -> None:
+        """Where robots.txt blocks all that we know of a host, nobody would ever see that it has changed."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            blocked = await store.blocked_long_ago(conn, now=now, limit=KNOCKED_AT_ONCE)
+            await frontier.retry(conn, ids=blocked, now=now)
+        self._knock_at = started + KNOCKED_EVERY_S
 
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
         async with self._database.transaction() as conn:
