@@ -310,7 +310,7 @@ async def _enable(settings: Settings, wanted: str) -> Source:
 
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        await follow.leave(conn, source)
+        await follow.leave(conn, source, runtime.tools.clock())
 
 
 def _first_words(source: Source, report: PollReport | None) -> str:

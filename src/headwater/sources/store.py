@@ -171,6 +171,14 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
         raise SourceNotFound(str(source_id))
 
 
+async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
+    """Which of these pages are articles that some source lists."""
+    cur = await conn.execute(
+        "SELECT url_key FROM articles WHERE url_key = ANY(%(keys)b::bytea[])", {"keys": list(url_keys)}
+    )
+    return {row[0] for row in await cur.fetchall()}
+
+
 async def list_health(conn: Connection) -> list[SourceHealth]:
     """Every source with the state of its feed, or of how else it is read, by name.
 
