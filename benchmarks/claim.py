@@ -2,8 +2,8 @@
 
 Both stand on one embedded PostgreSQL with durable commits, in databases of their own, with the same URLs. The seed's
 tables are in `seed_frontier.sql`; its claim, its answer and its submit are its own statements, one URL at a time. Ours
-are `headwater.frontier.store`, as the stages call it, with the parsing of URLs. Each side has its own number of client
-processes, the one that suits it best here. Nobody fetches anything: what is measured is the queue.
+are `headwater.frontier.store`, as the stages call it, with the parsing of URLs. Each side has sixteen client processes,
+each with a connection. Nobody fetches anything: what is measured is the queue.
 
 Two frontiers: an even one, and one where half of the URLs sit on one host that is inside its delay. With `--large` ours
 is measured again at ten times the size. The last line is one JSON object: `ratio` and `ratio_submit` on the even
@@ -50,8 +50,7 @@ LARGE = 5_000_000
 URLS_PER_HOST = 25
 RUN = 5  # so many URLs of a host arrive together
 SECONDS = 10.0
-SEED_CLIENTS = 16
-OUR_CLIENTS = 4
+CLIENTS = 16
 HOSTS_AT_ONCE = 64
 URLS_AT_ONCE = 10
 FEED = 20
@@ -214,10 +213,10 @@ class Bench:
         seed = self._load("seed", frontier)
         ours = self._load("ours", frontier)
         sizes = bytes_per_url(seed, "url_frontier", frontier), bytes_per_url(ours, "frontier_url", frontier)
-        claims = self._run(seed, claim_seed, SEED_CLIENTS, frontier), self._run(ours, claim_ours, OUR_CLIENTS, frontier)
+        claims = self._run(seed, claim_seed, frontier), self._run(ours, claim_ours, frontier)
         submits = (
-            self._run(seed, submit_seed, SEED_CLIENTS, frontier),
-            self._run(ours, submit_ours, OUR_CLIENTS, frontier),
+            self._run(seed, submit_seed, frontier),
+            self._run(ours, submit_ours, frontier),
         )
         show("claim and answer, URLs/s", claims[0].rate, claims[1].rate)
         show("submit, 45 % known, URLs/s", submits[0].rate, submits[1].rate)
@@ -246,8 +245,8 @@ class Bench:
         print(f"{frontier.urls:,} URLs, even, ours alone", flush=True)
         ours = self._load("ours", frontier)
         size = bytes_per_url(ours, "frontier_url", frontier)
-        claims = self._run(ours, claim_ours, OUR_CLIENTS, frontier)
-        submits = self._run(ours, submit_ours, OUR_CLIENTS, frontier)
+        claims = self._run(ours, claim_ours, frontier)
+        submits = self._run(ours, submit_ours, frontier)
         print(f"  claim and answer {claims.rate:,.0f}/s, submit {submits.rate:,.0f}/s, {size:.0f} bytes a URL")
         return {
             "growth": round(small / claims.rate, 2),
@@ -278,13 +277,13 @@ class Bench:
             conn.execute("VACUUM ANALYZE")
         return conninfo
 
-    def _run(self, conninfo: str, work: "Work", clients: int, frontier: Frontier) -> Measured:
+    def _run(self, conninfo: str, work: "Work", frontier: Frontier) -> Measured:
         """So many clients at once for so many seconds."""
         self._execute("CHECKPOINT")
         before = self._wal()
         pipes: list[Any] = []
         processes: list[Any] = []
-        for number in range(clients):
+        for number in range(CLIENTS):
             ours, its = PROCESSES.Pipe()
             arguments = (its, work, make_conninfo(conninfo), frontier, number, self._seconds)
             process = PROCESSES.Process(target=run_client, args=arguments, daemon=True)

@@ -336,7 +336,10 @@ async def _claim(
     bands: Sequence[int],
     shards: Sequence[int],
 ) -> list[ClaimRow]:
-    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
+    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed.
+
+    A source that was deleted is no source of its URLs any more.
+    """
     async with conn.cursor(binary=True, row_factory=args_row(ClaimRow)) as cur:
         await cur.execute(
             """
@@ -368,9 +371,8 @@ async def _claim(
                     CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
             )
             SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
-                (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id),
-                url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count, retry_count,
-                failing_since, interval_s, status
+                min_delay_ms, url_id, url, kind, origin, source.id, depth, priority, etag, last_modified, fetch_count,
+                retry_count, failing_since, interval_s, status
             FROM leased
             LEFT JOIN LATERAL (
                 SELECT best.*
@@ -391,6 +393,12 @@ async def _claim(
                 ) AS best
                 LIMIT CASE WHEN leased.strikes = 0 THEN %(urls)s ELSE 1 END
             ) AS due ON true
+            LEFT JOIN LATERAL (
+                SELECT id, min_delay_ms
+                FROM sources
+                WHERE sources.id = due.source_id
+                LIMIT 1
+            ) AS source ON true
             """,
             {
                 **parts(bands, shards),
@@ -434,6 +442,7 @@ async def _give_up(conn: Connection, *, host: ClaimedHost, now: datetime) -> Non
 
 async def renew(conn: Connection, *, hosts: Sequence[ClaimedHost], leased_until: datetime) -> list[str]:
     """Hold these hosts for longer. Returns those that were still ours."""
+    await _lock(conn, host_ids=[host_id_of(host.host) for host in hosts])
     ids = sorted((shard_of(host_id_of(host.host)), host_id_of(host.host), host.lease) for host in hosts)
     cur = await conn.execute(
         """
