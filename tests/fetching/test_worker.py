@@ -1,7 +1,7 @@
 """Every page of the zoo ends in an answer; robots.txt is obeyed in every state; no host is asked within its delay."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -523,6 +523,20 @@ async def test_a_host_is_given_back_after_its_time_with_what_was_not_come_to(
     assert not first.keys() & second.keys()
 
 
+async def test_a_host_with_a_long_delay_is_not_held_between_its_robots_txt_and_its_page(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, hold=DELAY / 2))
+    url = zoo.url("h12.crowd", "/article/1.html")
+    await crawl.submit(url)
+
+    first = await crawl.outcomes()
+    clock.move(seconds=1)
+    second = await crawl.outcomes()
+
+    assert (first, second) == ({}, {url: "fetched"})
+
+
 async def test_no_more_is_held_in_memory_than_one_page_may_have(
     zoo: Zoo, database: Database, clock: MovableClock, client: Client
 ) -> None:
@@ -619,6 +633,24 @@ async def test_a_bug_of_ours_is_an_outcome_and_told_as_an_error(
 
     assert outcomes == {url: "unexpected"}
     assert ("fetch broke", "error") in [(line["event"], line["log_level"]) for line in logs]
+
+
+async def test_what_cannot_be_written_leaves_an_outcome_all_the_same(
+    zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, pages: Sequence[NewPage]) -> None:
+        raise ZeroDivisionError(len(pages))
+
+    monkeypatch.setattr(pages, "keep", broken)
+    url = zoo.url("h13.crowd", "/article/1.html")
+    await crawl.submit(url)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+
+    assert outcomes == {url: "unexpected"}
+    assert (await crawl.status_of(url))[0] is Status.FAILED
+    assert ("turn broke", "error") in [(line["event"], line["log_level"]) for line in logs]
 
 
 async def test_what_was_fetched_is_written_when_the_database_is_back(

@@ -65,7 +65,7 @@ class Turn:
     async def run(self) -> Harvest:
         """Ask for as many of the host's URLs as this turn allows."""
         for position, url in enumerate(self._host.urls):
-            if position and not self._has_time():
+            if not self._has_time():
                 break
             try:
                 verdict = await self._fetch(url)
@@ -98,8 +98,10 @@ class Turn:
 
     async def _follow(self, url: ClaimedUrl) -> Verdict:
         trail = Trail((url.url,))
+        rules = await self._rules(origin_of(url.url))
+        if not self._has_time():
+            raise TurnOver  # for its robots.txt there was: that is known from now on
         while True:
-            rules = await self._rules(origin_of(trail.here))
             if not rules.allow(trail.here):
                 return Verdict(Hopeless("robots_blocked", "The site's robots.txt asks us to stay away from it."))
             response = await self._ask(url, trail)
@@ -111,6 +113,7 @@ class Turn:
             step = after_redirect(url, trail)
             if isinstance(step, Verdict):
                 return step
+            rules = await self._rules(origin_of(trail.here))
 
     async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
         headers = request_headers(url if sends_validators(url, trail) else None)
@@ -177,6 +180,9 @@ class Turn:
         self._ours_until = now + span.total_seconds()
 
     def _has_time(self) -> bool:
+        """Whether another request still fits into this turn; the first one always does."""
+        if not self._pace.requests:
+            return True
         in_hand = sum(len(page.body) for page in self._pages)
         next_at = time.monotonic() + self._pace.wait()
         return in_hand < self._options.max_bytes and next_at <= self._started + self._options.hold.total_seconds()

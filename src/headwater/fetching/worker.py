@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from headwater.db import Batch, Connection, Database
-from headwater.errors import Unavailable
+from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
 from headwater.fetching.drain import Drain
 from headwater.fetching.robots import origin_of
@@ -16,7 +16,7 @@ from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
 from headwater.fetching.weather import Weather
 from headwater.frontier import store as frontier
-from headwater.frontier.types import ClaimedHost, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.observability.log import get_logger
@@ -88,7 +88,14 @@ class Fetcher:
             drain=self._drain,
             renew=self._renew,
         )
-        harvest = await self._written(self._weathered(await turn.run()))
+        harvest = self._weathered(await turn.run())
+        try:
+            harvest = await self._written(harvest)
+        except HeadwaterError:
+            raise
+        except Exception:  # a bug of ours must not leave the URLs without an outcome
+            log.exception("turn broke", host=claimed.host.host)
+            harvest = await self._written(_broken(harvest))
         tell(harvest)
         return harvest
 
@@ -130,7 +137,8 @@ class Fetcher:
         now = self._clock()
         async with self._database.transaction() as conn:
             blocked = await store.blocked_long_ago(conn, now=now, limit=KNOCKED_AT_ONCE)
-            await frontier.retry(conn, ids=blocked, now=now)
+            if blocked:
+                await frontier.retry(conn, ids=blocked, now=now)
         self._knock_at = started + KNOCKED_EVERY_S
 
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
@@ -208,13 +216,22 @@ async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Subm
 def in_parts(kept: Sequence[NewPage]) -> Iterator[Sequence[NewPage]]:
     """As many pages at a time as one statement should carry."""
     part: list[NewPage] = []
+    size = 0
     for page in kept:
-        if part and sum(len(one.body) for one in part) + len(page.body) > WRITTEN_BYTES:
+        size += len(page.body)
+        if part and size > WRITTEN_BYTES:
             yield part
-            part = []
+            part, size = [], len(page.body)
         part.append(page)
     if part:
         yield part
+
+
+def _broken(harvest: Harvest) -> Harvest:
+    """The same turn, of which nothing can be kept."""
+    failed = FetchFailed("unexpected", "Headwater itself failed to keep what it found.")
+    answered = [Answered(one.url, failed, one.at) for one in harvest.answered]
+    return replace(harvest, answered=answered, pages=(), robots=(), robots_changed=False)
 
 
 def _answer(harvest: Harvest) -> HostAnswer:
