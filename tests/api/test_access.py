@@ -182,6 +182,14 @@ async def test_a_parameter_that_is_misspelt_is_told(path: str, guarded: AsyncCli
     assert [fault["where"] for fault in response.json()["errors"]] == ["query.database", "query.hots"]
 
 
+@pytest.mark.parametrize("name", ["status", "source_id", "origin", "limit"])
+async def test_null_is_not_the_same_as_nothing(name: str, guarded: AsyncClient) -> None:
+    response = await guarded.get(FRONTIER, params={name: "NULL"})
+
+    assert response.status_code == 422
+    assert [fault["where"] for fault in response.json()["errors"]] == [f"query.{name}"]
+
+
 async def test_without_its_database_it_says_when_to_come_back(guarded: AsyncClient) -> None:
     answers = [
         await guarded.get(FRONTIER, headers={"Accept": "text/html"}),

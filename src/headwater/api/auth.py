@@ -13,6 +13,7 @@ from litestar.exceptions import (
     ValidationException,
 )
 from litestar.handlers import BaseRouteHandler
+from litestar.typing import FieldDefinition
 from pydantic import SecretStr
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
@@ -52,12 +53,24 @@ def require_json(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
 
 
 def require_known_query(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """A guard that refuses names nobody knows: a misspelt filter would otherwise list everything."""
+    """A guard that refuses what would silently be left out: a misspelt filter would list everything."""
     known = handler.parsed_fn_signature.parameters
-    unknown = sorted({name for name in connection.query_params if name not in known or name in NOT_OF_THE_QUERY})
-    if unknown:
-        problem = "there is no such parameter"
-        raise ValidationException(extra=[{"source": "query", "key": name, "message": problem} for name in unknown])
+    faults = {
+        name: problem
+        for name, value in connection.query_params.multi_items()
+        if (problem := _query_fault(None if name in NOT_OF_THE_QUERY else known.get(name), value))
+    }
+    if faults:
+        told = [{"source": "query", "key": name, "message": faults[name]} for name in sorted(faults)]
+        raise ValidationException(extra=told)
+
+
+def _query_fault(field: FieldDefinition | None, value: str) -> str | None:
+    if field is None:
+        return "there is no such parameter"
+    takes_text = any(inner.annotation is str for inner in field.inner_types)
+    # The framework reads the word as nothing at all, except where a text is asked for.
+    return "null is none of the values" if value.lower() == "null" and not takes_text else None
 
 
 def _digest(token: str) -> bytes:
