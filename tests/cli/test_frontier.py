@@ -47,6 +47,14 @@ def kill(conninfo: str) -> None:
         conn.execute("UPDATE frontier_url SET status = 'd', next_fetch_at = 'infinity', last_error = 'gone: 410'")
 
 
+def shut(conninfo: str, server: str) -> None:
+    """Nobody gets in any more, and whoever is in is thrown out."""
+    name = psycopg.conninfo.conninfo_to_dict(conninfo)["dbname"]
+    with psycopg.connect(server, autocommit=True) as conn:
+        conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
+        conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+
+
 def test_urls_are_submitted_and_each_is_told_what_came_of_it() -> None:
     first = run("submit", PAGE, "https://b.example/", "--priority", "9")
     again = run("submit", PAGE, "nonsense")
@@ -165,11 +173,25 @@ def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwate
     assert len(pending(conninfo)) == 5_000
 
 
-def test_a_database_that_goes_away_is_told_with_how_far_it_came(headwater: Headwater) -> None:
-    done = headwater.run("frontier", "import", "-", typed=PAGE, DATABASE_URL="postgresql://127.0.0.1:1/x")
+def test_a_database_that_goes_away_is_told_with_how_far_it_came(
+    headwater: Headwater, conninfo: str, server_conninfo: str
+) -> None:
+    pipe = headwater.folder / "urls.txt"
+    os.mkfifo(pipe)
+    with headwater.start("frontier", "import", str(pipe)) as running:
+        with pipe.open("w") as writing:
+            writing.writelines(f"https://a.example/{number}\n" for number in range(5_000))
+            writing.flush()
+            wait_for(lambda: len(pending(conninfo)) == 5_000, running)
+            shut(conninfo, server_conninfo)
+            writing.writelines(f"https://b.example/{number}\n" for number in range(5_000))
+        code = running.process.wait(60)
+        told = " ".join(running.output.split())
 
-    assert done.returncode == 5
-    assert "does not answer" in done.stderr
+    assert code == 5
+    assert "5,000 queued" in told
+    assert "--from-line 5001" in told
+    assert "does not answer" in told
 
 
 def test_a_list_is_narrowed_down_and_goes_on_over_pages(tmp_path: Path) -> None:

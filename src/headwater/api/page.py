@@ -47,7 +47,7 @@ class Operation:
 def page_of(document: Document) -> dict[str, Any]:
     """What the template needs."""
     return {
-        "about": document["info"]["description"].strip().splitlines(),
+        "about": " ".join(document["info"]["description"].split()),
         "operations": list(_operations(document)),
         "kinds": sorted(KINDS.items()),
     }

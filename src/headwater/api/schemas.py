@@ -154,7 +154,8 @@ class FrontierUrl(Told):
         Status,
         Field(
             description="pending: it waits. fetching: its host is in a fetcher's hands. fetched: its page is kept. "
-            "failed: it waits for another try. dead: it is not tried again; `last_error` says why."
+            "failed: it waits for another try. dead: it is not tried again; `last_error` says why.",
+            examples=["fetched"],
         ),
     ]
     origin: Annotated[Origin, Field(description="Who found it.")]

@@ -272,7 +272,8 @@ def _progress(name: str) -> Iterator[Callable[[Tally], None]]:
 
         def show(tally: Tally) -> None:
             rate = tally.total / max(0.001, time.perf_counter() - started)
-            bar.update(task, completed=tally.position, told=f"{_counts(tally)}, {rate:,.0f}/s")
+            counts = ", ".join(f"{count:,} {fate}" for fate, count in tally.fates.items() if count)
+            bar.update(task, completed=tally.position, told=f"{counts}, {rate:,.0f}/s")
 
         yield show
 
