@@ -23,9 +23,8 @@ SITE = "https://example.com/"
 
 
 async def a_site(conn: Connection, **wishes: Any) -> Source:
-    return await follow(
-        conn, url=None, name=None, now=START, wishes=Wishes(**{"site": SITE, "mode": "spider"} | wishes)
-    )
+    asked: dict[str, Any] = {"site": SITE, "mode": "spider", **wishes}
+    return await follow(conn, url=None, name=None, now=START, wishes=Wishes(**asked))
 
 
 async def waiting(conn: Connection) -> list[FrontierUrl]:

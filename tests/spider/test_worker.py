@@ -1,5 +1,6 @@
 """Sites of the zoo without feed or sitemap: their links are followed, as deep and as far as the source allows."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from headwater.sources.follow import change_ingestion
 from headwater.sources.types import Source, Wishes
 from headwater.spider.worker import Spidered
 from headwater.types import PageKind, SourceId
+from tests.clock import START
 from tests.sitemaps.world import World
 
 pytestmark = pytest.mark.database
@@ -128,6 +130,27 @@ async def test_other_sites_are_asked_only_where_the_source_says_so_and_later(wan
     found = [url for url in await world.urls() if url.host == "example.com" and url.depth]
 
     assert {(url.kind, url.priority, url.depth) for url in found} == ({(PageKind.ARTICLE, 3, 2)} if wanted else set())
+
+
+async def test_many_who_read_one_site_at_once_spend_one_budget_and_lose_nothing(world: World) -> None:
+    source = await world.follow(site="https://example.com/", mode="spider", budget=100)
+    async with world.database.transaction() as conn:
+        bodies = [
+            b"".join(b"<a href='/2026/03/01/story-%d'>x</a>" % ((start * 7 + n * 13) % 150) for n in range(40))
+            for start in range(30)
+        ]
+        lists = [
+            NewPage(
+                f"https://example.com/{n}/", f"https://example.com/{n}/", PageKind.LIST, source.id, 1, "", body, START
+            )
+            for n, body in enumerate(bodies)
+        ]
+        await pages.keep(conn, pages=lists)
+
+    done = await asyncio.gather(*(world.spider.work(page) for page in await world.spider.claim(30)))
+
+    assert {one.failure for one in done} == {None}
+    assert sum(one.queued for one in done) == len(await world.urls(PageKind.ARTICLE)) == 100
 
 
 async def test_a_source_that_is_no_longer_spidered_is_left_alone_until_it_is_again(world: World) -> None:
