@@ -104,7 +104,7 @@ class Indexer:
             return False
         async with self._database.transaction() as conn:
             if await outbox.listen(conn, target=target):
-                log.info("index is filled", index=self._index.index)
+                log.info("index is told everything", index=self._index.index)
         self._is_ready = True
         return True
 
