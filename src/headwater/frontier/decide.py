@@ -39,7 +39,7 @@ LAST_BAND = len(BAND_FLOORS) - 1
 _BANDS = [sum(priority < floor for floor in BAND_FLOORS) for priority in range(HIGHEST + 1)]
 BAND_WEIGHTS = (8, 4, 2, 1)  # of so many claims in fifteen each band is first
 
-TRAPPED = frozenset({Origin.SPIDER, Origin.SITEMAP})
+TRAPPED = (Origin.SPIDER, Origin.SITEMAP)  # no set: the hash of an enum's member is slow
 CAPPED = TRAPPED
 MOST_SEGMENTS = 20
 MOST_PARAMETERS = 8

@@ -197,6 +197,8 @@ AddedRow = tuple[str, int, int, UUID | None, str]
 """What came of a URL in one word, its ids, its source, and where its alias leads."""
 
 Fates = dict[Place, tuple[Fate, str | None]]
+_FATE = {fate.value: fate for fate in Fate}
+_SIMPLY_KNOWN = Fate.KNOWN, None
 
 
 def fates_of(
@@ -213,8 +215,9 @@ def fates_of(
         elif word == "full":
             fates[one.located.place] = Fate.INVALID, "host_full"
         else:
-            fates[one.located.place] = Fate(word), None
-            _touch(touched, one, Fate(word), source_id)
+            fate = _FATE[word]
+            fates[one.located.place] = fate, None
+            _touch(touched, one, fate, source_id)
     return fates, led
 
 
@@ -235,7 +238,7 @@ def tell_fate(
     results: list[Submitted | None],
 ) -> None:
     """Answer all who submitted this URL: it was new to the first of them only."""
-    fate, reason = told or (Fate.KNOWN, None)
+    fate, reason = told or _SIMPLY_KNOWN
     id_ = None if fate is Fate.INVALID else one.located.place.id
     for number in one.numbers:
         results[number] = Submitted(submissions[number].url, fate, id_, reason)
