@@ -9,11 +9,12 @@ from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Status, Submission
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
+from headwater.sandbox import Sandbox
 from headwater.sitemaps import store
-from headwater.sitemaps.worker import Mapped
+from headwater.sitemaps.worker import Mapped, Mapper
 from headwater.types import PageKind
 from headwater.zoo.sites import SITES
-from tests.sitemaps.world import LIMITS, World
+from tests.sitemaps.world import FRONTIER, LIMITS, MAPPING, World
 
 pytestmark = pytest.mark.database
 
@@ -211,3 +212,18 @@ async def test_what_its_readers_die_of_is_given_up(world: World) -> None:
     assert done.failure == "unreadable"
     assert await world.mapper.claim(1) == []
     assert await world.mapper.lag() == timedelta(0)
+
+
+async def test_a_sitemap_that_is_too_much_for_us_is_asked_again(world: World) -> None:
+    url = world.zoo.url(DAILY, "/sitemap.xml")
+    await world.follow(sitemap=url, patterns=["^(.|a|h|[a-z])*#$"])
+    await world.fetch()
+    limit = timedelta(seconds=1)
+    async with Sandbox(processes=1, time_limit=limit, memory_limit=1_000_000_000) as sandbox:
+        hasty = Mapper(world.database, sandbox, world.clock, MAPPING, FRONTIER)
+        done = [await hasty.work(page) for page in await hasty.claim(1)]
+
+    found = await world.find(url)
+    assert [one.failure for one in done] == ["unreadable"]
+    assert found is not None
+    assert found.status is Status.FETCHED

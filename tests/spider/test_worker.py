@@ -8,12 +8,13 @@ import pytest
 from headwater.frontier.types import Origin, Status
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
+from headwater.sandbox import Sandbox
 from headwater.sources.follow import change_ingestion
 from headwater.sources.types import Source, Wishes
-from headwater.spider.worker import Spidered
+from headwater.spider.worker import Spider, Spidered
 from headwater.types import PageKind, SourceId
 from tests.clock import START
-from tests.sitemaps.world import World
+from tests.sitemaps.world import FRONTIER, SPIDER, World
 
 pytestmark = pytest.mark.database
 
@@ -171,6 +172,23 @@ async def test_a_source_that_is_no_longer_spidered_is_left_alone_until_it_is_aga
     assert (dead.status, dead.last_error) == (Status.DEAD, "not_spidered")
     assert alive is not None
     assert alive.status is Status.PENDING
+
+
+async def test_a_pattern_that_never_ends_costs_its_page_only_and_that_is_asked_again(world: World) -> None:
+    front = world.zoo.url(VILLAGE, "/")
+    await world.follow(site=front, mode="spider", patterns=["^(.|a|h|[a-z])*#$"])
+    await world.fetch()
+    limit = timedelta(seconds=1)
+    async with Sandbox(processes=1, time_limit=limit, memory_limit=1_000_000_000) as sandbox:
+        hasty = Spider(world.database, sandbox, world.clock, SPIDER, FRONTIER)
+        (page,) = await hasty.claim(1)
+        done = await hasty.work(page)
+
+    found = await world.find(front)
+    assert (done.failure, done.queued) == ("unreadable", 0)
+    assert found is not None
+    assert found.status is Status.FETCHED
+    assert found.next_fetch_at is not None
 
 
 async def test_a_list_of_no_source_is_read_as_anybodys(world: World) -> None:

@@ -59,17 +59,17 @@ def after_reading(page: Page, before: Reading | None, sitemap: Sitemap, new: int
     )
 
 
-def after_failure(page: Page, before: Reading, now: datetime) -> Reading:
-    """What to remember of a sitemap that was one before and is none now, perhaps only today."""
+def after_failure(page: Page, before: Reading | None, now: datetime) -> Reading:
+    """What to remember of a sitemap that could not be read, perhaps only today."""
     return Reading(
         url=page.url,
         source_id=page.source_id,
         last_read_at=now,
-        url_count=before.url_count,
+        url_count=before.url_count if before else 0,
         new_count=0,
-        newest_lastmod=before.newest_lastmod,
-        idle_since=before.idle_since,
-        unproductive_reads=before.unproductive_reads + 1,
+        newest_lastmod=before.newest_lastmod if before else None,
+        idle_since=before.idle_since if before else now,
+        unproductive_reads=(before.unproductive_reads if before else 0) + 1,
         retired_at=None,
     )
 

@@ -32,6 +32,7 @@ log = get_logger()
 
 ATTEMPTS_MOST = 3
 RETIRED = "retired"
+UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Mapper:
 
     async def _read(self, page: Page, source: MappedSource | None) -> Sitemap | UnreadableSitemap:
         if page.attempts >= ATTEMPTS_MOST:
-            return UnreadableSitemap("unreadable", "Whoever read it did not come back.")
+            return UnreadableSitemap(UNREADABLE, "Whoever read it did not come back.")
         try:
             return await self._sandbox.run(
                 read_sitemap,
@@ -114,10 +115,10 @@ class Mapper:
         except UnreadableSitemap as error:
             return error
         except Overrun as error:
-            return UnreadableSitemap("unreadable", f"It cannot be read within our limits: {error}")
+            return UnreadableSitemap(UNREADABLE, f"It cannot be read within our limits: {error}")
         except Exception as error:  # a bug of ours must not leave the page without an outcome
             log.exception("mapping broke", url=page.url)
-            return UnreadableSitemap("unreadable", f"Headwater itself failed: {type(error).__name__}.")
+            return UnreadableSitemap(UNREADABLE, f"Headwater itself failed: {type(error).__name__}.")
 
     async def _write(self, conn: Connection, page: Page, source: MappedSource | None, sitemap: Sitemap) -> Mapped:
         """Queue what is listed, and remember what that brought; nothing, when another has taken the page over."""
@@ -154,14 +155,14 @@ class Mapper:
         return [result.fate is Fate.QUEUED or result.url in again for result in results]
 
     async def _write_failure(self, conn: Connection, page: Page, failure: UnreadableSitemap) -> Mapped:
-        """What is no sitemap is given up; what was one before is asked again, more seldom."""
+        """What is no sitemap is given up; what was one before, or was too much for us, is asked again, more seldom."""
         if not await pages.done(conn, pages=[page]):
             return Mapped(page, 0, 0, failure="taken_over")
         now = self._clock()
         if page.source_id is not None:
             await store.spend(conn, source_id=page.source_id, now=now, requests=1)
         before = (await store.find_readings(conn, urls=[page.url])).get(page.url)
-        if before is None:
+        if before is None and failure.reason != UNREADABLE:
             reason = f"{failure.reason}: {failure.detail}"
             await frontier.settle(
                 conn, contents=[Settled.dead(page.url, reason)], now=now, options=self._frontier_options
@@ -185,7 +186,8 @@ def _is_retired(reading: Reading | None) -> bool:
 
 
 def _tell(done: Mapped) -> None:
-    log.info(
+    write = log.warning if done.failure == UNREADABLE else log.info
+    write(
         "sitemap read",
         url=done.page.url,
         source_id=str(done.page.source_id) if done.page.source_id else None,

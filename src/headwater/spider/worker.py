@@ -23,6 +23,8 @@ from headwater.urls import host_of
 log = get_logger()
 
 ATTEMPTS_MOST = 3
+UNREADABLE = "unreadable"
+NOT_SPIDERED = "not_spidered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Spider:
         links = await self._find(page, source)
         async with self._database.transaction() as conn:
             done = await self._write(conn, page, source, links)
-        log.info(
+        write = log.warning if done.failure == UNREADABLE else log.info
+        write(
             "page spidered",
             url=page.url,
             source_id=str(page.source_id) if page.source_id else None,
@@ -95,9 +98,9 @@ class Spider:
     async def _find(self, page: Page, source: SpideredSource | None) -> Links | str:
         """The links, or in a word why there are none."""
         if source is not None and source.ingestion_mode == "feed":
-            return "not_spidered"
+            return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:
-            return "unreadable"
+            return UNREADABLE
         try:
             return await self._sandbox.run(
                 find_links,
@@ -109,10 +112,10 @@ class Spider:
                 most=self._options.max_links,
             )
         except Overrun:
-            return "unreadable"
+            return UNREADABLE
         except Exception:  # a bug of ours must not leave the page without an outcome
             log.exception("spidering broke", url=page.url)
-            return "unreadable"
+            return UNREADABLE
 
     async def _write(self, conn: Connection, page: Page, source: SpideredSource | None, links: Links | str) -> Spidered:
         """Whatever came of the page, in one transaction; nothing, when another has taken it over."""
@@ -122,10 +125,10 @@ class Spider:
         known = await store.find_known(conn, urls=[page.url])
         is_list = known.get(page.url) is PageKind.LIST
         if isinstance(links, str):
-            if is_list:
-                await frontier.settle(
-                    conn, contents=[Settled.dead(page.url, links)], now=now, options=self._frontier_options
-                )
+            if is_list:  # what was too much for us once is asked again, more seldom
+                again = Settled(page.url, None, changed=False)
+                settled = again if links == UNREADABLE else Settled.dead(page.url, links)
+                await frontier.settle(conn, contents=[settled], now=now, options=self._frontier_options)
             return Spidered(page, 0, 0, links)
         queued = await self._queue(conn, page, source, links)
         if is_list:  # how often an article is fetched is extraction's affair
