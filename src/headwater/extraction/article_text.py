@@ -10,8 +10,9 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
 
-from headwater.extraction.boilerplate import drop_boxes, prune
+from headwater.extraction.boilerplate import drop_boxes, open_layout_tables, prune
 from headwater.extraction.markup import text_of_tree, to_html
+from headwater.extraction.words import count_words
 
 LITTLE = 40  # words: when no more is found, it is looked for again in everything there is
 
@@ -40,9 +41,10 @@ def find_article(
     html: str, tree: HtmlElement, *, titles: Sequence[str], description: str | None, looks_again: bool
 ) -> ArticleText:
     """The article of a page; without text where there is none. The tree is changed."""
+    open_layout_tables(tree)
     drop_boxes(tree)
     found = _extracted(tree, titles, description, fast=True)
-    if not looks_again or len(found.text.split()) >= LITTLE:
+    if not looks_again or count_words(found.text) >= LITTLE:
         return found
     whole = parse_page(html)
     again = _extracted(whole, titles, description, fast=False) if whole is not None else found

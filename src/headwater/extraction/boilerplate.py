@@ -22,6 +22,7 @@ from headwater.extraction.phrases import (
     FOOT_ANYWHERE,
     POINTER,
 )
+from headwater.extraction.words import count_words
 
 _BOX_TAGS = frozenset(
     {
@@ -43,17 +44,34 @@ _BOX_TAGS = frozenset(
 )
 _BOX_PARAGRAPHS = 3  # of prose; a box with more may be the article
 _CAPTION_LETTERS = 1_000
+_CELLS_LOOKED_AT = 200
 _EMBEDS = "//*[contains(@class, 'twitter-tweet') or contains(@class, 'instagram-media')]"
 
 _WORD = re.compile(r"\w+")
 
 POINTER_WORDS = 30
 CALL_WORDS = 60
+LAYOUT_WORDS = 60
 FOOT_WORDS = 70
 FOOT_BLOCKS = 12
 PROSE_WORDS = 20
 MOST_TAKEN = 0.4
 LITTLE_LETTERS = 200
+
+
+def open_layout_tables(tree: HtmlElement) -> None:
+    """Make boxes of tables that only arrange a page, as pages did for a decade: no cell of figures holds an article."""
+    for table in list(tree.iter("table")):
+        cells = islice(table.iter("td"), _CELLS_LOOKED_AT)
+        if any(_holds_prose(cell) for cell in cells):
+            for part in list(table.iter("table", "tbody", "tr", "td", "th")):
+                part.tag = "div"
+
+
+def _holds_prose(cell: HtmlElement) -> bool:
+    words = count_words(cell.text_content())
+    has_paragraphs = cell.find(".//br") is not None or cell.find(".//p") is not None
+    return words >= LAYOUT_WORDS or (words >= LAYOUT_WORDS / 2 and has_paragraphs)
 
 
 def drop_boxes(tree: HtmlElement) -> None:
@@ -75,7 +93,7 @@ def _is_caption(element: HtmlElement, name: str) -> bool:
 def _may_be_article(element: HtmlElement) -> bool:
     if element.find(".//h1") is not None:
         return True
-    long = (paragraph for paragraph in element.iter("p") if len(paragraph.text_content().split()) >= PROSE_WORDS)
+    long = (paragraph for paragraph in element.iter("p") if count_words(paragraph.text_content()) >= PROSE_WORDS)
     return sum(1 for _ in islice(long, _BOX_PARAGRAPHS + 1)) > _BOX_PARAGRAPHS
 
 
@@ -102,7 +120,7 @@ def _without_head(blocks: Sequence[Element], titles: Sequence[str], description:
     kept: list[Element] = []
     for number, block in enumerate(blocks):
         text = text_of(block)
-        if block.tag != "head" and len(_WORD.findall(text)) >= PROSE_WORDS and not _is_title(_key(text), titles):
+        if block.tag != "head" and count_words(text) >= PROSE_WORDS and not _is_title(_key(text), titles):
             return [*kept, *blocks[number:]]
         is_deck = block.tag == "head" and _same(_key(text), description)
         if not (_is_title(_key(text), titles) or is_deck or DATELINE.match(text)):
@@ -114,8 +132,8 @@ def _leads_elsewhere(block: Element) -> bool:
     if block.tag in {"table", "quote", "code"}:
         return False
     text = text_of(block)
-    words = len(_WORD.findall(text))
-    if words == 0:
+    words = count_words(text)
+    if not text:
         return False
     if words <= POINTER_WORDS and (POINTER.match(text) or _is_all_link(block, text)):
         return True
@@ -145,7 +163,7 @@ def _is_foot(block: Element) -> bool:
         return block.find(".//graphic") is None
     if block.tag == "head":
         return True  # with nothing under it
-    if len(_WORD.findall(text)) > FOOT_WORDS:
+    if count_words(text) > FOOT_WORDS:
         return False
     return bool(FOOT.search(text) or FOOT_ANYWHERE.search(text) or CALL.search(text))
 

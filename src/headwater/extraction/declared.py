@@ -157,7 +157,9 @@ def _without_site(title: str, metas: Mapping[str, list[str]], url: str) -> str:
     *before, last = _BEFORE_SITE.split(title, maxsplit=1)
     name = _letters(last)
     called = [_letters(value) for value in metas.get("og:site_name", [])[:1]]
-    is_site = bool(name) and (name in called or name in _letters(url.partition("://")[2].partition("/")[0]))
+    host = url.partition("://")[2].partition("/")[0].lower()
+    is_in_host = name in _letters(host) or any(len(label) >= 4 and label in name for label in host.split("."))
+    is_site = bool(name) and len(last.split()) <= 5 and (name in called or is_in_host)
     return before[0] if before and is_site else title
 
 

@@ -22,7 +22,7 @@ from headwater.extraction.decode import decode
 from headwater.extraction.markup import clean, sanitise, text_of_tree
 from headwater.extraction.selected import Selected, select
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
-from headwater.extraction.words import distinct
+from headwater.extraction.words import count_words, distinct
 
 MAX_BYTES = 5_000_000  # of a page; what comes after is left out
 BINARY_LOOK = 1_024
@@ -122,11 +122,10 @@ def _body(html: str, tree: HtmlElement, declared: Declared, selected: Selected |
 
 
 def _is_fuller(told: str, shown: ArticleText) -> bool:
-    words = told.split()
     # Trafilatura takes it too, when it finds nothing else, and without its paragraphs.
-    return len(words) >= SHORTEST_DECLARED and (
-        len(words) >= LONGER * len(shown.text.split()) or words == shown.text.split()
-    )
+    is_the_same = told.split() == shown.text.split()
+    words = count_words(told)
+    return words >= SHORTEST_DECLARED and (words >= LONGER * count_words(shown.text) or is_the_same)
 
 
 def _from_html(html: str, base: str, finder: Finder) -> _Body:

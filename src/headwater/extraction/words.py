@@ -24,6 +24,11 @@ def one_line(value: object, *, longest: int = MAX_LINE) -> str | None:
     return " ".join(text.split())[:longest].strip() or None
 
 
+def count_words(text: str) -> int:
+    """About how many words a text has; where no spaces stand between them, by its length."""
+    return max(len(text.split()), len(text) // 6)
+
+
 def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
     """Each once, in order, whatever its case."""
     found: dict[str, str] = {}
