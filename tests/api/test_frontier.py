@@ -233,6 +233,27 @@ async def test_the_dead_are_tried_again_by_id_or_by_filter(
     assert len(await listed(api, status="pending")) == 3
 
 
+async def test_a_retry_of_very_many_goes_on_with_its_cursor(
+    api: AsyncClient, database: Database, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
+    monkeypatch.setattr("headwater.api.routes.frontier.RETRY_PAGES", 1)
+    await api.post(f"{FRONTIER}/submit/bulk", json={"urls": [f"https://a.example/{number}" for number in range(5)]})
+    await let_all_fail(database, clock)
+    body = {"status": "failed"}
+
+    told: list[int] = []
+    while True:
+        part = (await api.post(f"{FRONTIER}/retry", json=body)).json()
+        told.append(part["retried"])
+        if part["next_cursor"] is None:
+            break
+        body["cursor"] = part["next_cursor"]
+
+    assert told == [2, 2, 1]
+    assert len(await listed(api, status="pending")) == 5
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from typer.testing import CliRunner, Result
 
 from headwater.cli.frontier import frontier_app
@@ -36,9 +37,10 @@ def lines(*arguments: str) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def pending(conninfo: str) -> list[str]:
+def pending(conninfo: str) -> int:
     with psycopg.connect(conninfo) as conn:
-        return [row[0] for row in conn.execute("SELECT url FROM frontier_url WHERE status = 'p' ORDER BY url")]
+        row = conn.execute("SELECT count(*) FROM frontier_url WHERE status = 'p'").fetchone()
+        return row[0] if row else 0
 
 
 def kill(conninfo: str) -> None:
@@ -49,7 +51,7 @@ def kill(conninfo: str) -> None:
 
 def shut(conninfo: str, server: str) -> None:
     """Nobody gets in any more, and whoever is in is thrown out."""
-    name = psycopg.conninfo.conninfo_to_dict(conninfo)["dbname"]
+    name = conninfo_to_dict(conninfo)["dbname"]
     with psycopg.connect(server, autocommit=True) as conn:
         conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false'.encode())
         conn.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
@@ -99,7 +101,7 @@ def test_a_file_is_imported_with_what_its_lines_say(tmp_path: Path, conninfo: st
     assert (told["complete"], told["last_line"], told["known"], told["queued"]) == (True, 6, 3, 0)
     assert [problem["line"] for problem in told["problems"]] == [4, 5]
     assert {url["url"]: url["priority"] for url in lines("list")} == {PAGE: 9, "https://b.example/": 3}
-    assert pending(conninfo) == ["https://b.example/", PAGE]
+    assert pending(conninfo) == 2
 
 
 def test_problems_are_shown_up_to_a_number_and_counted_beyond(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_many_batches_go_in_from_a_packed_file(tmp_path: Path, conninfo: str) ->
 
     assert (done.exit_code, done.stderr) == (0, "")
     assert "12,000 queued" in done.stdout
-    assert len(pending(conninfo)) == 12_000
+    assert pending(conninfo) == 12_000
 
 
 def test_a_line_of_an_unknown_source_is_a_problem_of_that_line(tmp_path: Path) -> None:
@@ -152,7 +154,7 @@ def test_standard_input_is_imported(headwater: Headwater, conninfo: str) -> None
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 queued" in done.stdout
-    assert len(pending(conninfo)) == 2
+    assert pending(conninfo) == 2
 
 
 def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwater, conninfo: str) -> None:
@@ -162,7 +164,7 @@ def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwate
         with pipe.open("w") as writing:
             writing.writelines(f"https://a.example/{number}\n" for number in range(5_001))
             writing.flush()
-            wait_for(lambda: len(pending(conninfo)) == 5_000, running)
+            wait_for(lambda: pending(conninfo) == 5_000, running)
             code = running.stop(signal.SIGINT)
         told = " ".join(running.output.split())
 
@@ -170,7 +172,7 @@ def test_ctrl_c_leaves_what_was_queued_and_says_how_to_go_on(headwater: Headwate
     assert "5,000 queued" in told
     assert "frontier import" in told
     assert "--from-line 5001" in told
-    assert len(pending(conninfo)) == 5_000
+    assert pending(conninfo) == 5_000
 
 
 def test_a_database_that_goes_away_is_told_with_how_far_it_came(
@@ -182,7 +184,7 @@ def test_a_database_that_goes_away_is_told_with_how_far_it_came(
         with pipe.open("w") as writing:
             writing.writelines(f"https://a.example/{number}\n" for number in range(5_000))
             writing.flush()
-            wait_for(lambda: len(pending(conninfo)) == 5_000, running)
+            wait_for(lambda: pending(conninfo) == 5_000, running)
             shut(conninfo, server_conninfo)
             writing.writelines(f"https://b.example/{number}\n" for number in range(5_000))
         code = running.process.wait(60)
@@ -231,7 +233,7 @@ def test_what_is_dead_is_tried_again(conninfo: str) -> None:
     assert run("retry", "--host", "b.example").output == "1 URL waits again.\n"
     assert run("retry", "--status", "failed").output == "0 URLs wait again.\n"
     assert lines("retry", "--status", "dead") == [{"retried": 1}]
-    assert len(pending(conninfo)) == 3
+    assert pending(conninfo) == 3
 
 
 @pytest.mark.parametrize("arguments", [[], ["--status", "pending"], [str(uuid4()), "--status", "dead"]], ids=len)
