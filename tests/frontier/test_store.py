@@ -18,7 +18,7 @@ from headwater.frontier.types import (
     Unchanged,
 )
 from headwater.ids import new_id
-from headwater.types import SourceId
+from headwater.types import PageKind, SourceId
 from headwater.urls import parse_url
 from tests.builders import a_source
 from tests.clock import START
@@ -101,6 +101,21 @@ async def test_a_fetched_url_is_not_queued_again(conn: Connection) -> None:
     assert again.fate is Fate.KNOWN
     assert await claim(conn, now=START + timedelta(hours=1)) == []
     assert await counted(conn) == {Status.FETCHED: 1}
+
+
+async def test_an_article_that_is_wanted_for_its_links_is_asked_for_again(conn: Connection) -> None:
+    await submit(conn, PAGE)
+    await ask_all(conn)
+    later = START + timedelta(seconds=1)
+
+    (again,) = await submit(conn, PAGE, origin=Origin.SPIDER, kind=PageKind.LIST, now=later)
+    (host,) = await claim(conn, now=later)
+    await submit(conn, PAGE, now=later)
+
+    assert again.fate is Fate.KNOWN
+    assert [(url.kind, url.etag) for url in host.urls] == [(PageKind.LIST, None)]
+    assert (await found(conn)).kind is PageKind.LIST
+    assert await counted(conn, now=later) == {Status.FETCHED: 1}
 
 
 async def test_a_dead_url_lives_again_when_a_feed_lists_it_a_day_later(conn: Connection) -> None:

@@ -112,6 +112,7 @@ async def _add(
 ) -> list[AddedRow]:
     """Insert what is new, raise what waits, revive what a feed lists again. Returns what is not simply known.
 
+    What was taken for an article and is wanted as a sitemap or for its links is asked for again, whole.
     The arrays go through a CTE, so that PostgreSQL does not know how long they are: for thousands it would rather read
     the whole table than its index.
     """
@@ -130,6 +131,7 @@ async def _add(
                 old.status IS NULL AND alias.to_url IS NULL AS is_new,
                 old.status = 'p' AND (given.priority > old.priority OR given.next_fetch_at < old.next_fetch_at)
                     AS is_raised,
+                old.status IN ('p', 'r', 'f') AND old.kind = 'a' AND given.kind <> 'a' AS is_more,
                 old.status IN ('d', 'b') AND given.can_revive
                     AND coalesce(old.last_fetched_at, '-infinity') <= %(dead_before)s
                     AND old.last_error IS DISTINCT FROM %(poison)s AS is_revived,
@@ -144,7 +146,7 @@ async def _add(
                 can_revive, position
             )
             LEFT JOIN LATERAL (
-                SELECT status, priority, next_fetch_at, last_fetched_at, last_error
+                SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
                 FROM frontier_url
                 WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
                 LIMIT 1
@@ -180,12 +182,16 @@ async def _add(
             SET priority = greatest(frontier_url.priority, looked.priority),
                 band = least(frontier_url.band, looked.band),
                 next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
-                status = 'p',
+                status = CASE WHEN is_revived THEN 'p' ELSE frontier_url.status END,
+                kind = CASE WHEN is_more THEN looked.kind::"char" ELSE frontier_url.kind END,
+                interval_s = CASE WHEN is_more THEN NULL ELSE interval_s END,
+                etag = CASE WHEN is_more THEN NULL ELSE etag END,
+                last_modified = CASE WHEN is_more THEN NULL ELSE last_modified END,
                 retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
                 failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
                 last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
             FROM looked
-            WHERE (is_raised OR is_revived)
+            WHERE (is_raised OR is_revived OR is_more)
                 AND frontier_url.shard = looked.shard
                 AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id
