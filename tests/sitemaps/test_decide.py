@@ -44,7 +44,8 @@ def test_reads_that_bring_nothing_are_counted_until_one_brings_something() -> No
     ("reading", "sitemap", "depth", "over"),
     [
         pytest.param({"unproductive_reads": 99}, a_sitemap(), 0, False, id="what a source begins from stays"),
-        pytest.param({"unproductive_reads": 99, "idle_since": LONG_AGO}, None, 0, True, id="unless it is none"),
+        pytest.param({"unproductive_reads": 99, "idle_since": LONG_AGO}, None, 0, False, id="even while it is none"),
+        pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO}, None, 1, True, id="none, and quiet for long"),
         pytest.param({"newest_lastmod": LONG_AGO, "unproductive_reads": 1}, a_sitemap(), 1, False, id="old, once"),
         pytest.param({"newest_lastmod": LONG_AGO, "unproductive_reads": 2}, a_sitemap(), 1, True, id="archive"),
         pytest.param({"unproductive_reads": 9}, a_sitemap(), 1, False, id="a quiet day"),

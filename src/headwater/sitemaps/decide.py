@@ -80,7 +80,7 @@ def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: Mapp
     What a source begins from is never given up, only read ever more seldom: without it the source were silent for good.
     Nor is an index without dates, since what it leads to may still be alive.
     """
-    if depth == 0 and sitemap is not None:
+    if depth == 0:
         return False
     long_ago = now - options.retire_after
     if reading.newest_lastmod is not None and reading.newest_lastmod < long_ago:
