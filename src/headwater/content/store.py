@@ -234,17 +234,6 @@ async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
         return await cur.fetchone()
 
 
-async def find_fingerprints(
-    conn: Connection, *, article_ids: Sequence[ArticleId]
-) -> dict[ArticleId, tuple[bytes | None, int | None]]:
-    """The hash and simhash of stored texts."""
-    cur = await conn.execute(
-        "SELECT article_id, content_hash, simhash FROM content WHERE article_id = ANY(%(ids)s)",
-        {"ids": list(article_ids)},
-    )
-    return {article_id: (content_hash, simhash) for article_id, content_hash, simhash in await cur.fetchall()}
-
-
 async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:
     """The articles that hold these words, as in a web search ("a phrase", or, -not), the best first.
 
