@@ -1,6 +1,6 @@
 """The zoo's pages, in the layouts of four decades and in many languages: their articles, and nothing else of them.
 
-The rules of extraction were written with other pages in view, so this shows how they do on pages they never saw.
+Most rules of extraction were written with other pages in view; the one for tables that arrange a page, with these.
 """
 
 import pytest
