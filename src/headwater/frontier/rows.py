@@ -48,7 +48,7 @@ class Wanted:
     priority: int
     next_fetch_at: datetime
     can_revive: bool
-    numbers: list[int] = field(default_factory=list[int])
+    numbers: tuple[int, ...]  # where they stand in the batch
 
 
 def sort_out(
@@ -77,13 +77,13 @@ def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission,
     can_revive = submission.origin is Origin.FEED
     one = wanted.get(located.place)
     if one is None:
-        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, [number])
+        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, (number,))
         return
     if priority > one.priority:
         one.located, one.submission, one.priority = located, submission, priority
     one.next_fetch_at = min(one.next_fetch_at, next_fetch_at)
     one.can_revive |= can_revive
-    one.numbers.append(number)
+    one.numbers += (number,)
 
 
 def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
