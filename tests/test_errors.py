@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +14,8 @@ from headwater.errors import HeadwaterError
 
 ARGUMENTS: dict[str, object] = {
     "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
-    "data_dir": Path("d"), "found": 1, "known": 1, "name": "n",
+    "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
+    "id": UUID(int=1),
 }  # fmt: skip
 
 

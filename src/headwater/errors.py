@@ -5,12 +5,15 @@
     │   ├── InvalidUrl
     │   └── InvalidSettings
     ├── NotFound                what was asked for is not here
-    │   └── SourceNotFound
+    │   ├── SourceNotFound
+    │   └── UrlNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
+    │   ├── IndexMismatch
     │   └── PortTaken
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
+        ├── IndexUnavailable
         ├── EmbeddedServerFailed
         ├── SchemaBehind
         ├── SchemaTooNew

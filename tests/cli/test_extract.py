@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from headwater.cli.extract import extract
 from headwater.cli.terminal import out
-from headwater.cli.test_source import try_source
+from headwater.cli.try_source import try_source
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.extraction.pages import JSON_LD, PARAGRAPHS, a_page
 
@@ -40,7 +40,7 @@ def page(tmp_path: Path) -> str:
 async def zoo(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Zoo]:
     monkeypatch.setenv("HEADWATER_ALLOW_LOOPBACK", "true")
     monkeypatch.setenv("HEADWATER_RESOLVE", f"{DOMAIN}=127.0.0.1")
-    monkeypatch.setenv("HEADWATER_POLL_TIMEOUT", "5s")
+    monkeypatch.setenv("HEADWATER_REQUEST_TIMEOUT", "5s")
     async with Zoo() as zoo:
         yield zoo
 
@@ -114,7 +114,7 @@ def test_selectors_can_be_tried(page: str) -> None:
 
 
 def test_a_hostile_page_is_one_finding_among_others(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADWATER_PARSE_TIMEOUT", "3s")
+    monkeypatch.setenv("HEADWATER_EXTRACT_TIMEOUT", "3s")
     (tmp_path / "evil.html").write_bytes(b"<html><body><article>" + b"<p>" * 1_000_000)
 
     told = lines(run(str(tmp_path / "evil.html"), page, "--json"))

@@ -142,6 +142,13 @@ def test_retries_fill_a_day_however_many_there_are(most: int) -> None:
     assert waits == sorted(waits)
 
 
+def test_a_url_without_retries_is_dead_at_its_first_failure_but_not_of_a_429() -> None:
+    options = replace(OPTIONS, max_retries=0)
+
+    assert decide.after(URL, FetchFailed("timeout", ""), START, options).status is Status.DEAD
+    assert decide.after(URL, FetchFailed("rate_limited", ""), START, options).status is Status.FAILED
+
+
 def test_a_url_that_fails_is_tried_until_it_has_no_retries_left() -> None:
     failure = FetchFailed("timeout", "10 s")
 

@@ -19,7 +19,7 @@ from headwater.content.types import Extracted
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
 from headwater.net import Client, FetchError
-from headwater.runtime import open_client, open_sandbox
+from headwater.runtime import open_client, open_page_sandbox
 from headwater.sandbox import Overrun, Sandbox
 from headwater.settings import Settings
 from headwater.urls import parse_url
@@ -187,10 +187,10 @@ async def _extract_all(names: Iterator[str], settings: Settings, reading: Readin
     """As many at a time as there are processes; told in the order given. Memory holds only these."""
     all_read = True
     count = 0
-    async with open_client(settings) as client, open_sandbox(settings) as sandbox:
+    async with open_client(settings) as client, open_page_sandbox(settings) as sandbox:
         with err.status("Extracting…") as status:
             async for name, found in _found(
-                names, Reader(client, sandbox, settings, reading), settings.parse_processes
+                names, Reader(client, sandbox, settings, reading), settings.extract_processes
             ):
                 count += 1
                 all_read = all_read and isinstance(found, Extracted)
@@ -237,7 +237,7 @@ class Reader:
     async def document(self, name: str) -> Document | Failed:
         """The page itself."""
         if not _WEB.match(name):
-            return _loaded(name, self._settings.poll_max_bytes)
+            return _loaded(name, self._settings.fetch_max_bytes)
         async with self._one_by_one:
             return await self._fetched(name)
 
@@ -262,8 +262,8 @@ class Reader:
         try:
             response = await self._client.get(
                 url,
-                within=self._settings.poll_timeout,
-                max_bytes=self._settings.poll_max_bytes,
+                within=self._settings.request_timeout,
+                max_bytes=self._settings.fetch_max_bytes,
                 headers={"Accept": ACCEPT},
             )
         except FetchError as error:

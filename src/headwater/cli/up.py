@@ -8,7 +8,7 @@ import typer
 
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
-from headwater.pipeline import STAGES
+from headwater.pipeline import every_stage
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
@@ -45,6 +45,6 @@ async def run_everything(runtime: Runtime, listener: socket.socket, stop: asynci
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(serve(app, listener, stop, drain))
-            tasks.create_task(run_stages(runtime.tools, list(STAGES), stop, drain))
+            tasks.create_task(run_stages(runtime.tools, every_stage(runtime.tools), stop, drain))
     finally:
         watch.cancel()

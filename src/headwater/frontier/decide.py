@@ -278,8 +278,8 @@ def led_to(url: ClaimedUrl, redirect: Redirected) -> Submission:
 
 def backoff(retries: int, options: FrontierOptions) -> timedelta:
     """How long to wait after so many retries: doubled each time, and all of them together fill the span."""
-    parts = 2**options.max_retries - 1
-    return options.retry_span * (2 ** min(retries, options.max_retries - 1)) / parts
+    most = max(1, options.max_retries)
+    return options.retry_span * 2 ** min(retries, most - 1) / (2**most - 1)
 
 
 def recrawl_options(kind: PageKind, options: FrontierOptions) -> RecrawlOptions:

@@ -73,7 +73,7 @@ def sort_out(
 
 def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission, number: int, now: datetime) -> None:
     priority = priority_of(submission)
-    next_fetch_at = submission.not_before or now
+    next_fetch_at = now if submission.not_before is None else max(now, submission.not_before)
     can_revive = submission.origin is Origin.FEED
     one = wanted.get(located.place)
     if one is None:

@@ -23,7 +23,7 @@ from headwater.cli.terminal import AsJson, complain, err, load_quietly, print_js
 from headwater.content.types import Extracted, Finder
 from headwater.extraction import store
 from headwater.extraction.types import NO_SELECTORS, Selectors
-from headwater.runtime import open_client, open_runtime, open_sandbox
+from headwater.runtime import open_client, open_page_sandbox, open_runtime
 from headwater.settings import Settings
 from headwater.urls import complete_url, host_of
 
@@ -80,7 +80,7 @@ def try_source(
 
 async def _compare(settings: Settings, url: str, given: Selectors) -> Comparison | Failed:
     source, selectors = (None, given) if given != NO_SELECTORS else await _stored(settings, url)
-    async with open_client(settings) as client, open_sandbox(settings) as sandbox:
+    async with open_client(settings) as client, open_page_sandbox(settings) as sandbox:
         reader = Reader(client, sandbox, settings, Reading())
         document = await reader.document(url)
         if isinstance(document, Failed):
