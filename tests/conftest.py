@@ -17,6 +17,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Connection, Database
 from headwater.db.migrate import migrate_up
 from headwater.db.server import EmbeddedServer
+from headwater.settings import PLAIN_NAMES
 from tests.clock import MovableClock
 
 # Durability is not what tests test; the crash tests start a server of their own.
@@ -39,7 +40,7 @@ sys.addaudithook(_refuse_the_outside)
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings of whoever runs the tests must not change what they say."""
     for name in list(os.environ):
-        if name.startswith("HEADWATER_") or name == "DATABASE_URL":
+        if name.startswith("HEADWATER_") or name in PLAIN_NAMES:
             monkeypatch.delenv(name)
 
 

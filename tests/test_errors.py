@@ -2,7 +2,9 @@
 
 import inspect
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +15,8 @@ from headwater.errors import HeadwaterError
 
 ARGUMENTS: dict[str, object] = {
     "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
-    "data_dir": Path("d"), "found": 1, "known": 1, "name": "n",
+    "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
+    "id": UUID(int=1), "email": "e", "retry_after": timedelta(minutes=1),
 }  # fmt: skip
 
 
@@ -34,8 +37,8 @@ def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
 def test_every_error_has_a_status_an_exit_code_and_a_place_in_the_tree(kind: type[HeadwaterError]) -> None:
     error = an_error(kind)
 
-    assert status_of(error) in {400, 404, 409, 503}
-    assert exit_code_of(error) not in {ExitCode.OK, ExitCode.FAILED}
+    assert status_of(error) in {400, 401, 403, 404, 409, 429, 503}
+    assert exit_code_of(error) is not ExitCode.OK
     assert kind.__name__ in (errors.__doc__ or "")
 
 

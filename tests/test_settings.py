@@ -147,3 +147,19 @@ def test_our_own_name_wins_over_the_plain_one() -> None:
 
     assert values.database_url is not None
     assert values.database_url.get_secret_value() == "postgresql://own/x"
+
+
+@pytest.mark.parametrize("token", ["short", "with a space in it", "0123456789abcdé-0123"], ids=["short", "space", "é"])
+def test_a_token_that_could_be_guessed_or_not_be_sent_is_refused_without_being_shown(token: str) -> None:
+    told = problems({"HEADWATER_API_TOKEN": token})
+
+    assert "a secret of 16 or more letters, digits and signs is needed" in told
+    assert token not in told
+
+
+def test_a_token_is_masked_and_an_empty_one_is_none() -> None:
+    values = load_settings({"HEADWATER_API_TOKEN": "0123456789abcdef"}).values
+
+    assert shown("api_token", values.api_token) == "********"
+    assert "0123456789abcdef" not in repr(values)
+    assert load_settings({"HEADWATER_API_TOKEN": ""}).values.api_token is None

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
-from headwater.urls import canonical, complete_url, host_of, parse_url, url_key
+from headwater.urls import canonical, complete_url, host_of, is_file, is_same_site, parse_url, url_key
 
 SEED_EXAMPLES = [
     ("HTTP://Example.com/Path", "https://example.com/Path"),
@@ -94,3 +94,33 @@ def test_any_text_is_a_url_or_is_refused(text: str) -> None:
 
     assert canonical(url) == canonical(canonical(url))
     assert url_key(url) == url_key(canonical(url))
+
+
+@pytest.mark.parametrize(
+    ("host", "other", "same"),
+    [
+        ("example.com", "example.com", True),
+        ("www.example.com", "news.example.com", True),
+        ("news.example.com", "example.com", True),
+        ("example.com", "notexample.com", False),
+        ("one.example.com", "two.example.com", False),
+        ("example.com", "example.org", False),
+    ],
+)
+def test_a_site_is_a_host_and_what_lies_inside_of_it(host: str, other: str, same: bool) -> None:
+    assert is_same_site(host, other) is is_same_site(other, host) is same
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a.PDF?x=1", True),
+        ("/a/b.tar.gz", True),
+        ("/", False),
+        ("/a.html", False),
+        ("/v1.2/x", False),
+        ("/x.com", False),
+    ],
+)
+def test_a_file_is_known_by_how_its_name_ends(path: str, expected: bool) -> None:
+    assert is_file(f"https://example.com{path}") is expected

@@ -94,6 +94,27 @@ async def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
     assert "stage gives up work in hand" in [line["event"] for line in logs]
 
 
+async def test_on_stop_a_stage_that_can_end_its_work_early_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(Counting):
+        def __init__(self) -> None:
+            super().__init__(3)
+            self.draining = asyncio.Event()
+
+        async def work(self, item: int) -> None:
+            self.at_once += 1
+            await self.draining.wait()
+            self.done.append(item)
+
+        def drain(self) -> None:
+            self.draining.set()
+
+    stage = Endless()
+
+    await run(stage, monkeypatch, until=lambda: stage.at_once == 3, drain=timedelta(seconds=60))
+
+    assert len(stage.done) == 3
+
+
 async def test_a_stage_waits_for_its_database_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     class Outage(Counting):
         failures = 0
@@ -145,4 +166,6 @@ async def test_a_stage_reports_its_lag_and_its_last_success(monkeypatch: pytest.
 
 
 def test_the_pipeline_names_its_stages() -> None:
-    assert list(pipeline.STAGES) == ["polling", "moving", "searching"]
+    assert list(pipeline.STAGES) == [
+        "polling", "moving", "searching", "fetching", "extracting", "mapping", "spidering", "indexing",
+    ]  # fmt: skip

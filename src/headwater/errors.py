@@ -12,15 +12,18 @@
     ├── TooManyAttempts         whoever asks, asks too often
     ├── NotFound                what was asked for is not here
     │   ├── SourceNotFound
-    │   └── FeedNotFound
+    │   ├── FeedNotFound
+    │   └── UrlNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
     │   ├── AlreadySubscribed
     │   ├── EmailTaken
     │   ├── TokenNameTaken
+    │   ├── IndexMismatch
     │   └── PortTaken
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
+        ├── IndexUnavailable
         ├── EmbeddedServerFailed
         ├── SchemaBehind
         ├── SchemaTooNew
@@ -34,6 +37,7 @@ What the outside world does to us (a feed that is gone, a host that hangs) is no
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from uuid import UUID
 
 
 class HeadwaterError(Exception):
@@ -222,3 +226,29 @@ class MigrationFailed(Unavailable):
         super().__init__(f"Migration {name} failed and was rolled back: {cause}")
         self.name = name
         self.cause = cause
+
+
+class IndexUnavailable(Unavailable):
+    """The search index does not answer, or will not have us."""
+
+    def __init__(self, cause: str, *, is_refusal: bool = False) -> None:
+        super().__init__(f"The search index cannot be used: {cause}. `headwater index check` tells more.")
+        self.cause = cause
+        self.is_refusal = is_refusal  # it answers: a person must look at its settings or ours
+
+
+class IndexMismatch(Conflict):
+    """Under the name we would write to stands something that is not ours."""
+
+    def __init__(self, index: str, differences: Sequence[str]) -> None:
+        super().__init__(f"The search index {index} is not as Headwater makes it: {'; '.join(differences)}.")
+        self.index = index
+        self.differences = tuple(differences)
+
+
+class UrlNotFound(NotFound):
+    """No URL of the frontier has this id."""
+
+    def __init__(self, id: UUID) -> None:  # noqa: A002  what else should an id be called
+        super().__init__(f"There is no URL {id} in the frontier.")
+        self.id = id

@@ -1,9 +1,9 @@
 """The stages in order: the one page that shows the flow.
 
-    sources ─▶ polling ─▶ articles
-       ▲          │
-       ├─ moving ◀┤    a feed that moved for good
-       └ searching ◀┘  a feed that is none any more
+    sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ pages ─▶ extracting ─▶ content, articles ─▶ indexing
+       ▲          │                   ▲                     ├────▶ mapping ──┐   sitemaps list URLs
+       ├─ moving ◀┤                   │                     └────▶ spidering ┤   pages link to them
+       └ searching ◀┘                 └──────────────────────────────────────┘
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
@@ -15,12 +15,24 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from headwater.db import Database
+from headwater.extraction.types import ExtractionOptions
+from headwater.extraction.worker import Extractor
+from headwater.fetching.types import FetchingOptions
+from headwater.fetching.worker import Fetcher
+from headwater.frontier.types import FrontierOptions
 from headwater.net import Client
 from headwater.polling.types import PollingOptions
 from headwater.polling.worker import Poller
+from headwater.publishing.elasticsearch import SearchIndex
+from headwater.publishing.types import IndexOptions
+from headwater.publishing.worker import Indexer
 from headwater.sandbox import Sandbox
+from headwater.sitemaps.types import MappingOptions
+from headwater.sitemaps.worker import Mapper
 from headwater.sources.mover import Mover
 from headwater.sources.searcher import Searcher
+from headwater.spider.types import SpiderOptions
+from headwater.spider.worker import Spider
 from headwater.types import Clock
 
 Item = TypeVar("Item")
@@ -46,19 +58,41 @@ class Stage(Protocol[Item]):
 
 
 @dataclass(frozen=True, slots=True)
+class StageOptions:
+    """How each stage works; from settings."""
+
+    polling: PollingOptions
+    frontier: FrontierOptions
+    fetching: FetchingOptions
+    extraction: ExtractionOptions
+    mapping: MappingOptions
+    spider: SpiderOptions
+    index: IndexOptions
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """What the stages work with; made by the composition root."""
 
     database: Database
     client: Client
-    sandbox: Sandbox
+    sandbox: Sandbox  # reads feeds
+    page_sandbox: Sandbox  # reads pages and sitemaps, which takes longer
     clock: Clock
-    polling: PollingOptions
+    options: StageOptions
+    index: SearchIndex | None = None
 
 
 def make_poller(tools: Tools) -> Poller:
     """The polling stage."""
-    return Poller(tools.database, tools.client, tools.sandbox, tools.clock, tools.polling)
+    return Poller(
+        tools.database,
+        tools.client,
+        tools.sandbox,
+        tools.clock,
+        tools.options.polling,
+        tools.options.frontier,
+    )
 
 
 def make_mover(tools: Tools) -> Mover:
@@ -68,11 +102,51 @@ def make_mover(tools: Tools) -> Mover:
 
 def make_searcher(tools: Tools) -> Searcher:
     """The searching stage."""
-    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, max_bytes=tools.polling.max_bytes)
+    max_bytes = tools.options.polling.max_bytes
+    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, max_bytes=max_bytes)
+
+
+def make_fetcher(tools: Tools) -> Fetcher:
+    """The fetching stage."""
+    return Fetcher(tools.database, tools.client, tools.clock, tools.options.fetching, tools.options.frontier)
+
+
+def make_extractor(tools: Tools) -> Extractor:
+    """The extracting stage."""
+    options = tools.options
+    return Extractor(tools.database, tools.page_sandbox, tools.clock, options.extraction, options.frontier)
+
+
+def make_mapper(tools: Tools) -> Mapper:
+    """The mapping stage."""
+    options = tools.options
+    return Mapper(tools.database, tools.page_sandbox, tools.clock, options.mapping, options.frontier)
+
+
+def make_spider(tools: Tools) -> Spider:
+    """The spidering stage."""
+    options = tools.options
+    return Spider(tools.database, tools.page_sandbox, tools.clock, options.spider, options.frontier)
+
+
+def make_indexer(tools: Tools) -> Indexer:
+    """The indexing stage; `every_stage` leaves it out where there is no index."""
+    assert tools.index is not None, "there is an index to tell"
+    return Indexer(tools.database, tools.index, tools.clock, tools.options.index)
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "polling": make_poller,
     "moving": make_mover,
     "searching": make_searcher,
+    "fetching": make_fetcher,
+    "extracting": make_extractor,
+    "mapping": make_mapper,
+    "spidering": make_spider,
+    "indexing": make_indexer,
 }
+
+
+def every_stage(tools: Tools) -> list[str]:
+    """The names of all stages that have something to work with."""
+    return [name for name in STAGES if name != "indexing" or tools.index is not None]

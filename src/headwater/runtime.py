@@ -3,6 +3,7 @@
 The only reader of settings: everything below takes the values it needs as arguments.
 """
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -12,14 +13,28 @@ from headwater import __version__
 from headwater.db import Database, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
+from headwater.extraction.types import ExtractionOptions
+from headwater.fetching.types import FetchingOptions
+from headwater.frontier.types import FrontierOptions
 from headwater.net import Client
-from headwater.pipeline import Tools
+from headwater.pipeline import StageOptions, Tools
 from headwater.polling.types import PollingOptions
+from headwater.publishing.elasticsearch import SearchIndex
+from headwater.publishing.types import IndexOptions
 from headwater.sandbox import Sandbox
 from headwater.settings import Settings
+from headwater.sitemaps.types import Limits, MappingOptions
+from headwater.spider.types import SpiderOptions
 
 # How long writing may take once a feed is read; after that its host is somebody else's.
 WRITING = timedelta(seconds=10)
+INDEX_TIMEOUT = timedelta(seconds=60)
+SITEMAP_CHILDREN = 200  # of an index in one visit, the newest first
+SITEMAP_BYTES = 52_428_800  # what the protocol allows, unpacked
+HOST_HELD = timedelta(seconds=30)  # then others of the queue have their turn
+HOST_LEASE = timedelta(minutes=1)
+URLS_PER_HOST = 20
+ROBOT = "headwater"  # the name by which a robots.txt may address us
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +87,19 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
         async with (
             Database(conninfo, pool_size=settings.database_pool_size, wait=settings.database_wait) as database,
             open_client(settings) as client,
-            open_sandbox(settings) as sandbox,
+            open_sandbox(settings) as feeds,
+            open_page_sandbox(settings) as pages,
+            open_index(settings) as index,
         ):
             async with database.transaction() as conn:
                 await check_schema(conn)
-            yield Runtime(settings, Tools(database, client, sandbox, utc_now, polling_options(settings)), server)
+            yield Runtime(settings, Tools(database, client, feeds, pages, utc_now, options_of(settings), index), server)
 
 
 def open_client(settings: Settings) -> Client:
     """The outbound client; use as an async context manager."""
     return Client(
-        user_agent=f"Headwater/{__version__} (+{settings.contact_url})",
+        user_agent=settings.user_agent or f"Headwater/{__version__} (+{settings.contact_url})",
         allow_loopback=settings.allow_loopback,
         resolve=settings.resolve,
     )
@@ -94,8 +111,93 @@ def open_sandbox(settings: Settings) -> Sandbox:
         processes=settings.parse_processes,
         time_limit=settings.parse_timeout,
         memory_limit=settings.parse_memory,
-        preload=("headwater.polling.parse",),
+        preload=("headwater.polling.read",),
     )
+
+
+def open_page_sandbox(settings: Settings) -> Sandbox:
+    """The processes that read pages and sitemaps; use as an async context manager."""
+    return Sandbox(
+        processes=settings.extract_processes,
+        time_limit=settings.extract_timeout,
+        memory_limit=settings.parse_memory,
+        preload=("headwater.extraction.extract", "headwater.sitemaps.read", "headwater.spider.links"),
+    )
+
+
+@asynccontextmanager
+async def open_index(settings: Settings) -> AsyncIterator[SearchIndex | None]:
+    """The search index that is told of every text, where one is set. Raises Invalid."""
+    if settings.elasticsearch_url is None:
+        yield None
+        return
+    key = settings.elasticsearch_api_key
+    async with SearchIndex(
+        settings.elasticsearch_url.get_secret_value(),
+        alias=settings.elasticsearch_index,
+        timeout=INDEX_TIMEOUT,
+        api_key=key.get_secret_value() if key else None,
+    ) as index:
+        yield index
+
+
+def options_of(settings: Settings) -> StageOptions:
+    """How each stage works."""
+    lease = settings.extract_timeout * settings.extract_processes + WRITING
+    return StageOptions(
+        polling=polling_options(settings),
+        frontier=FrontierOptions(
+            min_delay=settings.fetch_host_delay,
+            max_crawl_delay=settings.fetch_crawl_delay_max,
+            max_retries=settings.max_retries,
+            max_depth=settings.fetch_depth_max,
+            max_host_urls=settings.fetch_host_urls_max,
+        ),
+        fetching=fetching_options(settings),
+        extraction=ExtractionOptions(concurrency=settings.extract_processes * 2, lease=lease * 2),
+        mapping=MappingOptions(
+            limits=Limits(
+                max_age=settings.sitemap_max_age,
+                max_pages=settings.sitemap_max_urls,
+                max_children=SITEMAP_CHILDREN,
+                max_bytes=SITEMAP_BYTES,
+            ),
+            budget=settings.sitemap_budget,
+            concurrency=settings.extract_processes,
+            lease=lease,
+        ),
+        spider=SpiderOptions(budget=settings.spider_budget, concurrency=settings.extract_processes, lease=lease),
+        index=IndexOptions(
+            batch_documents=500,
+            batch_bytes=5_000_000,
+            concurrency=2,
+            lease=timedelta(minutes=5),
+            wait_min=timedelta(seconds=1),
+            wait_max=timedelta(minutes=5),
+        ),
+    )
+
+
+def fetching_options(settings: Settings) -> FetchingOptions:
+    """How pages are fetched."""
+    return FetchingOptions(
+        concurrency=settings.worker_count,
+        timeout=settings.request_timeout,
+        idle=settings.claim_retry_delay,
+        crawl_delay_max=settings.fetch_crawl_delay_max,
+        hold=HOST_HELD,
+        lease=max(HOST_LEASE, settings.request_timeout + settings.fetch_host_delay + WRITING),
+        urls_per_host=URLS_PER_HOST,
+        max_bytes=settings.fetch_max_bytes,
+        sitemap_max_bytes=SITEMAP_BYTES,
+        robot=robot_name(settings.user_agent),
+    )
+
+
+def robot_name(user_agent: str) -> str:
+    """The name by which a robots.txt may address us: the first word of what sites are told."""
+    found = re.match(r"[a-zA-Z_-]+", user_agent)
+    return found[0].lower() if found else ROBOT
 
 
 def polling_options(settings: Settings) -> PollingOptions:

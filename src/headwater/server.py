@@ -1,4 +1,4 @@
-"""The ASGI app: mounts the pages and what they stand on, and serves it on one socket."""
+"""The ASGI app: mounts pages, API and what they stand on, and serves it on one socket."""
 
 import asyncio
 import socket
@@ -10,7 +10,9 @@ import uvicorn
 from litestar import Litestar
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
+from pydantic import SecretStr
 
+from headwater.api import api_routes
 from headwater.asgi.errors import break_down, refuse, refuse_http
 from headwater.asgi.headers import add_security_headers
 from headwater.asgi.health import health_routes
@@ -21,10 +23,16 @@ from headwater.types import Clock
 from headwater.web import WebOptions, templates, web_routes
 
 
-def create_app(database: Database, clock: Clock, web: WebOptions = WebOptions()) -> Litestar:  # noqa: B008  frozen
-    """Everything that is served."""
+def create_app(
+    database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None
+) -> Litestar:
+    """Everything that is served. The API is closed where no token is given."""
     return Litestar(
-        route_handlers=[health_routes, *web_routes(database, clock, web)],
+        route_handlers=[
+            health_routes,
+            *web_routes(database, clock, web or WebOptions()),
+            *api_routes(api_token),
+        ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "clock": Provide(lambda: clock, sync_to_thread=False),
@@ -33,7 +41,7 @@ def create_app(database: Database, clock: Clock, web: WebOptions = WebOptions())
         before_send=[add_security_headers],
         middleware=[observe],
         template_config=templates,
-        openapi_config=None,
+        openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
     )
 

@@ -26,8 +26,20 @@ PREFIX = "HEADWATER_"
 CONFIG_VARIABLE = "HEADWATER_CONFIG"
 CONFIG_NAME = "headwater.toml"
 DEFAULT_CONTACT = "https://headwater.example/"  # `doctor` asks for a real one
+API_TOKEN_LEAST = 16  # characters
 # Names that other programs set too, and that people expect to work without our prefix.
-PLAIN_NAMES = {"DATABASE_URL": "database_url"}
+PLAIN_NAMES = {
+    "DATABASE_URL": "database_url",
+    # As seed 004 names them.
+    "FRONTIER_DB_URL": "database_url",
+    "WORKER_COUNT": "worker_count",
+    "USER_AGENT": "user_agent",
+    "REQUEST_TIMEOUT": "request_timeout",
+    "CLAIM_RETRY_DELAY": "claim_retry_delay",
+    "MAX_RETRIES": "max_retries",
+    "ELASTICSEARCH_URL": "elasticsearch_url",
+    "ELASTICSEARCH_API_KEY": "elasticsearch_api_key",
+}
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -61,6 +73,15 @@ def _pairs(value: object) -> object:
 
 def _blank_is_none(value: object) -> object:
     return None if value == "" else value
+
+
+def _token(value: object) -> object:
+    """What can stand in a header as it is, and is too long to be guessed."""
+    if value == "":
+        return None
+    if not isinstance(value, str) or not re.fullmatch(rf"[\x21-\x7e]{{{API_TOKEN_LEAST},}}", value):
+        raise ValueError("not a token")
+    return value
 
 
 def _address(value: object) -> str:
@@ -101,6 +122,10 @@ class Settings(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
     work_port: int = Field(
         0, ge=0, le=65535, description="Port on which `headwater work` serves /metrics and health; 0 serves none."
+    )
+    api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = Field(
+        None,
+        description="What a program sends as `Authorization: Bearer …` to use the API. Empty: the API is closed.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
     log_format: Literal["auto", "console", "json"] = Field(
@@ -170,6 +195,81 @@ class Settings(BaseModel):
         ge=100_000_000,
         le=100_000_000_000,
         description="Most memory, in bytes, that a process which reads feeds may take.",
+    )
+    worker_count: int = Field(10, ge=1, le=1000, description="Most hosts one process fetches pages from at a time.")
+    user_agent: str = Field(
+        "",
+        pattern=r"^[ -~]{0,200}$",
+        description="What sites are told who asks. Empty: Headwater, its version and `contact_url`.",
+    )
+    request_timeout: Duration = Field(
+        timedelta(seconds=30),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
+        description="Most time one request for a page may take, redirects and body included.",
+    )
+    claim_retry_delay: Duration = Field(
+        timedelta(seconds=1),
+        ge=timedelta(milliseconds=10),
+        le=timedelta(minutes=10),
+        description="How long a fetcher that found no URL to fetch waits before it looks again.",
+    )
+    max_retries: int = Field(
+        8, ge=1, le=100, description="How often a page is tried again before it is given up, over a day at least."
+    )
+    fetch_host_delay: Duration = Field(
+        timedelta(seconds=1),
+        ge=timedelta(0),
+        le=timedelta(hours=1),
+        description="Least time between two requests for pages of a host; its robots.txt or source may ask for more.",
+    )
+    fetch_crawl_delay_max: Duration = Field(
+        timedelta(seconds=30),
+        ge=timedelta(0),
+        le=timedelta(hours=1),
+        description="Longest Crawl-delay that a robots.txt is granted.",
+    )
+    fetch_max_bytes: int = Field(
+        10_000_000, ge=1_000, le=1_000_000_000, description="Largest page that is read, before and after decompression."
+    )
+    fetch_depth_max: int = Field(
+        10, ge=0, le=100, description="How many links or sitemaps deep a URL may be found before it counts as a trap."
+    )
+    fetch_host_urls_max: int = Field(
+        500_000, ge=1, le=1_000_000_000, description="Most URLs of one host that sitemaps and links may bring."
+    )
+    extract_processes: int = Field(
+        2, ge=1, le=256, description="Processes that read pages and sitemaps; they can be killed."
+    )
+    extract_timeout: Duration = Field(
+        timedelta(seconds=20),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
+        description="Most time that reading one page may take before its process is killed.",
+    )
+    sitemap_max_age: Duration = Field(
+        timedelta(days=7),
+        ge=timedelta(hours=1),
+        le=timedelta(days=3650),
+        description="How long ago a page of a sitemap may have changed to be fetched; one without a date always is.",
+    )
+    sitemap_max_urls: int = Field(
+        1_000, ge=1, le=50_000, description="Most pages taken from a sitemap in one visit, the newest first."
+    )
+    sitemap_budget: int = Field(
+        500, ge=1, le=100_000, description="Most sitemaps of one source that are read in a day."
+    )
+    spider_budget: int = Field(
+        1_000, ge=1, le=1_000_000, description="Most new pages a day found by links of a source that names no budget."
+    )
+    elasticsearch_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="Elasticsearch or OpenSearch that is told of every text. Empty: PostgreSQL alone searches."
+    )
+    elasticsearch_api_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="API key for it; a name and password may stand in its URL instead."
+    )
+    elasticsearch_index: str = Field(
+        "raw_content", pattern=r"^[a-z][a-z0-9_-]{0,100}$", description="Name of the alias that stands for the index."
     )
     drain_timeout: Duration = Field(
         timedelta(seconds=10),
@@ -267,8 +367,21 @@ def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> st
     return f"{item.label} is {shown}: {allowed(name)} is needed."
 
 
+# What a type alone does not say.
+_ALLOWED = {
+    "api_token": f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs",
+    "database_url": "an address such as postgresql://user:password@host/database",
+    "elasticsearch_url": "an address such as https://user:password@host:9200",
+    "elasticsearch_api_key": "an API key",
+    "elasticsearch_index": "a name in small letters, such as raw_content",
+    "user_agent": "a line of plain letters, such as MyReader/1.0 (+https://example.com/bot)",
+}
+
+
 def allowed(name: str) -> str:
     """What a setting takes, in words: `a whole number from 0 to 65535`."""
+    if name in _ALLOWED:
+        return _ALLOWED[name]
     field = Settings.model_fields[name]
     kind = field.annotation
     bounds = {
@@ -286,8 +399,6 @@ def allowed(name: str) -> str:
         return "a folder"
     if get_origin(kind) is dict:
         return "a list of name=address, such as zoo.test=127.0.0.1"
-    if _is_secret(field):
-        return "an address such as postgresql://user:password@host/database"
     return "a URL such as https://example.com/" if "pattern" in bounds else "a host name or address"
 
 
@@ -296,7 +407,8 @@ def shown(name: str, value: Any) -> str:  # noqa: ANN401  one of every type abov
     if value is None or value == {}:
         return ""
     if isinstance(value, SecretStr):
-        return _without_password(value.get_secret_value()) if name == "database_url" else "********"
+        is_address = name in {"database_url", "elasticsearch_url"}
+        return _without_password(value.get_secret_value()) if is_address else "********"
     if isinstance(value, timedelta):
         return show_duration(value)
     if isinstance(value, dict):

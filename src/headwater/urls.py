@@ -18,16 +18,16 @@ TRACKING_PARAMETERS = frozenset(
     | {f"utm_{name}" for name in ("source", "medium", "campaign", "term", "content")}
 )
 
-FILE_ENDINGS = frozenset(
-    (
-        "avif bmp gif heic ico jpeg jpg png psd svg tif tiff webp "
-        "3gp aac avi flac flv m3u8 m4a m4v mkv mov mp3 mp4 mpeg mpg oga ogg ogv opus wav webm wma wmv "
-        "7z apk bin bz2 deb dmg exe gz iso jar msi pkg rar rpm tar tgz xz zip "
-        "csv doc docx epub key mobi odp ods odt pdf pps ppt pptx ps rtf xls xlsx "
-        "css eot js json map mjs otf rss atom ttf wasm woff woff2 xml txt ics torrent"
-    ).split()
+_FILE = re.compile(
+    r""".*\.(?:
+    avif|bmp|gif|heic|ico|jpe?g|png|psd|svg|tiff?|webp
+    |3gp|aac|avi|flac|flv|m3u8|m4[av]|mkv|mov|mp[34]|mpe?g|og[agv]|opus|wav|webm|wm[av]
+    |7z|apk|bin|bz2|deb|dmg|exe|gz|iso|jar|msi|pkg|rar|rpm|tar|tgz|xz|zip
+    |csv|docx?|epub|key|mobi|od[pst]|pdf|pp[st]x?|ps|rtf|xlsx?
+    |atom|css|eot|ics|js|json|map|mjs|otf|rss|torrent|ttf|txt|wasm|woff2?|xml
+    )""",
+    re.IGNORECASE | re.VERBOSE,
 )
-
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
 
@@ -86,8 +86,7 @@ def is_same_site(host: str, other: str) -> bool:
 
 def is_file(url: str) -> bool:
     """Whether a URL leads to a picture, an archive or the like by its looks, and so to no page that can be read."""
-    name = can_ada.parse(url).pathname.rpartition("/")[2]
-    return name.rpartition(".")[2].lower() in FILE_ENDINGS if "." in name else False
+    return _FILE.fullmatch(can_ada.parse(url).pathname.rpartition("/")[2]) is not None
 
 
 def _clean_query(query: str) -> str:

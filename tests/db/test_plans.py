@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -63,17 +64,21 @@ FILL = (
 )
 
 HOT = {
-    # function: the values it is called with, and how many 8 kB pages it may touch
-    "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10}, 300),
-    "oldest_due_at": ({"now": START}, 10),
-    "latest": ({"limit": 50}, 1_000),
+    # folder and function: the values it is called with, and how many 8 kB pages it may touch
+    "polling.claim": (
+        {"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10},
+        300,
+    ),
+    "polling.oldest_due_at": ({"now": START}, 10),
+    "articles.latest": ({"limit": 50}, 1_000),
+    "articles.latest_of_source": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b"), "limit": 50}, 100),
 }
 
 
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    (sql,) = (found.sql for found in IN_STORES if found.function == name)
+    (sql,) = (found.sql for found in IN_STORES if f"{found.file.parent.name}.{found.function}" == name)
 
     async with full.transaction(force_rollback=True):
         cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)

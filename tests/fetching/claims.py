@@ -20,6 +20,7 @@ OPTIONS = FetchingOptions(
     lease=20 * SECOND,
     urls_per_host=10,
     max_bytes=6_000_000,
+    sitemap_max_bytes=20_000_000,
     robot="headwater",
 )
 

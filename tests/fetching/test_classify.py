@@ -137,9 +137,12 @@ def test_a_picture_in_place_of_a_sitemap_is_called_so() -> None:
     ],
 )
 def test_every_failure_has_its_answer(kind: FetchFailure, reason: tuple[str, str], pause: timedelta | None) -> None:
-    verdict = classify_error(FetchError("https://example.com/", kind, "it \x00 broke \udcff"))
+    error = FetchError("https://example.com/", kind, "it \x00 broke \udcff")
 
-    assert reason_of(verdict) == reason
+    verdict, of_the_page = classify_error(error, host_answers=False), classify_error(error, host_answers=True)
+
+    assert reason_of(verdict) == reason_of(of_the_page) == reason
+    assert (of_the_page.pause, of_the_page.ends_turn) == (None, False)
     assert (verdict.pause, verdict.ends_turn) == (pause, pause is not None)
     assert isinstance(verdict.answer, FetchFailed | Hopeless)
     assert verdict.answer.detail == "It  broke ?."

@@ -1,7 +1,7 @@
 """Every page of the zoo ends in an answer; robots.txt is obeyed in every state; no host is asked within its delay."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -15,14 +15,14 @@ from headwater.errors import DatabaseUnavailable
 from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
-from headwater.fetching.worker import Fetcher
+from headwater.fetching.worker import Fetcher, in_parts
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.pages import store as pages
-from headwater.pages.types import Page
+from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
@@ -386,6 +386,34 @@ async def test_what_robots_txt_blocked_comes_back_when_it_changes(zoo: Zoo, craw
     assert (second, third) == ({other: "fetched"}, {blocked: "fetched"})
 
 
+async def test_what_robots_txt_blocked_comes_back_even_where_nothing_else_waits(zoo: Zoo, crawl: Crawl) -> None:
+    blocked = [zoo.url("daily", "/about"), zoo.url("daily", "/guestbook")]
+    await keep_robots(crawl, blocked[0], "User-agent: *\nDisallow: /\n")
+    await crawl.submit(*blocked)
+    await crawl.turn()
+
+    crawl.clock.move(hours=25)
+    later = Crawl(crawl.database, crawl.clock, crawl.client, OPTIONS)
+    first = await later.outcomes()
+    crawl.clock.move(minutes=1)
+    second = await later.outcomes()
+
+    assert first | second == dict.fromkeys(blocked, "fetched")
+
+
+async def test_a_host_that_goes_on_blocking_is_asked_for_its_robots_txt_once_a_day(zoo: Zoo, crawl: Crawl) -> None:
+    await crawl.submit(zoo.url("hermit", "/a"), zoo.url("hermit", "/b"))
+    zoo.forget_visits()
+
+    for _ in range(4):
+        await Crawl(crawl.database, crawl.clock, crawl.client, OPTIONS).turn()
+        crawl.clock.move(hours=13)
+
+    assert [visit.path for visit in zoo.visits_to("hermit")] == ["/robots.txt", "/robots.txt"]
+    assert (await crawl.status_of(zoo.url("hermit", "/a")))[0] is Status.DEAD
+    assert (await crawl.status_of(zoo.url("hermit", "/b")))[0] is Status.DEAD
+
+
 async def keep_robots(crawl: Crawl, url: str, body: str) -> None:
     async with crawl.database.transaction() as conn:
         robots = Robots(origin_of(url), 200, body, crawl.clock(), crawl.clock() + timedelta(days=1))
@@ -459,6 +487,26 @@ async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Cra
     assert await crawl.outcomes() == dict.fromkeys(urls, "dns")
 
 
+async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(zoo: Zoo, crawl: Crawl) -> None:
+    gone = [f"http://n{number}.invalid/a" for number in range(8)]
+    await crawl.submit(*gone)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+        crawl.clock.move(minutes=3)
+        await crawl.submit(*(zoo.url(f"h{number}.crowd", "/article/1.html") for number in range(20, 40)))
+        later = await crawl.outcomes()
+
+    assert set(outcomes.values()) <= {"dns"}
+    assert len(outcomes) == 4  # until five had failed
+    assert [line["event"] for line in logs].count("own network is down") == 1
+    assert [line["event"] for line in logs].count("own network is back") == 1
+    assert "fetched" in later.values()
+    for url in gone:
+        status, _ = await crawl.status_of(url)
+        assert status in {Status.PENDING, Status.FAILED}
+
+
 async def test_a_host_is_given_back_after_its_time_with_what_was_not_come_to(
     zoo: Zoo, database: Database, clock: MovableClock, client: Client
 ) -> None:
@@ -473,6 +521,20 @@ async def test_a_host_is_given_back_after_its_time_with_what_was_not_come_to(
     assert 0 < len(first) < 4
     assert 0 < len(second) < 6
     assert not first.keys() & second.keys()
+
+
+async def test_a_host_with_a_long_delay_is_not_held_between_its_robots_txt_and_its_page(
+    zoo: Zoo, database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, hold=DELAY / 2))
+    url = zoo.url("h12.crowd", "/article/1.html")
+    await crawl.submit(url)
+
+    first = await crawl.outcomes()
+    clock.move(seconds=1)
+    second = await crawl.outcomes()
+
+    assert (first, second) == ({}, {url: "fetched"})
 
 
 async def test_no_more_is_held_in_memory_than_one_page_may_have(
@@ -573,6 +635,24 @@ async def test_a_bug_of_ours_is_an_outcome_and_told_as_an_error(
     assert ("fetch broke", "error") in [(line["event"], line["log_level"]) for line in logs]
 
 
+async def test_what_cannot_be_written_leaves_an_outcome_all_the_same(
+    zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, pages: Sequence[NewPage]) -> None:
+        raise ZeroDivisionError(len(pages))
+
+    monkeypatch.setattr(pages, "keep", broken)
+    url = zoo.url("h13.crowd", "/article/1.html")
+    await crawl.submit(url)
+
+    with capture_logs() as logs:
+        outcomes = await crawl.outcomes()
+
+    assert outcomes == {url: "unexpected"}
+    assert (await crawl.status_of(url))[0] is Status.FAILED
+    assert ("turn broke", "error") in [(line["event"], line["log_level"]) for line in logs]
+
+
 async def test_what_was_fetched_is_written_when_the_database_is_back(
     zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -602,3 +682,26 @@ async def test_the_lag_is_how_long_the_first_host_has_been_ready(crawl: Crawl) -
     crawl.clock.move(minutes=3)
 
     assert (nothing, await crawl.fetcher.lag()) == (timedelta(0), timedelta(minutes=3))
+
+
+async def test_a_sitemap_may_be_larger_than_a_page(zoo: Zoo, crawl: Crawl) -> None:
+    options = replace(OPTIONS, max_bytes=1_000, sitemap_max_bytes=1_000_000)
+    crawl = Crawl(crawl.database, crawl.clock, crawl.client, options)
+    page, sitemap = zoo.url("h11.crowd", "/article/1.html"), zoo.url("h11.crowd", "/article/2.html")
+    await crawl.submit(page)
+    await crawl.submit(sitemap, kind=PageKind.SITEMAP)
+
+    assert await crawl.outcomes() == {page: "too_large", sitemap: "fetched"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [([], []), ([1, 2], [2]), ([9, 9, 9], [1, 1, 1]), ([50, 1, 1], [1, 2]), ([8, 8, 1], [2, 1])],
+    ids=str,
+)
+def test_no_statement_carries_more_than_it_should(sizes: list[int], parts: list[int]) -> None:
+    kept = [
+        NewPage("u", "u", PageKind.ARTICLE, None, 0, "", b"x" * size * 1_000_000, MovableClock().now) for size in sizes
+    ]
+
+    assert [len(part) for part in in_parts(kept)] == parts

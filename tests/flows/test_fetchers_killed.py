@@ -43,6 +43,7 @@ OPTIONS = FetchingOptions(
     lease=15 * SECOND,
     urls_per_host=6,
     max_bytes=6_000_000,
+    sitemap_max_bytes=20_000_000,
     robot="headwater",
 )
 # What fails on a busy machine is tried again within the test.

@@ -75,8 +75,8 @@ async def found(conn: Connection, url: str = PAGE, *, now: datetime = START) -> 
     return row
 
 
-async def all_urls(conn: Connection, *, now: datetime = START, **wanted: Any) -> list[str]:
-    page = await store.list_urls(conn, wanted=UrlFilter(**wanted), now=now, limit=1000)
+async def all_urls(conn: Connection, **wanted: Any) -> list[str]:
+    page = await store.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=1000)
     return [one.url for one in page.urls]
 
 

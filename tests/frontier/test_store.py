@@ -1,5 +1,6 @@
 """The frontier on a real PostgreSQL: submit, claim, renew, answer, settle."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -16,6 +17,10 @@ from headwater.frontier.types import (
     Status,
     Unchanged,
 )
+from headwater.ids import new_id
+from headwater.types import PageKind, SourceId
+from headwater.urls import parse_url
+from tests.builders import a_source
 from tests.clock import START
 from tests.frontier.builders import (
     FETCHED,
@@ -96,6 +101,21 @@ async def test_a_fetched_url_is_not_queued_again(conn: Connection) -> None:
     assert again.fate is Fate.KNOWN
     assert await claim(conn, now=START + timedelta(hours=1)) == []
     assert await counted(conn) == {Status.FETCHED: 1}
+
+
+async def test_an_article_that_is_wanted_for_its_links_is_asked_for_again(conn: Connection) -> None:
+    await submit(conn, PAGE)
+    await ask_all(conn)
+    later = START + timedelta(seconds=1)
+
+    (again,) = await submit(conn, PAGE, origin=Origin.SPIDER, kind=PageKind.LIST, now=later)
+    (host,) = await claim(conn, now=later)
+    await submit(conn, PAGE, now=later)
+
+    assert again.fate is Fate.KNOWN
+    assert [(url.kind, url.etag) for url in host.urls] == [(PageKind.LIST, None)]
+    assert (await found(conn)).kind is PageKind.LIST
+    assert await counted(conn, now=later) == {Status.FETCHED: 1}
 
 
 async def test_a_dead_url_lives_again_when_a_feed_lists_it_a_day_later(conn: Connection) -> None:
@@ -412,3 +432,58 @@ async def test_the_next_time_something_can_be_claimed(conn: Connection) -> None:
 
     assert nothing is None
     assert await store.next_ready_at(conn) == START + DAY
+
+
+async def test_a_sources_own_delay_holds_for_its_urls(conn: Connection) -> None:
+    source = await a_source(conn)
+    await conn.execute("UPDATE sources SET min_delay_ms = 9000")
+    await submit(conn, PAGE, source_id=source.id)
+
+    (host,) = await claim(conn)
+
+    assert host.delay == timedelta(seconds=9)
+    assert host.urls[0].source_id == source.id
+
+
+async def test_a_url_outlives_its_source(conn: Connection) -> None:
+    await submit(conn, PAGE, source_id=SourceId(new_id()))  # of a source that is no more
+
+    (host,) = await claim(conn)
+
+    assert host.urls[0].source_id is None
+
+
+async def test_a_batch_of_thousands_is_answered_in_its_order(conn: Connection) -> None:
+    urls = [f"https://h{n % 5}.example/{n % 1500}" for n in range(3000)]
+
+    results = await submit(conn, *urls)
+
+    assert [one.url for one in results] == urls
+    assert Counter(one.fate for one in results) == {Fate.QUEUED: 1500, Fate.KNOWN: 1500}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        'https://example.com/a\\b?c="d"&e={f,g}',
+        "https://example.com/é/日本",
+        "https://example.com/a?NULL",
+        "https://ex.com/",
+    ],
+    ids=["signs", "letters", "null", "root"],
+)
+async def test_any_url_comes_back_as_it_went(conn: Connection, url: str) -> None:
+    await submit(conn, url, parent_url='x"\\\x00{},\ud800')
+
+    (host,) = await claim(conn)
+
+    assert host.urls[0].url == parse_url(url)
+    assert (await found(conn, url)).url == parse_url(url)
+
+
+async def test_hostile_words_of_a_server_are_kept_as_far_as_they_can(conn: Connection) -> None:
+    await submit(conn, PAGE)
+
+    await ask_all(conn, FetchFailed("network", 'a\x00b"c\\d\ud800' + "x" * 10_000))
+
+    assert ((await found(conn)).last_error or "").startswith('network: ab"c\\d?')

@@ -3,7 +3,8 @@ from datetime import timedelta
 import pytest
 
 from headwater.ids import new_id
-from headwater.polling.breaker import Attempt, decide_host, is_own_outage
+from headwater.net.outage import Attempt, is_own_outage
+from headwater.polling.breaker import decide_host
 from headwater.polling.policy import POLICIES, policy_named
 from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
 from headwater.types import SourceId

@@ -63,12 +63,12 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
     await articles.keep(conn, seen_at=START, listed=listed)
 
-    await leave(conn, leaving)
+    await leave(conn, leaving, START)
 
     assert [source.id for source in await list_all(conn)] == [staying.id]
     assert [article.url for article in await articles.latest(conn, limit=10)] == [shared.url]
     with pytest.raises(SourceNotFound):
-        await leave(conn, leaving)
+        await leave(conn, leaving, START)
 
 
 async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:

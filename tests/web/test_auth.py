@@ -92,7 +92,7 @@ async def test_an_address_that_is_taken_is_told_as_the_seed_demands(app: Litesta
 
 
 async def test_a_setting_hides_who_has_an_account(database: Database, clock: MovableClock) -> None:
-    app = create_app(database, clock, WebOptions(accounts=AccountOptions(hide_accounts=True)))
+    app = create_app(database, clock, web=WebOptions(accounts=AccountOptions(hide_accounts=True)))
     async with a_person(app) as first, a_person(app) as second:
         await first.register()
 

@@ -22,9 +22,8 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     first = {one.article.url_key: one for one in reversed(listed)}
     keys = sorted(first)
     made = dict(zip(keys, map(ArticleId, new_ids(len(keys))), strict=True))
-    ids = await _write(conn, seen_at=seen_at, ids=made, articles=[first[key].article for key in keys])
-    if len(ids) < len(keys):
-        ids |= await _ids_of(conn, url_keys=[key for key in keys if key not in ids])
+    count = await _write(conn, seen_at=seen_at, ids=made, articles=[first[key].article for key in keys])
+    ids = made if count == len(keys) else await _ids_of(conn, url_keys=keys)
     new = Counter(first[key].source_id for key in keys if ids[key] == made[key])
     links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
     for one in await _link(conn, seen_at=seen_at, ids=ids, listed=listed):
@@ -34,15 +33,12 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
 
 async def _write(
     conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]
-) -> dict[bytes, ArticleId]:
-    """The ids of the articles that nobody had or that have changed, by key; all are locked until the transaction ends.
-
-    An article has the id it is given here if nobody had it.
-    """
+) -> int:
+    """How many articles nobody had: those get the ids given here. All are locked until the transaction ends."""
     # Arrays in binary (%b): in text, psycopg spends four times as long on them.
-    async with conn.cursor(binary=True) as cur:
-        await cur.execute(
-            """
+    cur = await conn.execute(
+        """
+        WITH written AS (
             INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
             SELECT *, %(seen_at)s::timestamptz
             FROM unnest(
@@ -63,21 +59,24 @@ async def _write(
                     coalesce(excluded.content, articles.content),
                     coalesce(excluded.published_at, articles.published_at)
                 )
-            RETURNING url_key, id
-            """,
-            {
-                "seen_at": seen_at,
-                "ids": [ids[article.url_key] for article in articles],
-                "urls": [article.url for article in articles],
-                "url_keys": [article.url_key for article in articles],
-                "titles": [article.title for article in articles],
-                "authors": [article.author for article in articles],
-                "summaries": [article.summary for article in articles],
-                "contents": [article.content for article in articles],
-                "published": [article.published_at for article in articles],
-            },
+            RETURNING xmax = 0 AS is_new
         )
-        return dict(await cur.fetchall())
+        SELECT count(*) FROM written WHERE is_new
+        """,
+        {
+            "seen_at": seen_at,
+            "ids": [ids[article.url_key] for article in articles],
+            "urls": [article.url for article in articles],
+            "url_keys": [article.url_key for article in articles],
+            "titles": [article.title for article in articles],
+            "authors": [article.author for article in articles],
+            "summaries": [article.summary for article in articles],
+            "contents": [article.content for article in articles],
+            "published": [article.published_at for article in articles],
+        },
+    )
+    row = await cur.fetchone()
+    return row[0] if row else 0
 
 
 async def _ids_of(conn: Connection, *, url_keys: Sequence[bytes]) -> Mapping[bytes, ArticleId]:

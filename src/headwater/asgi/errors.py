@@ -1,11 +1,14 @@
 """From an error to a response: the one table of statuses, and the page that tells a person what happened."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from litestar import MediaType, Request, Response
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Redirect, Template
+from litestar.utils import get_enum_string_value
 
+from headwater.asgi.problems import API, RETRY_AFTER_S, Fault, problem
 from headwater.errors import (
     Conflict,
     Forbidden,
@@ -23,7 +26,6 @@ log = get_logger()
 AnyRequest = Request[Any, Any, Any]
 AnyResponse = Response[Any] | Template | Redirect
 
-RETRY_AFTER_S = 5
 STATUSES: dict[type[HeadwaterError], int] = {
     Invalid: 400,
     NotLoggedIn: 401,
@@ -44,6 +46,12 @@ TITLES = {
     500: "Something broke",
     503: "Back in a moment",
 }
+API_DETAILS = {
+    404: "Nothing stands at this address.",
+    405: "This address does not take that kind of request.",
+    413: "The body has more bytes than are read here.",
+}
+DETAILS = {404: "This page does not exist.", 405: "This address does not take that kind of request."}
 
 
 def status_of(error: HeadwaterError) -> int:
@@ -65,8 +73,11 @@ def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
 
 def refuse_http(request: AnyRequest, error: HTTPException) -> AnyResponse:
     """A refusal by the framework: no such path, wrong method, unreadable body."""
-    details = {404: "This page does not exist.", 405: "This address does not take that kind of request."}
-    return respond(request, error.status_code, details.get(error.status_code, error.detail))
+    if is_of_api(request) and isinstance(error, ValidationException):
+        return problem(422, "Something that was sent cannot be used.", errors=_faults(error))
+    details = API_DETAILS if is_of_api(request) else DETAILS
+    detail = details.get(error.status_code, error.detail)
+    return respond(request, error.status_code, detail, headers=error.headers)
 
 
 def break_down(request: AnyRequest, error: Exception) -> AnyResponse:
@@ -75,19 +86,48 @@ def break_down(request: AnyRequest, error: Exception) -> AnyResponse:
     return respond(request, 500, "Headwater made a mistake. The log tells what happened.")
 
 
-def respond(request: AnyRequest, status: int, detail: str) -> AnyResponse:
+def refuse_depth(request: AnyRequest, _error: RecursionError) -> AnyResponse:
+    """JSON that is nested so deeply that no reader follows."""
+    return respond(request, 400, "The body is nested too deeply.")
+
+
+def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[str, str] | None = None) -> AnyResponse:
     """The same answer as a page for a browser and as JSON for a program."""
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
+    sent = {**(headers or {}), **({"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {})}
+    if is_of_api(request):
+        return problem(status, detail, headers=sent)
     if "text/html" not in request.headers.get("accept", ""):
         body = {"status": status, "detail": detail}
-        return Response(body, status_code=status, headers=headers, media_type=MediaType.JSON)
+        return Response(body, status_code=status, headers=sent, media_type=MediaType.JSON)
     page = {
         "status": status,
         "title": TITLES.get(status, "That did not work"),
         "detail": detail,
         "retry": RETRY_AFTER_S if status == 503 else None,
     }
-    return Template("error.html", context=page, status_code=status, headers=headers)
+    return Template("error.html", context=page, status_code=status, headers=sent)
+
+
+def is_of_api(request: AnyRequest) -> bool:
+    """A program asked for it, whatever it says it accepts."""
+    return f"{request.scope['path']}/".startswith(f"{API}/")
+
+
+def _faults(error: ValidationException) -> Sequence[Fault]:
+    """What the framework found wrong, each with its place: `query.limit`, `body.urls.0`."""
+    found = cast("Sequence[Mapping[str, str]]", error.extra if isinstance(error.extra, list) else ())
+    return tuple(
+        _fault(get_enum_string_value(fault.get("source", "body")), fault.get("key", ""), fault.get("message", ""))
+        for fault in found
+    )
+
+
+def _fault(source: str, key: str, message: str) -> Fault:
+    if source == "body" and message == "'data'":  # how the framework says that there is none
+        return Fault("body", "it is empty")
+    if message.startswith("Input should be a valid dictionary"):
+        message = "a JSON object is needed"
+    return Fault(f"{source}.{key}" if key else source, message.removeprefix("Value error, "))
 
 
 def is_page(request: AnyRequest) -> bool:

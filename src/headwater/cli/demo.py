@@ -14,6 +14,7 @@ from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
 from headwater.sources.follow import follow
+from headwater.sources.types import Wishes
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 
 
@@ -36,6 +37,8 @@ def demo(host: Host = None, port: Port = None) -> None:
             poll_host_delay="1s",
             poll_timeout="5s",
             poll_concurrency=20,
+            fetch_host_delay="500ms",
+            worker_count=20,
         )
         with listen(settings.host, settings.port) as listener:
             run(_demo(settings, listener))
@@ -47,6 +50,8 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
         async with Zoo() as zoo, open_runtime(settings) as runtime:
             await _follow_exhibits(runtime, zoo)
             say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
+            say("So are a site that has only sitemaps, and one that has neither feed nor sitemap.")
+            say("Their pages are fetched and read: search their full text for a word, such as harbour.")
             say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
             await run_everything(runtime, listener, stop)
 
@@ -55,6 +60,14 @@ async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
     async with runtime.database.transaction() as conn:
         for exhibit in EXHIBITS:
             await follow(conn, url=zoo.url_of(exhibit), name=exhibit.name, now=runtime.tools.clock())
+        for name, wishes in _sites(zoo):
+            await follow(conn, url=None, name=name, now=runtime.tools.clock(), wishes=wishes)
+
+
+def _sites(zoo: Zoo) -> Iterator[tuple[str, Wishes]]:
+    """Sites that no feed tells of: their pages are found by their sitemaps, or by their links."""
+    yield "atlas", Wishes(site=f"http://atlas.{DOMAIN}:{zoo.port}/")
+    yield "village", Wishes(site=f"http://village.{DOMAIN}:{zoo.port}/", mode="spider")
 
 
 @contextmanager

@@ -32,7 +32,7 @@ MEANINGS = {
     ExitCode.USAGE: "An argument, option or setting cannot be used.",
     ExitCode.NOT_FOUND: "What was named does not exist.",
     ExitCode.CONFLICT: "It is there already, or the port is taken.",
-    ExitCode.UNAVAILABLE: "The database cannot be used just now; trying again may help.",
+    ExitCode.UNAVAILABLE: "The database, or the search index, cannot be used just now; trying again may help.",
     ExitCode.INTERRUPTED: "It was stopped by Ctrl-C before it was done.",
 }
 

@@ -28,7 +28,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             say(f"Headwater serves {address_of(listener)} (Ctrl-C stops it)")
             watch = asyncio.create_task(runtime.watch_database())
             try:
-                app = create_app(runtime.database, runtime.tools.clock)
+                app = create_app(runtime.database, runtime.tools.clock, settings.api_token)
                 await serve_app(app, listener, stop, settings.drain_timeout)
             finally:
                 watch.cancel()

@@ -12,6 +12,7 @@ from headwater.cli.exit_codes import ExitCode
 from headwater.cli.explain import explain, next_try
 from headwater.cli.poll_now import poll_now
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
+from headwater.cli.try_source import try_source
 from headwater.errors import Invalid
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import Polled, PollFailed, PollReport
@@ -28,6 +29,7 @@ source_app = typer.Typer(
 )
 
 source_app.command()(discover)
+source_app.command("test")(try_source)
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Wanted = Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or by the URL of its feed or site.")]
@@ -310,7 +312,7 @@ async def _enable(settings: Settings, wanted: str) -> Source:
 
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        await follow.leave(conn, source)
+        await follow.leave(conn, source, runtime.tools.clock())
 
 
 def _first_words(source: Source, report: PollReport | None) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
-from headwater.pipeline import STAGES
+from headwater.pipeline import every_stage
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
@@ -40,10 +40,11 @@ async def _up(settings: Settings, listener: socket.socket) -> None:
 async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
     """Serve the pages and run all stages until `stop` is set and what is under way is done."""
     drain = runtime.settings.drain_timeout
+    app = create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token)
     watch = asyncio.create_task(runtime.watch_database())
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve(create_app(runtime.database, runtime.tools.clock), listener, stop, drain))
-            tasks.create_task(run_stages(runtime.tools, list(STAGES), stop, drain))
+            tasks.create_task(serve(app, listener, stop, drain))
+            tasks.create_task(run_stages(runtime.tools, every_stage(runtime.tools), stop, drain))
     finally:
         watch.cancel()

@@ -9,7 +9,7 @@ import typer
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
 from headwater.errors import Invalid
-from headwater.pipeline import STAGES
+from headwater.pipeline import STAGES, every_stage
 from headwater.runtime import open_runtime
 from headwater.server import address_of, create_health_app, listen, serve
 from headwater.settings import Settings
@@ -23,18 +23,20 @@ Stages = Annotated[
 def work(stages: Stages = None) -> None:
     """Run stages, on this machine or any other that reaches the same database. Ctrl-C drains and stops them.
 
-    Example: headwater work polling
+    Example: headwater work polling fetching
     """
-    names = stages or list(STAGES)
-    unknown = [name for name in names if name not in STAGES]
+    unknown = [name for name in stages or () if name not in STAGES]
     if unknown:
         raise Invalid(f"There is no stage {unknown[0]!r}. There are: {', '.join(STAGES)}.")
-    run(_work(load(), names))
+    run(_work(load(), stages or ()))
 
 
-async def _work(settings: Settings, names: Sequence[str]) -> None:
+async def _work(settings: Settings, stages: Sequence[str]) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings) as runtime:
+            names = stages or every_stage(runtime.tools)
+            if missing := [name for name in names if name not in every_stage(runtime.tools)]:
+                raise Invalid(f"There is nothing for the stage {missing[0]!r} to work with: set ELASTICSEARCH_URL.")
             say(f"Headwater works on {', '.join(names)} (Ctrl-C stops it)")
             watch = asyncio.create_task(runtime.watch_database())
             try:

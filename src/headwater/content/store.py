@@ -234,17 +234,6 @@ async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
         return await cur.fetchone()
 
 
-async def find_fingerprints(
-    conn: Connection, *, article_ids: Sequence[ArticleId]
-) -> dict[ArticleId, tuple[bytes | None, int | None]]:
-    """The hash and simhash of stored texts."""
-    cur = await conn.execute(
-        "SELECT article_id, content_hash, simhash FROM content WHERE article_id = ANY(%(ids)s)",
-        {"ids": list(article_ids)},
-    )
-    return {article_id: (content_hash, simhash) for article_id, content_hash, simhash in await cur.fetchall()}
-
-
 async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:
     """The articles that hold these words, as in a web search ("a phrase", or, -not), the best first.
 
@@ -253,21 +242,31 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
     async with conn.cursor(row_factory=class_row(Hit)) as cur:
         await cur.execute(
             """
-            WITH spoken AS MATERIALIZED (
-                SELECT config, websearch_to_tsquery(config, %(words)s) AS query
+            WITH asked AS MATERIALIZED (
+                -- In most languages the words reduce to the same: each way of asking is looked up once.
+                SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
                 FROM unnest(ARRAY[
                     'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
                     'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
                     'swedish', 'turkish'
                 ]::regconfig[]) AS config
-            ), found AS (
-                SELECT content.article_id, config, query
-                FROM spoken
-                JOIN content ON content.search @@ query AND content_config(content.language) = config
-                ORDER BY content.article_id DESC
-                LIMIT 1000
+                GROUP BY query
+            ), found AS MATERIALIZED (
+                SELECT newest.article_id, query
+                FROM asked
+                CROSS JOIN LATERAL (
+                    SELECT article_id
+                    FROM (
+                        SELECT article_id
+                        FROM content
+                        WHERE search @@ query AND content_config(language) = ANY(configs)
+                        OFFSET 0  -- by the index of words first, however common they are thought to be
+                    ) AS matching
+                    ORDER BY article_id DESC
+                    LIMIT 1000
+                ) AS newest
             ), best AS (
-                SELECT article_id, config, query, ts_rank(search, query, 1) AS rank
+                SELECT article_id, query, ts_rank(search, query, 1) AS rank
                 FROM found
                 JOIN content USING (article_id)
                 ORDER BY rank DESC, article_id DESC
@@ -276,7 +275,7 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
             )
             SELECT article_id, url, coalesce(title, '') AS title,
                 ts_headline(
-                    config, left(coalesce(nullif(text, ''), description, ''), 20000), query,
+                    content_config(language), left(coalesce(nullif(text, ''), description, ''), 20000), query,
                     'StartSel=«, StopSel=», MaxFragments=2, MinWords=8, MaxWords=25, FragmentDelimiter=" … "'
                 ) AS snippet,
                 authors, published_at, language, word_count, rank,

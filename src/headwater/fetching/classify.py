@@ -57,12 +57,12 @@ def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: dateti
             return Verdict(_by_status(status), ends_turn=pause is not None, pause=pause)
 
 
-def classify_error(error: FetchError) -> Verdict:
-    """What it means that there was no answer."""
+def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
+    """What it means that there was no answer: to one page, or from a host that answers nothing else either."""
     detail = storable(f"{error.detail[:1].upper()}{error.detail[1:].rstrip('.')}.")
     if error.kind in _HOPELESS:
         return Verdict(Hopeless(_HOPELESS[error.kind], detail))
-    if error.kind in _OF_THE_PAGE:
+    if error.kind in _OF_THE_PAGE or host_answers:
         return Verdict(FetchFailed(error.kind.value, detail))
     return Verdict(FetchFailed(error.kind.value, detail), ends_turn=True, pause=SILENCE_PAUSE)
 

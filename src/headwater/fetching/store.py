@@ -1,8 +1,11 @@
 """What fetching asks of tables that others write."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
 
 from headwater.db import Connection
+from headwater.frontier.keys import Place
 from headwater.types import SourceId
 
 
@@ -19,3 +22,26 @@ async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> 
         {"sources": list(sources)},
     )
     return {row[0] for row in await cur.fetchall()}
+
+
+async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:
+    """One URL of each host whose robots.txt blocked something, and is older than we may believe."""
+    cur = await conn.execute(
+        """
+        SELECT DISTINCT ON (shard, host_id) shard, host_id, blocked.url_id
+        FROM host_robots
+        CROSS JOIN LATERAL (
+            SELECT url_id
+            FROM frontier_url
+            WHERE frontier_url.shard = host_robots.shard
+                AND frontier_url.host_id = host_robots.host_id
+                AND status = 'b'
+            LIMIT 1
+        ) AS blocked
+        WHERE expires_at <= %(now)s
+        ORDER BY shard, host_id
+        LIMIT %(limit)s
+        """,
+        {"now": now, "limit": limit},
+    )
+    return [Place(shard, host_id, url_id).id for shard, host_id, url_id in await cur.fetchall()]

@@ -22,12 +22,14 @@ from headwater.net.client import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pages.types import NewPage
-from headwater.types import Clock
+from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
 log = get_logger()
 
 ACCEPT = "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=0.8, */*;q=0.5"
+
+SILENCE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
 
 Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
 
@@ -57,17 +59,20 @@ class Turn:
         self._pages: list[NewPage] = []
         self._pause = timedelta(0)
         self._was_rate_limited = False
+        self._host_answers = False
+        self._was_silent = False
 
     async def run(self) -> Harvest:
         """Ask for as many of the host's URLs as this turn allows."""
         for position, url in enumerate(self._host.urls):
-            if position and not self._has_time():
+            if not self._has_time():
                 break
             try:
                 verdict = await self._fetch(url)
             except (TurnOver, CutShort):
                 break
             except Closed as closed:
+                self._was_silent |= closed.robots.status is None
                 self._closed.append((url, closed.robots))
                 continue
             self._note(url, verdict)
@@ -83,7 +88,8 @@ class Turn:
         try:
             return await self._follow(url)
         except FetchError as error:
-            return classify_error(error)
+            self._was_silent |= error.kind in SILENCE
+            return classify_error(error, host_answers=self._host_answers)
         except (TurnOver, CutShort, Closed):
             raise
         except Exception as error:  # a bug of ours must not leave the URL without an outcome
@@ -92,8 +98,10 @@ class Turn:
 
     async def _follow(self, url: ClaimedUrl) -> Verdict:
         trail = Trail((url.url,))
+        rules = await self._rules(origin_of(url.url))
+        if not self._has_time():
+            raise TurnOver  # for its robots.txt there was: that is known from now on
         while True:
-            rules = await self._rules(origin_of(trail.here))
             if not rules.allow(trail.here):
                 return Verdict(Hopeless("robots_blocked", "The site's robots.txt asks us to stay away from it."))
             response = await self._ask(url, trail)
@@ -105,12 +113,13 @@ class Turn:
             step = after_redirect(url, trail)
             if isinstance(step, Verdict):
                 return step
+            rules = await self._rules(origin_of(trail.here))
 
     async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
         headers = request_headers(url if sends_validators(url, trail) else None)
-        options = self._options
+        max_bytes = self._options.sitemap_max_bytes if url.kind is PageKind.SITEMAP else self._options.max_bytes
         return await self._spaced(
-            self._client.ask, trail.here, within=options.timeout, max_bytes=options.max_bytes, headers=headers
+            self._client.ask, trail.here, within=self._options.timeout, max_bytes=max_bytes, headers=headers
         )
 
     def _classified(self, url: ClaimedUrl, response: Response) -> Verdict:
@@ -148,9 +157,11 @@ class Turn:
         try:
             with metrics.FETCH_SECONDS.time():
                 async with self._drain.request():
-                    return await ask(url, **more)
+                    response = await ask(url, **more)
         finally:
             self._pace.has_asked(self._clock())
+        self._host_answers = True
+        return response
 
     async def _stay(self, wait: float) -> None:
         """The host must be ours until its delay has passed after the request: if we die, the next may come at once."""
@@ -169,6 +180,9 @@ class Turn:
         self._ours_until = now + span.total_seconds()
 
     def _has_time(self) -> bool:
+        """Whether another request still fits into this turn; the first one always does."""
+        if not self._pace.requests:
+            return True
         in_hand = sum(len(page.body) for page in self._pages)
         next_at = time.monotonic() + self._pace.wait()
         return in_hand < self._options.max_bytes and next_at <= self._started + self._options.hold.total_seconds()
@@ -207,6 +221,7 @@ class Turn:
             requests=self._pace.requests,
             blocked_until=blocked_until,
             was_rate_limited=self._was_rate_limited or self._gate.was_rate_limited,
+            was_silent=self._was_silent and self._pace.requests > 0 and not self._host_answers,
             took=timedelta(seconds=time.monotonic() - self._started),
             ours_until=self._ours_until,
         )

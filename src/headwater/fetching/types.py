@@ -20,6 +20,7 @@ class FetchingOptions:
     lease: timedelta  # how long a host is ours after each renewal; never shorter than a request and the host's delay
     urls_per_host: int  # most URLs of a host in one turn
     max_bytes: int  # of one page
+    sitemap_max_bytes: int  # of one sitemap, which may have fifty million by their protocol
     robot: str  # the name by which a robots.txt may address us
 
 
@@ -66,5 +67,6 @@ class Harvest:
     delay: timedelta  # between requests, as far as it is known now
     blocked_until: datetime | None
     was_rate_limited: bool
+    was_silent: bool  # nothing came from there, and neither may it reach us
     took: timedelta
     ours_until: float

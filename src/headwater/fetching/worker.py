@@ -2,30 +2,37 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from headwater.db import Batch, Connection, Database
-from headwater.errors import Unavailable
+from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
 from headwater.fetching.drain import Drain
 from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import tell
 from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
+from headwater.fetching.weather import Weather
 from headwater.frontier import store as frontier
-from headwater.frontier.types import ClaimedHost, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
+from headwater.pages.types import NewPage
 from headwater.types import Clock, PageKind
 
 log = get_logger()
 
 WRITTEN_AT_ONCE = 50  # hosts
+WRITTEN_BYTES = 16_000_000
+OUTAGE_PAUSE = timedelta(minutes=1)
 PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
 TIDIED_EVERY_S = 30.0
+KNOCKED_EVERY_S = 3600.0
+KNOCKED_AT_ONCE = 1000  # hosts
 WRITE_AGAIN_S = 0.25
 WRITE_AGAIN_MOST_S = 2.0
 WRITTEN_LATE_S = 300.0
@@ -51,8 +58,10 @@ class Fetcher:
         self._frontier_options = frontier_options
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
+        self._weather = Weather()
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
+        self._knock_at = 0.0
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[Claimed]:
@@ -62,6 +71,8 @@ class Fetcher:
             return ()
         if started >= self._tidy_at:
             await self._tidy(started)
+        if started >= self._knock_at:
+            await self._knock_again(started)
         claimed = await self._claim(limit, started)
         if not claimed:
             self._look_again_at = started + self._options.idle.total_seconds()
@@ -77,7 +88,14 @@ class Fetcher:
             drain=self._drain,
             renew=self._renew,
         )
-        harvest = await self._written(await turn.run())
+        harvest = self._weathered(await turn.run())
+        try:
+            harvest = await self._written(harvest)
+        except HeadwaterError:
+            raise
+        except Exception:  # a bug of ours must not leave the URLs without an outcome
+            log.exception("turn broke", host=claimed.host.host)
+            harvest = await self._written(_broken(harvest))
         tell(harvest)
         return harvest
 
@@ -114,9 +132,25 @@ class Fetcher:
             await frontier.tidy(conn, now=self._clock())
         self._tidy_at = started + TIDIED_EVERY_S
 
+    async def _knock_again(self, started: float) -> None:
+        """Where robots.txt blocks all that we know of a host, nobody would ever see that it has changed."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            blocked = await store.blocked_long_ago(conn, now=now, limit=KNOCKED_AT_ONCE)
+            if blocked:
+                await frontier.retry(conn, ids=blocked, now=now)
+        self._knock_at = started + KNOCKED_EVERY_S
+
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
         async with self._database.transaction() as conn:
             return host.host in await frontier.renew(conn, hosts=[host], leased_until=self._clock() + span)
+
+    def _weathered(self, harvest: Harvest) -> Harvest:
+        """While our own network is gone, silence is held against nobody: the host is asked again a little later."""
+        now = self._clock()
+        if harvest.requests == 0 or not self._weather.is_ours(harvest.host.host, now, was_silent=harvest.was_silent):
+            return harvest
+        return replace(harvest, answered=(), robots=(), robots_changed=False, blocked_until=now + OUTAGE_PAUSE)
 
     async def _written(self, harvest: Harvest) -> Harvest:
         """Written, even where the database is away for a while: what was fetched need not be fetched again.
@@ -136,7 +170,8 @@ class Fetcher:
     async def _write(self, batch: Sequence[Harvest]) -> Sequence[Harvest]:
         await self._write_consequences([harvest for harvest in batch if harvest.robots])
         async with self._database.transaction() as conn:
-            await pages.keep(conn, pages=[page for harvest in batch for page in harvest.pages])
+            for part in in_parts([page for harvest in batch for page in harvest.pages]):
+                await pages.keep(conn, pages=part)
             await frontier.answer(
                 conn,
                 answers=[_answer(harvest) for harvest in batch],
@@ -176,6 +211,27 @@ async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Subm
         for robots in harvest.robots
         for sitemap in robots.sitemaps
     ]
+
+
+def in_parts(kept: Sequence[NewPage]) -> Iterator[Sequence[NewPage]]:
+    """As many pages at a time as one statement should carry."""
+    part: list[NewPage] = []
+    size = 0
+    for page in kept:
+        size += len(page.body)
+        if part and size > WRITTEN_BYTES:
+            yield part
+            part, size = [], len(page.body)
+        part.append(page)
+    if part:
+        yield part
+
+
+def _broken(harvest: Harvest) -> Harvest:
+    """The same turn, of which nothing can be kept."""
+    failed = FetchFailed("unexpected", "Headwater itself failed to keep what it found.")
+    answered = [Answered(one.url, failed, one.at) for one in harvest.answered]
+    return replace(harvest, answered=answered, pages=(), robots=(), robots_changed=False)
 
 
 def _answer(harvest: Harvest) -> HostAnswer:

@@ -36,9 +36,10 @@ BAND_FLOORS = (
     LOWEST,
 )  # the lowest priority of each band: breaking, feeds, sitemaps and the rest, what can wait
 LAST_BAND = len(BAND_FLOORS) - 1
+_BANDS = [sum(priority < floor for floor in BAND_FLOORS) for priority in range(HIGHEST + 1)]
 BAND_WEIGHTS = (8, 4, 2, 1)  # of so many claims in fifteen each band is first
 
-TRAPPED = frozenset({Origin.SPIDER, Origin.SITEMAP})
+TRAPPED = (Origin.SPIDER, Origin.SITEMAP)  # no set: the hash of an enum's member is slow
 CAPPED = TRAPPED
 MOST_SEGMENTS = 20
 MOST_PARAMETERS = 8
@@ -101,7 +102,7 @@ def priority_of(submission: Submission) -> int:
 
 def band_of(priority: int) -> int:
     """0 for the most urgent, 3 for the least."""
-    return next(band for band, floor in enumerate(BAND_FLOORS) if priority >= floor)
+    return _BANDS[priority]
 
 
 def turns(choice: float) -> Sequence[int]:
@@ -277,8 +278,8 @@ def led_to(url: ClaimedUrl, redirect: Redirected) -> Submission:
 
 def backoff(retries: int, options: FrontierOptions) -> timedelta:
     """How long to wait after so many retries: doubled each time, and all of them together fill the span."""
-    parts = 2**options.max_retries - 1
-    return options.retry_span * (2 ** min(retries, options.max_retries - 1)) / parts
+    most = max(1, options.max_retries)
+    return options.retry_span * 2 ** min(retries, most - 1) / (2**most - 1)
 
 
 def recrawl_options(kind: PageKind, options: FrontierOptions) -> RecrawlOptions:

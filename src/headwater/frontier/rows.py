@@ -48,7 +48,7 @@ class Wanted:
     priority: int
     next_fetch_at: datetime
     can_revive: bool
-    numbers: list[int] = field(default_factory=list[int])
+    numbers: tuple[int, ...]  # where they stand in the batch
 
 
 def sort_out(
@@ -73,17 +73,17 @@ def sort_out(
 
 def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission, number: int, now: datetime) -> None:
     priority = priority_of(submission)
-    next_fetch_at = submission.not_before or now
+    next_fetch_at = now if submission.not_before is None else max(now, submission.not_before)
     can_revive = submission.origin is Origin.FEED
     one = wanted.get(located.place)
     if one is None:
-        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, [number])
+        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, (number,))
         return
     if priority > one.priority:
         one.located, one.submission, one.priority = located, submission, priority
     one.next_fetch_at = min(one.next_fetch_at, next_fetch_at)
     one.can_revive |= can_revive
-    one.numbers.append(number)
+    one.numbers += (number,)
 
 
 def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
@@ -197,6 +197,8 @@ AddedRow = tuple[str, int, int, UUID | None, str]
 """What came of a URL in one word, its ids, its source, and where its alias leads."""
 
 Fates = dict[Place, tuple[Fate, str | None]]
+_FATE = {fate.value: fate for fate in Fate}
+_SIMPLY_KNOWN = Fate.KNOWN, None
 
 
 def fates_of(
@@ -213,8 +215,9 @@ def fates_of(
         elif word == "full":
             fates[one.located.place] = Fate.INVALID, "host_full"
         else:
-            fates[one.located.place] = Fate(word), None
-            _touch(touched, one, Fate(word), source_id)
+            fate = _FATE[word]
+            fates[one.located.place] = fate, None
+            _touch(touched, one, fate, source_id)
     return fates, led
 
 
@@ -235,7 +238,7 @@ def tell_fate(
     results: list[Submitted | None],
 ) -> None:
     """Answer all who submitted this URL: it was new to the first of them only."""
-    fate, reason = told or (Fate.KNOWN, None)
+    fate, reason = told or _SIMPLY_KNOWN
     id_ = None if fate is Fate.INVALID else one.located.place.id
     for number in one.numbers:
         results[number] = Submitted(submissions[number].url, fate, id_, reason)

@@ -112,6 +112,7 @@ async def _add(
 ) -> list[AddedRow]:
     """Insert what is new, raise what waits, revive what a feed lists again. Returns what is not simply known.
 
+    What was taken for an article and is wanted as a sitemap or for its links is asked for again, whole.
     The arrays go through a CTE, so that PostgreSQL does not know how long they are: for thousands it would rather read
     the whole table than its index.
     """
@@ -130,6 +131,7 @@ async def _add(
                 old.status IS NULL AND alias.to_url IS NULL AS is_new,
                 old.status = 'p' AND (given.priority > old.priority OR given.next_fetch_at < old.next_fetch_at)
                     AS is_raised,
+                old.status IN ('p', 'r', 'f') AND old.kind = 'a' AND given.kind <> 'a' AS is_more,
                 old.status IN ('d', 'b') AND given.can_revive
                     AND coalesce(old.last_fetched_at, '-infinity') <= %(dead_before)s
                     AND old.last_error IS DISTINCT FROM %(poison)s AS is_revived,
@@ -144,7 +146,7 @@ async def _add(
                 can_revive, position
             )
             LEFT JOIN LATERAL (
-                SELECT status, priority, next_fetch_at, last_fetched_at, last_error
+                SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
                 FROM frontier_url
                 WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
                 LIMIT 1
@@ -180,12 +182,16 @@ async def _add(
             SET priority = greatest(frontier_url.priority, looked.priority),
                 band = least(frontier_url.band, looked.band),
                 next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
-                status = 'p',
+                status = CASE WHEN is_revived THEN 'p' ELSE frontier_url.status END,
+                kind = CASE WHEN is_more THEN looked.kind::"char" ELSE frontier_url.kind END,
+                interval_s = CASE WHEN is_more THEN NULL ELSE interval_s END,
+                etag = CASE WHEN is_more THEN NULL ELSE etag END,
+                last_modified = CASE WHEN is_more THEN NULL ELSE last_modified END,
                 retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
                 failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
                 last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
             FROM looked
-            WHERE (is_raised OR is_revived)
+            WHERE (is_raised OR is_revived OR is_more)
                 AND frontier_url.shard = looked.shard
                 AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id
@@ -336,7 +342,10 @@ async def _claim(
     bands: Sequence[int],
     shards: Sequence[int],
 ) -> list[ClaimRow]:
-    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
+    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed.
+
+    A source that was deleted is no source of its URLs any more.
+    """
     async with conn.cursor(binary=True, row_factory=args_row(ClaimRow)) as cur:
         await cur.execute(
             """
@@ -368,9 +377,8 @@ async def _claim(
                     CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
             )
             SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
-                (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id),
-                url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count, retry_count,
-                failing_since, interval_s, status
+                min_delay_ms, url_id, url, kind, origin, source.id, depth, priority, etag, last_modified, fetch_count,
+                retry_count, failing_since, interval_s, status
             FROM leased
             LEFT JOIN LATERAL (
                 SELECT best.*
@@ -391,6 +399,12 @@ async def _claim(
                 ) AS best
                 LIMIT CASE WHEN leased.strikes = 0 THEN %(urls)s ELSE 1 END
             ) AS due ON true
+            LEFT JOIN LATERAL (
+                SELECT id, min_delay_ms
+                FROM sources
+                WHERE sources.id = due.source_id
+                LIMIT 1
+            ) AS source ON true
             """,
             {
                 **parts(bands, shards),
@@ -434,6 +448,7 @@ async def _give_up(conn: Connection, *, host: ClaimedHost, now: datetime) -> Non
 
 async def renew(conn: Connection, *, hosts: Sequence[ClaimedHost], leased_until: datetime) -> list[str]:
     """Hold these hosts for longer. Returns those that were still ours."""
+    await _lock(conn, host_ids=[host_id_of(host.host) for host in hosts])
     ids = sorted((shard_of(host_id_of(host.host)), host_id_of(host.host), host.lease) for host in hosts)
     cur = await conn.execute(
         """
@@ -468,11 +483,13 @@ async def answer(
     if moved:
         led, wakes = await _lead_on(conn, moved=moved, now=now, options=options)
         results += led
-    if results:
-        await _record(conn, results=sorted(results, key=lambda one: one.place))
-    await _lock(conn, host_ids={host_id_of(host.host.host) for host in answers} | {wake.host_id for wake in wakes})
-    await _wake(conn, wakes=wakes, counts={}, now=now)
-    await _release(conn, hosts=[_given_back(host, options) for host in answers])
+    own = {host_id_of(host.host.host) for host in answers}
+    async with conn.pipeline():  # one way to the server and back
+        if results:
+            await _record(conn, results=sorted(results, key=lambda one: one.place))
+        await _lock(conn, host_ids=own | {wake.host_id for wake in wakes})
+        await _wake(conn, wakes=wakes, counts={}, now=now)
+        await _release(conn, hosts=[_given_back(host, options) for host in answers])
 
 
 def _given_back(given: HostAnswer, options: FrontierOptions) -> tuple[ClaimedHost, datetime, int, int]:

@@ -48,6 +48,9 @@ FETCH_SECONDS = Histogram(
 )
 FETCHED_BYTES = Counter("headwater_fetched_bytes_total", "Bytes of the pages that were kept to be read.")
 ROBOTS = Counter("headwater_robots_total", "robots.txt asked for, by outcome: rules, none, unreachable.", ["outcome"])
+INDEXED = Counter(
+    "headwater_indexed_total", "Documents told to the search index, by outcome: done, again, refused.", ["outcome"]
+)
 
 
 def render_metrics() -> bytes:

@@ -1,7 +1,6 @@
-"""When it is not the feed that fails: a host whose feeds all fail alike, and our own network. Pure."""
+"""When it is not the feed that fails but its host, whose feeds all fail alike. Pure."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headwater.polling.policy import Policy
@@ -13,9 +12,6 @@ FIRST_PAUSE = timedelta(hours=1)
 MOST_PAUSE = timedelta(days=1)
 FIRST_WAIT = timedelta(minutes=5)
 MOST_WAIT = timedelta(hours=8)
-OUTAGE_HOSTS = 5
-OUTAGE_SHARE = 0.8
-OUTAGE_WINDOW = timedelta(minutes=2)
 OUTAGE_PROBE = timedelta(seconds=30)
 OURS = frozenset({FailureClass.NETWORK, FailureClass.DNS})
 # What speaks of one feed and not of its host.
@@ -52,24 +48,3 @@ def _paused(host: HostState, failed: PollFailed, policy: Policy, now: datetime) 
         pause = failed.retry_after or min(FIRST_WAIT * 2 ** min(host.pauses, 10), MOST_WAIT)
     pause = min(max(pause, failed.retry_after or timedelta(0)), MOST_PAUSE)
     return replace(host, paused_until=now + pause, pauses=host.pauses + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One answer, or none, of one host."""
-
-    at: datetime
-    host: str
-    failed_by_network: bool
-
-
-def is_own_outage(attempts: Iterable[Attempt], now: datetime, *, going_on: bool = False) -> bool:
-    """Whether so many hosts fail by network at once that it must be our own network that is gone.
-
-    Once that is so it takes hosts that answer to end it: the few probes of an outage tell no more than that it goes on.
-    """
-    recent = [attempt for attempt in attempts if now - attempt.at <= OUTAGE_WINDOW]
-    failing = {attempt.host for attempt in recent if attempt.failed_by_network}
-    answering = {attempt.host for attempt in recent if not attempt.failed_by_network}
-    silent = failing - answering
-    return len(silent) >= (1 if going_on else OUTAGE_HOSTS) and len(silent) >= OUTAGE_SHARE * len(failing | answering)

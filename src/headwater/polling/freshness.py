@@ -28,7 +28,9 @@ def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:
     ages = [timedelta(seconds=int(age)) for age in _MAX_AGE.findall(cache_control)]
     if ages:
         return max(ages) - _age(headers)
-    return max(_moment(headers.get("Expires", ""), now) - _moment(headers.get("Date", ""), now), timedelta(0))
+    if "Expires" not in headers:
+        return timedelta(0)
+    return max(_moment(headers["Expires"], now) - _moment(headers.get("Date", ""), now), timedelta(0))
 
 
 def _age(headers: Mapping[str, str]) -> timedelta:

@@ -21,7 +21,8 @@ from typing import Protocol
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.polling.breaker import OURS, OUTAGE_WINDOW, Attempt, decide_host, is_own_outage
+from headwater.net.outage import OUTAGE_WINDOW, Attempt, is_own_outage
+from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import policy_named
 from headwater.polling.rhythm import ENTRIES_LOOKED_AT, next_after_success, wants_full_answer

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
@@ -11,13 +11,16 @@ from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
+from headwater.frontier import store as frontier
+from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
+from headwater.net.outage import ATTEMPTS_REMEMBERED, Attempt, is_own_outage
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
 from headwater.polling.ask import Asked, ask
-from headwater.polling.breaker import OURS, OUTAGE_PROBE, Attempt, decide_host, is_own_outage
+from headwater.polling.breaker import OURS, OUTAGE_PROBE, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
@@ -44,9 +47,9 @@ from headwater.types import Clock, SourceId
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
-ATTEMPTS_REMEMBERED = 1000
 EVENTS_KEPT = timedelta(days=30)
 EVENTS_FORGOTTEN_EVERY = timedelta(hours=1)
+DEFAULT_FRONTIER = FrontierOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,20 @@ class Poller:
     name = "polling"
 
     def __init__(
-        self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions
+        self,
+        database: Database,
+        client: Client,
+        sandbox: Sandbox,
+        clock: Clock,
+        options: PollingOptions,
+        frontier_options: FrontierOptions = DEFAULT_FRONTIER,
     ) -> None:
         self._database = database
         self._client = client
         self._sandbox = sandbox
         self._clock = clock
         self._options = options
+        self._frontier_options = frontier_options
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = False
@@ -165,6 +175,9 @@ class Poller:
         now = self._clock()
         async with self._database.transaction() as conn:
             kept = await articles.keep(conn, seen_at=now, listed=listed)
+            found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
+            if found:
+                await frontier.submit(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
             await store.answer(conn, answers=[answer for answer, _ in written], delay=self._options.host_delay)
         return [report for _, report in written]
@@ -174,6 +187,11 @@ class Poller:
             return
         if await store.forget_events(conn, before=now - EVENTS_KEPT, batch=10_000) == 0:
             self._forgot_events_at = now
+
+
+def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:
+    """What a feed lists for the first time is to be fetched; what it lists again is left alone, dead or alive."""
+    return (Submission(article.url, Origin.FEED, source_id) for article in kept.links)
 
 
 def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:

@@ -7,6 +7,8 @@ from uuid import UUID
 from headwater.articles import store as articles
 from headwater.db import Connection
 from headwater.errors import Invalid, SourceNotFound
+from headwater.frontier import store as frontier
+from headwater.frontier.types import Fate, UrlFilter
 from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.policy import policy_named
@@ -19,6 +21,7 @@ from headwater.urls import complete_url, host_of, url_key
 NAME_MAX = 255
 INTERVAL_LEAST = timedelta(minutes=15)
 INTERVAL_MOST = timedelta(days=1)
+URLS_AT_ONCE = 1_000
 AS_IS = Wishes()
 
 
@@ -102,15 +105,28 @@ async def enable(conn: Connection, source: Source, now: datetime) -> None:
     await _enter(conn, source, now)
 
 
-async def leave(conn: Connection, source: Source) -> None:
-    """Stop following, and forget the articles that only this source listed. Raises SourceNotFound."""
+async def leave(conn: Connection, source: Source, now: datetime) -> None:
+    """Stop following: its articles that no other source lists and what waits for it go too. Raises SourceNotFound."""
     await articles.forget_those_only_of(conn, source_id=source.id)
+    await _forget_urls(conn, source, now)
     await store.remove(conn, source_id=source.id)
 
 
 async def _enter(conn: Connection, source: Source, now: datetime) -> None:
-    """Queue the pages that reading a source begins from."""
+    """Queue the pages that reading a source begins from; what is known of them, even dead, is tried again at once."""
     if pages := entrances(source):
-        from headwater.frontier import store as frontier  # noqa: PLC0415
+        queued = await frontier.submit(conn, submissions=pages, now=now)
+        await frontier.retry(conn, ids=[one.id for one in queued if one.id and one.fate is Fate.KNOWN], now=now)
 
-        await frontier.submit(conn, submissions=pages, now=now)
+
+async def _forget_urls(conn: Connection, source: Source, now: datetime) -> None:
+    """Forget what the frontier has of this source, save the articles that others list."""
+    wanted, after = UrlFilter(source_id=source.id), None
+    while True:
+        found = await frontier.list_urls(conn, wanted=wanted, after=after, limit=URLS_AT_ONCE, now=now)
+        keys = {one.id: url_key(one.url) for one in found.urls}
+        kept = await store.find_listed(conn, url_keys=list(keys.values()))
+        await frontier.delete(conn, ids=[one for one, key in keys.items() if key not in kept], now=now)
+        after = found.next
+        if after is None:
+            return

@@ -1,8 +1,4 @@
-"""Links to feeds in a page or its headers. Pure: bytes in, candidates out, whatever the page does.
-
-A page is read by its tags alone, in one pass, as HTML's own tokenising rules have it: a parser that builds a tree takes
-nine seconds for one tag with 880 kB of attributes.
-"""
+"""Links to feeds in a page or its headers. Pure: bytes in, candidates out, whatever the page does."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +13,7 @@ from headwater.errors import InvalidUrl
 from headwater.net import Response
 from headwater.polling.parse.decode import decode
 from headwater.sources.well_known import says_feed
+from headwater.spider.tags import ATTRIBUTES_READ, attributes_of, tags
 from headwater.urls import host_of, parse_url, url_key
 
 PAGE_BYTES = 1_000_000
@@ -44,20 +41,6 @@ class Candidate:
     title: str = ""
 
 
-# Tags are told apart here, and not by lxml, which takes 9 s over one tag with 880 kB of attributes. Every alternative
-# runs to its end or to that of the text, so that nothing is read twice: no megabyte was found that takes a second.
-_ATTRIBUTES = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?)*+"""
-_TAG = re.compile(
-    rf"""
-    <!--.*?(?:-->|\Z)
-    | <[!?/][^>]*+>?
-    | <(?P<raw>script|style|textarea|title|xmp|iframe|noembed)(?=[\s/>]){_ATTRIBUTES}>?.*?(?:</(?P=raw)(?=[\s/>])|\Z)
-    | <(?P<name>[a-z][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>?
-    """,
-    re.DOTALL | re.IGNORECASE | re.VERBOSE,
-)
-_ATTRIBUTE = re.compile(r"""([^\s=>/"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'][^\s]*)))?""")
-_ATTRIBUTES_READ = 8_192
 _CHARSET = re.compile(rb"""<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 
 _FEED_TYPE = re.compile(r"(?:application|text)/(?:x[.-])?(?:rss|atom|rdf|feed)(?:\+(?:xml|json))?")
@@ -87,11 +70,11 @@ def links_of(page: bytes, url: str) -> Sequence[Candidate]:
     declared: list[_Link] = []
     anchored: list[_Link] = []
     base: str | None = None
-    for name, raw, end in _tags(text):
+    for name, raw, end in tags(text):
         if name == "base" and base is None:
-            base = _attributes(raw).get("href")
+            base = attributes_of(raw).get("href")
         elif name == "link" and len(declared) < MAX_LINKS:
-            declared += _declared(_attributes(raw))
+            declared += _declared(attributes_of(raw))
         elif name == "a" and len(anchored) < MAX_LINKS:
             anchored += _anchored(raw, _ANCHOR_ENDS.split(text[end : end + _ANCHOR_TEXT], maxsplit=1)[0])
     return _settled([*declared, *anchored], absolute(base, url) or url)
@@ -100,20 +83,6 @@ def links_of(page: bytes, url: str) -> Sequence[Candidate]:
 def _text_of(page: bytes) -> str:
     charset = _CHARSET.search(page, 0, 1024)
     return decode(page, f"text/html; charset={charset[1].decode('ascii', 'replace')}" if charset else None)
-
-
-def _tags(text: str) -> Iterator[tuple[str, str, int]]:
-    """The page's start tags: name, attributes as written, and where the tag ends."""
-    for tag in _TAG.finditer(text):
-        if name := tag["name"]:
-            yield name.lower(), tag["attributes"], tag.end()
-
-
-def _attributes(raw: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(raw[:_ATTRIBUTES_READ]):
-        found.setdefault(name.lower(), unescape(double or single or bare))
-    return found
 
 
 def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:
@@ -129,9 +98,9 @@ def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:
 
 def _anchored(raw: str, inside: str) -> Iterator[_Link]:
     """An anchor that leads to a feed by its address or type, or speaks of one: by its text, a picture's or a class."""
-    if not _HINT.search(raw, 0, _ATTRIBUTES_READ) and not _HINT.search(inside):
+    if not _HINT.search(raw, 0, ATTRIBUTES_READ) and not _HINT.search(inside):
         return
-    attributes = _attributes(raw)
+    attributes = attributes_of(raw)
     href = attributes.pop("href", "")
     if not href or href.startswith("#") or _NO_FEEDS.search(href):
         return

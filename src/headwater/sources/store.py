@@ -171,17 +171,28 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
         raise SourceNotFound(str(source_id))
 
 
+async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
+    """Which of these pages are articles that some source lists."""
+    cur = await conn.execute(
+        "SELECT url_key FROM articles WHERE url_key = ANY(%(keys)b::bytea[])", {"keys": list(url_keys)}
+    )
+    return {row[0] for row in await cur.fetchall()}
+
+
 async def list_health(conn: Connection) -> list[SourceHealth]:
     """Every source with the state of its feed, or of how else it is read, by name.
 
-    The articles of a source without a feed are counted up to ten thousand: it is asked for every few seconds.
+    A source without a feed fails when none of the pages that reading it begins from can be had: they are the first that
+    were queued for it. Its articles are counted up to ten thousand, since this is asked for every few seconds.
     """
     async with conn.cursor(row_factory=class_row(SourceHealth)) as cur:
         await cur.execute(
             """
             SELECT sources.id, name, sources.feed_url, sources.url, sitemap_url, ingestion_mode, sources.created_at,
                 next_poll_at, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
-                coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at, last_error, last_error_type,
+                coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
+                coalesce(last_error, other.error) AS last_error,
+                coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
                 coalesce(consecutive_errors, 0) AS consecutive_errors,
                 coalesce(feed_state.article_count, other.article_count) AS article_count,
                 feed_disabled_at, off_until
@@ -194,7 +205,20 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
                 ) AS last_read_at, (
                     SELECT count(*)
                     FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
-                ) AS article_count
+                ) AS article_count, (
+                    SELECT CASE
+                        WHEN bool_and(status IN ('r', 'd', 'b')) THEN
+                            (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sitemap_url))[1]
+                    END
+                    FROM (
+                        SELECT url, kind, status, parent_url, frontier_url.last_error
+                        FROM frontier_url
+                        WHERE source_id = sources.id
+                        ORDER BY discovered_at
+                        LIMIT 20
+                    ) AS entrance
+                    WHERE parent_url IS NULL
+                ) AS error
             ) AS other ON feed_state.source_id IS NULL
             ORDER BY lower(name), sources.id
             """

@@ -105,7 +105,7 @@ def first_text(fields: Fields, *words: str) -> str:
 
 def attribute(element: Element, name: str) -> str | None:
     """An attribute in lower or upper case: the oldest formats shout."""
-    return element.get(name) or element.get(name.upper())
+    return (element.get(name) or element.get(name.upper())) if element.attrib else None
 
 
 def tidy_language(tag: str) -> str | None:

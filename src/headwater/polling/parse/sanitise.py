@@ -75,7 +75,7 @@ def _is_hostile(html: str) -> bool:
     depth = 0
     unclosed: dict[str, int] = {}
     for closing, name, attributes in _TAG.findall(html):
-        if _LOADED.match(f"<{name}{attributes}"):
+        if len(attributes) > MAX_ATTRIBUTES and _LOADED.match(f"<{name}{attributes}"):
             return True
         name = name.lower()  # noqa: PLW2901
         step = 0 if name in _FLAT else 1 if not closing else -1 if unclosed.get(name) else 0

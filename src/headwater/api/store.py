@@ -1,0 +1,12 @@
+"""What the API reads of tables that others write."""
+
+from collections.abc import Sequence
+
+from headwater.db import Connection
+from headwater.types import SourceId
+
+
+async def known_sources(conn: Connection, *, ids: Sequence[SourceId]) -> set[SourceId]:
+    """Those of these sources that there are."""
+    cur = await conn.execute("SELECT id FROM sources WHERE id = ANY(%(ids)s)", {"ids": list(ids)})
+    return {SourceId(found) for (found,) in await cur.fetchall()}

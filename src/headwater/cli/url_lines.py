@@ -1,0 +1,201 @@
+"""URLs from a file of any length, one a line, in constant memory: plain lines, CSV or JSON lines; gzip too."""
+
+import csv
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+from headwater.errors import Invalid
+
+LONGEST_LINE = 64 * 1024  # bytes; the longest URL that is followed has 2048 characters
+STANDARD_INPUT = "-"
+GZIP = b"\x1f\x8b"
+SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "lines"}
+
+
+class Format(StrEnum):
+    """How a file of URLs is written."""
+
+    AUTO = "auto"
+    LINES = "lines"
+    CSV = "csv"
+    JSONL = "jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUrl:
+    """A URL that a line names, with what else it says."""
+
+    line: int
+    url: str
+    source: str | None = None
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that names no URL, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some lines, and how many bytes of the file were read by then."""
+
+    lines: Sequence[GivenUrl | BadLine]
+    position: int
+
+
+def batches(name: str, wanted: Format = Format.AUTO, *, first_line: int = 1, size: int = 5_000) -> Iterator[Batch]:
+    """What a file's lines say, from one of them on. Raises Invalid."""
+    with open_bytes(name) as (unpacked, file):
+        position = file.tell if file.seekable() else lambda: 0
+        lines = (line for line in read_urls(unpacked, name, wanted) if line.line >= first_line)
+        while taken := list(islice(lines, size)):
+            yield Batch(taken, position())
+
+
+@contextmanager
+def open_bytes(name: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """The file's bytes, unpacked, and the file itself, whose position tells how far we are. Raises Invalid."""
+    try:
+        # A reader of our own on standard input: at the end Python would wait for its own, and a thread may sit in it.
+        file = open(0, "rb", closefd=False) if name == STANDARD_INPUT else Path(name).open("rb")  # noqa: SIM115
+    except (OSError, ValueError) as error:
+        raise Invalid(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    with file:
+        packed = file.peek(2)[:2] == GZIP
+        yield (cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if packed else file), file
+
+
+def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl | BadLine]:
+    """What each line says; blank lines and comments say nothing. Raises Invalid."""
+    numbered = _lines(lines)
+    first = next(numbered, None)
+    if first is None:
+        return
+    chosen = _chosen(name, first[1] or "") if wanted is Format.AUTO else wanted
+    columns = _columns(first[1] or "") if chosen is Format.CSV else None
+    if columns is None:
+        yield from _read(first, chosen, {})
+    for line in numbered:
+        yield from _read(line, chosen, columns or {})
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
+    """Each line with its number; None for one that is longer than any that could be used. Raises Invalid."""
+    number = 0
+    try:
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                _skip_rest(file)
+                yield number, None
+                continue
+            text = line.decode("utf-8", errors="replace").strip().removeprefix("\ufeff")
+            if text:
+                yield number, text
+    except (OSError, EOFError) as error:  # a disk that fails, a packed file that is cut off or damaged
+        raise Invalid(f"Line {number + 1} and what follows cannot be read: {error}.") from error
+
+
+def _skip_rest(file: IO[bytes]) -> None:
+    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _chosen(name: str, first: str) -> Format:
+    """What the name says, else what the first line looks like."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() != ".gz"]
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return Format(SUFFIXES[suffixes[-1]])
+    if first.startswith("{"):
+        return Format.JSONL
+    return Format.CSV if _columns(first) else Format.LINES
+
+
+def _columns(header: str) -> Mapping[str, int] | None:
+    """Where each column is, if this line names them: one must be `url`."""
+    names = [cell.strip().lower() for cell in _cells(header)]
+    return {name: place for place, name in enumerate(names)} if "url" in names else None
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], strict=True), list[str]())
+    except csv.Error:
+        return []
+
+
+def _read(line: tuple[int, str | None], chosen: Format, columns: Mapping[str, int]) -> Iterator[GivenUrl | BadLine]:
+    number, text = line
+    if text is None:
+        yield BadLine(number, "", f"the line is longer than {LONGEST_LINE:,} bytes")
+    elif chosen is Format.JSONL:
+        yield _from_json(number, text)
+    elif chosen is Format.CSV:
+        yield _from_csv(number, text, columns)
+    elif not text.startswith("#"):
+        yield GivenUrl(number, text)
+
+
+def _from_json(number: int, text: str) -> GivenUrl | BadLine:
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return BadLine(number, text, "the line is not JSON")
+    if isinstance(record, str):
+        record = {"url": record}
+    if not isinstance(record, dict):
+        return BadLine(number, text, "an object with a url is needed")
+    return _from_record(number, text, cast("dict[str, Any]", record))
+
+
+def _from_csv(number: int, text: str, columns: Mapping[str, int]) -> GivenUrl | BadLine:
+    cells = _cells(text)
+    if not cells:
+        return BadLine(number, text, "the line is not CSV")
+    places = columns or {"url": 0, "source": 1, "priority": 2}
+    return _from_record(number, text, {name: cells[place] for name, place in places.items() if place < len(cells)})
+
+
+def _from_record(number: int, text: str, record: Mapping[str, Any]) -> GivenUrl | BadLine:
+    url, source, priority = (record.get(name) for name in ("url", "source", "priority"))
+    if not isinstance(url, str) or not url.strip():
+        return BadLine(number, text, "there is no url in it")
+    if not (source is None or isinstance(source, str)):
+        return BadLine(number, text, "source is an id or a feed URL")
+    if not all(_is_text(word) for word in (url, source or "")):
+        return BadLine(number, "", "there are half letters in it")
+    chosen = _priority(priority)
+    if chosen == 0:
+        return BadLine(number, text, "priority is a whole number from 1 to 10")
+    return GivenUrl(number, url.strip(), (source or "").strip() or None, chosen)
+
+
+def _is_text(word: str) -> bool:
+    """JSON can spell half of a surrogate pair, which is no letter and can be neither sent nor kept."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def _priority(given: object) -> int | None:
+    """1 to 10; None where none is given, 0 where it is anything else."""
+    text = "" if given is None else str(given).strip()
+    if not text:
+        return None
+    return int(text) if text in {str(number) for number in range(1, 11)} else 0
+
+
+def is_a_terminal(name: str) -> bool:
+    """A person would have to type the URLs."""
+    return name == STANDARD_INPUT and sys.stdin.isatty()

@@ -1,0 +1,1 @@
+"""From a fetched page to the record of its article."""

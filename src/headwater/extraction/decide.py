@@ -1,0 +1,106 @@
+"""Which article a page is, and what the frontier is told of it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import can_ada
+
+from headwater.content.fingerprint import NEAR_BITS, distance
+from headwater.content.types import Extracted, Saved
+from headwater.errors import InvalidUrl
+from headwater.extraction.types import Failed, Failure
+from headwater.frontier.types import Settled
+from headwater.types import ArticleId
+from headwater.urls import is_same_site, url_key
+
+READERS_LOST = 2  # of one page: it is not given to a third
+
+
+@dataclass(frozen=True, slots=True)
+class KnownArticle:
+    """An article that is here, with what it lacks, and the fingerprints of its text where it has one."""
+
+    id: ArticleId | None  # None while it is only about to be made
+    url: str
+    url_key: bytes
+    title: str
+    author: str | None
+    summary: str | None
+    published_at: datetime | None
+    content_hash: bytes | None
+    simhash: int | None
+
+
+def keys_of(urls: Sequence[str | None]) -> list[bytes]:
+    """The keys of those that are URLs, each once, in order."""
+    keys: dict[bytes, None] = {}
+    for url in urls:
+        try:
+            keys.setdefault(url_key(url or ""))
+        except InvalidUrl:
+            continue
+    return list(keys)
+
+
+def alias_of(url: str, canonical: str | None) -> str | None:
+    """The canonical URL where it can be believed: of the same site, and not the front page for all that is on it."""
+    if canonical is None:
+        return None
+    try:
+        here, there = can_ada.parse(url), can_ada.parse(canonical)
+    except ValueError:
+        return None
+    is_front_page = there.pathname in {"", "/"} and not there.search
+    return canonical if is_same_site(here.hostname, there.hostname) and not is_front_page else None
+
+
+def choose_article(
+    url: str, final_url: str, alias: str | None, found: Extracted, known: Mapping[bytes, KnownArticle]
+) -> tuple[str, KnownArticle | None]:
+    """The URL under which a page's article is kept, and the article where there is one.
+
+    The page's own URL counts first, then its canonical. That is believed of an article that is here only when their
+    texts agree: many sites name one canonical URL for all their pages.
+    """
+    for key in keys_of([url, final_url]):
+        if key in known:
+            return known[key].url, known[key]
+    if alias is None:
+        return final_url, None
+    for key in keys_of([alias]):
+        if key in known:
+            return (known[key].url, known[key]) if _may_be(known[key], found) else (final_url, None)
+    return alias, None
+
+
+def _may_be(article: KnownArticle, found: Extracted) -> bool:
+    if article.content_hash is None or article.content_hash == found.content_hash:
+        return True
+    if article.simhash is None or found.simhash is None:
+        return False
+    return distance(article.simhash, found.simhash) <= 4 * NEAR_BITS  # an older version of it, perhaps
+
+
+def about_to_be(url: str, found: Extracted) -> KnownArticle:
+    """An article that will be made of this record, as other pages of its batch meet it."""
+    return KnownArticle(
+        id=None,
+        url=url,
+        url_key=url_key(url),
+        title=found.title or "",
+        author=", ".join(found.authors) or None,
+        summary=found.description,
+        published_at=found.published_at,
+        content_hash=found.content_hash,
+        simhash=found.simhash,
+    )
+
+
+def settle(url: str, found: Extracted | Failed, saved: Saved | None) -> Settled:
+    """What the frontier is told of a page."""
+    if isinstance(found, Failed):
+        return Settled.dead(url, found.failure.value)
+    if found.content_hash is None:
+        return Settled.dead(url, Failure.NO_TEXT.value)
+    return Settled(url, found.content_hash, changed=saved is None or saved.text_changed)

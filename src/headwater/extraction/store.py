@@ -1,0 +1,70 @@
+"""What extraction reads of tables that others write: sources' selectors, articles and their texts."""
+
+from collections.abc import Sequence
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.extraction.decide import KnownArticle
+from headwater.extraction.selected import read_selectors
+from headwater.extraction.types import Selectors
+from headwater.types import SourceId
+
+
+async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, Selectors]:
+    """The selectors of those sources that have some."""
+    cur = await conn.execute(
+        "SELECT id, selectors FROM sources WHERE id = ANY(%(ids)s) AND selectors IS NOT NULL", {"ids": list(source_ids)}
+    )
+    return {source_id: read_selectors(value) for source_id, value in await cur.fetchall()}
+
+
+async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, Selectors] | None:
+    """The name and selectors of the source whose site or feed is on this host; one with selectors before others."""
+    cur = await conn.execute(
+        """
+        SELECT name, selectors
+        FROM sources
+        WHERE regexp_replace(lower(substring(coalesce(url, feed_url) FROM '://([^/:?#]+)')), '^www\\.', '')
+            = regexp_replace(lower(%(host)s), '^www\\.', '')
+        ORDER BY selectors IS NULL, created_at
+        LIMIT 1
+        """,
+        {"host": host},
+    )
+    row = await cur.fetchone()
+    return (row[0], read_selectors(row[1])) if row else None
+
+
+async def find_articles(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, KnownArticle]:
+    """The articles under these keys."""
+    async with conn.cursor(row_factory=class_row(KnownArticle)) as cur:
+        await cur.execute(
+            """
+            SELECT articles.id, articles.url, articles.url_key, articles.title, articles.author, articles.summary,
+                articles.published_at, content.content_hash, content.simhash
+            FROM articles
+            LEFT JOIN content ON content.article_id = articles.id
+            WHERE articles.url_key = ANY(%(keys)s)
+            """,
+            {"keys": list(url_keys)},
+        )
+        return {bytes(row.url_key): row for row in await cur.fetchall()}
+
+
+async def find_listed(
+    conn: Connection, *, source_ids: Sequence[SourceId | None], entry_ids: Sequence[str]
+) -> dict[tuple[SourceId, str], bytes]:
+    """The keys of articles that a source lists under these ids: a feed may use one URL as id and another as link."""
+    cur = await conn.execute(
+        """
+        SELECT source_id, entry_id, (array_agg(articles.url_key))[1]
+        FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[]) AS page (source_id, entry_id)
+        JOIN article_sources USING (source_id, entry_id)
+        JOIN articles ON articles.id = article_sources.article_id
+        GROUP BY source_id, entry_id
+        HAVING count(*) = 1
+        """,
+        {"source_ids": list(source_ids), "entry_ids": list(entry_ids)},
+    )
+    return {(source_id, entry_id): bytes(key) for source_id, entry_id, key in await cur.fetchall()}

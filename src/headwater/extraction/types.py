@@ -1,0 +1,72 @@
+"""How pages are read, what a source says of its own, and what reading a page came to. Pure data."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from headwater.content.types import Extracted, Saved
+from headwater.pages.types import Page
+
+
+class UnreadablePage(Exception):
+    """A page that could not be read at all; `reason` says why in plain words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """A source's own CSS selectors, each a list of which the first that finds something counts; `remove` all."""
+
+    title: tuple[str, ...] = ()
+    body: tuple[str, ...] = ()
+    author: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+NO_SELECTORS = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionOptions:
+    """How the extracting stage works."""
+
+    concurrency: int
+    lease: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedPage:
+    """A page to read, with the selectors of its source."""
+
+    page: Page
+    selectors: Selectors
+
+
+class Failure(StrEnum):
+    """Why a page gave no article; the frontier keeps it as the reason of a dead URL."""
+
+    OVERRUN = "extraction_overrun"  # it went past a limit of time or memory
+    UNREADABLE = "unreadable"
+    NO_TEXT = "no_text"
+    BROKE = "extraction_broke"  # a bug of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """There is no article, and why."""
+
+    failure: Failure
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionReport:
+    """What came of one page. `saved` is None where nothing was stored."""
+
+    url: str
+    found: Extracted | Failed
+    saved: Saved | None

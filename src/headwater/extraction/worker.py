@@ -1,0 +1,249 @@
+"""Extracting, step by step: claim fetched pages, read each in the sandbox, write. Leaves articles and their content.
+
+Every way out writes an outcome and forgets the page: one that cannot be read, or that its readers died of, is told to
+the frontier as dead with a reason, and never read again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from headwater.articles import store as articles
+from headwater.articles.types import Listed, NewArticle
+from headwater.content import store as content
+from headwater.content.types import Extracted, Fate, NewContent, Saved
+from headwater.db import Batch, Connection, Database
+from headwater.errors import HeadwaterError
+from headwater.extraction import store
+from headwater.extraction.decide import (
+    READERS_LOST,
+    KnownArticle,
+    about_to_be,
+    alias_of,
+    choose_article,
+    keys_of,
+    settle,
+)
+from headwater.extraction.extract import extract
+from headwater.extraction.types import (
+    NO_SELECTORS,
+    ClaimedPage,
+    ExtractionOptions,
+    ExtractionReport,
+    Failed,
+    Failure,
+    UnreadablePage,
+)
+from headwater.frontier import store as frontier
+from headwater.frontier.types import FrontierOptions
+from headwater.ids import new_id
+from headwater.observability.log import get_logger
+from headwater.outbox import store as outbox
+from headwater.outbox.types import OutboxEntry
+from headwater.pages import store as pages
+from headwater.pages.types import Page
+from headwater.sandbox import Overrun, Sandbox
+from headwater.types import ArticleId, Clock, PageKind
+from headwater.urls import url_key
+
+log = get_logger()
+
+WRITTEN_AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A page that was read, to be written."""
+
+    page: Page
+    found: Extracted | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A record, and the article it belongs to: one that is here, or one to be made under this URL."""
+
+    read: _Read
+    found: Extracted
+    url: str
+    url_key: bytes
+    known: KnownArticle | None
+
+
+class Extractor:
+    """The extracting stage."""
+
+    name = "extracting"
+
+    def __init__(
+        self,
+        database: Database,
+        sandbox: Sandbox,
+        clock: Clock,
+        options: ExtractionOptions,
+        frontier_options: FrontierOptions,
+    ) -> None:
+        self._database = database
+        self._sandbox = sandbox
+        self._clock = clock
+        self._options = options
+        self._frontier_options = frontier_options
+        self._batch = Batch[_Read, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
+        self.concurrency = options.concurrency
+
+    async def claim(self, limit: int) -> Sequence[ClaimedPage]:
+        """Up to `limit` fetched pages, ours until the lease ends. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            claimed = await pages.claim(
+                conn,
+                kind=PageKind.ARTICLE,
+                lease=new_id(),
+                now=now,
+                leased_until=now + self._options.lease,
+                limit=limit,
+            )
+            sources = {page.source_id for page in claimed if page.source_id is not None}
+            selectors = await store.find_selectors(conn, source_ids=list(sources)) if sources else {}
+        return [
+            ClaimedPage(page, selectors.get(page.source_id, NO_SELECTORS) if page.source_id else NO_SELECTORS)
+            for page in claimed
+        ]
+
+    async def lag(self) -> timedelta:
+        """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            oldest = await pages.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=now)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    async def work(self, claimed: ClaimedPage) -> ExtractionReport:
+        """Read one page and write what came of it. Raises DatabaseUnavailable: then the lease gives the page back."""
+        read = _Read(claimed.page, await self._read(claimed))
+        try:
+            report = await self._batch.add(read)
+        except HeadwaterError:
+            raise
+        except Exception as error:  # noqa: BLE001  see _broke
+            report = await self._batch.add(replace(read, found=_broke(claimed.page, error)))
+        _tell(report)
+        return report
+
+    async def _read(self, claimed: ClaimedPage) -> Extracted | Failed:
+        page = claimed.page
+        if page.attempts >= READERS_LOST:
+            return Failed(Failure.OVERRUN, f"Its readers died of it, {page.attempts} in a row.")
+        try:
+            return await self._sandbox.run(
+                extract,
+                page.body,
+                url=page.final_url,
+                content_type=page.content_type,
+                selectors=claimed.selectors,
+            )
+        except UnreadablePage as error:
+            return Failed(Failure.UNREADABLE, error.reason)
+        except Overrun as error:
+            return Failed(Failure.OVERRUN, error.reason)
+        except Exception as error:  # noqa: BLE001  see _broke
+            return _broke(page, error)
+
+    async def _write(self, batch: Sequence[_Read]) -> Sequence[ExtractionReport]:
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            # First of all: of a page that is somebody else's by now, nothing may be kept.
+            ours = set(await pages.done(conn, pages=[read.page for read in batch]))
+            mine = [read for read in batch if read.page.id in ours]
+            placed = await self._place(conn, mine)
+            ids = await self._keep_articles(conn, placed)
+            records = [NewContent(ids[one.url_key], one.url, one.url_key, one.found) for one in placed]
+            saved = await content.save(conn, records=records, now=now)
+            by_page = {one.read.page.id: outcome for one, outcome in zip(placed, saved, strict=True)}
+            settled = [settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
+            await frontier.settle(conn, contents=settled, now=now, options=self._frontier_options)
+            await outbox.enqueue(conn, entries=_changes(records, saved), now=now)
+        return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
+
+    async def _place(self, conn: Connection, batch: Sequence[_Read]) -> list[_Placed]:
+        """Which article each record is of. A page without text makes none, and only adds to one that is here."""
+        known = await _known(conn, batch)
+        placed: list[_Placed] = []
+        for read in batch:
+            if isinstance(read.found, Failed):
+                continue
+            page, found = read.page, read.found
+            alias = alias_of(page.final_url, found.canonical_url)
+            url, article = choose_article(page.url, page.final_url, alias, found, known)
+            if article is None and found.content_hash is None:
+                continue
+            key = article.url_key if article else url_key(url)
+            placed.append(_Placed(read, found, url, key, article))
+            known.setdefault(key, about_to_be(url, found))
+        return placed
+
+    async def _keep_articles(self, conn: Connection, placed: Sequence[_Placed]) -> dict[bytes, ArticleId]:
+        """The ids of the records' articles, by key; those that are not here yet are made."""
+        listed = [_listed(one) for one in placed]
+        await articles.keep(conn, seen_at=self._clock(), listed=listed)
+        kept = await store.find_articles(conn, url_keys=[one.article.url_key for one in listed])
+        return {key: article.id for key, article in kept.items() if article.id is not None}
+
+
+async def _known(conn: Connection, batch: Sequence[_Read]) -> dict[bytes, KnownArticle]:
+    """The articles that these pages may be, by every key they may be found under."""
+    listed = await store.find_listed(
+        conn,
+        source_ids=[read.page.source_id for read in batch],
+        entry_ids=[read.page.url for read in batch],
+    )
+    urls = [url for read in batch for url in _urls(read)]
+    known = await store.find_articles(conn, url_keys=[*keys_of(urls), *listed.values()])
+    for (_, entry_id), key in listed.items():
+        for alias in keys_of([entry_id]):
+            if key in known:
+                known.setdefault(alias, known[key])
+    return known
+
+
+def _urls(read: _Read) -> list[str | None]:
+    canonical = None if isinstance(read.found, Failed) else read.found.canonical_url
+    return [read.page.url, read.page.final_url, alias_of(read.page.final_url, canonical)]
+
+
+def _listed(placed: _Placed) -> Listed:
+    """The article as its page tells of it. Of one that is here, only what it lacks: feeds know better."""
+    found, known, page = placed.found, placed.known, placed.read.page
+    author = ", ".join(found.authors) or None
+    article = NewArticle(
+        entry_id=page.url,
+        url=placed.url,
+        url_key=placed.url_key,
+        title=found.title or "" if known is None or not known.title else "",
+        author=author if known is None or known.author is None else None,
+        summary=found.description if known is None or known.summary is None else None,
+        content=None,
+        published_at=found.published_at if known is None or known.published_at is None else None,
+    )
+    return Listed(page.source_id, article)  # pyright: ignore[reportArgumentType]  without a source it is linked to none
+
+
+def _changes(records: Sequence[NewContent], saved: Sequence[Saved]) -> list[OutboxEntry]:
+    return [
+        OutboxEntry(record.article_id, record.url_key, one.version)
+        for record, one in zip(records, saved, strict=True)
+        if one.fate is not Fate.UNCHANGED
+    ]
+
+
+def _tell(report: ExtractionReport) -> None:
+    if isinstance(report.found, Failed):
+        log.warning("page not read", url=report.url, reason=report.found.failure.value, detail=report.found.detail)
+        return
+    fate = report.saved.fate.value if report.saved else "nothing kept"
+    log.debug("page read", url=report.url, words=report.found.word_count, fate=fate)
+
+
+def _broke(page: Page, error: Exception) -> Failed:
+    """A bug of ours must not leave the page without an outcome."""
+    log.error("extraction broke", url=page.url, exc_info=error)
+    return Failed(Failure.BROKE, f"Headwater itself failed: {type(error).__name__}.")

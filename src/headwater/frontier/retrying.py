@@ -1,0 +1,37 @@
+"""Trying again all URLs that fit a filter: page by page, each in a transaction of its own, so that few wait for it."""
+
+from dataclasses import dataclass, replace
+
+from headwater.db import Database
+from headwater.frontier import store
+from headwater.frontier.types import Status, UrlCursor, UrlFilter
+from headwater.types import Clock
+
+PAGE = 1_000
+RETRIED = frozenset({Status.FAILED, Status.DEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class RetriedPart:
+    """How many URLs wait again, and where to go on; None at the end."""
+
+    retried: int
+    next: UrlCursor | None
+
+
+async def retry_matching(
+    database: Database, clock: Clock, *, wanted: UrlFilter, after: UrlCursor | None = None, pages: int | None = None
+) -> RetriedPart:
+    """Try again what failed or is dead and fits, looking through so many pages, or through all."""
+    retried, looked = 0, 0
+    while True:
+        async with database.transaction() as conn:
+            page = await store.list_urls(
+                conn, wanted=replace(wanted, status=None), now=clock(), limit=PAGE, after=after
+            )
+            statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}
+            ids = [url.id for url in page.urls if url.status in statuses]
+            retried += len(await store.retry(conn, ids=ids, now=clock())) if ids else 0
+        after, looked = page.next, looked + 1
+        if after is None or looked == pages:
+            return RetriedPart(retried, after)

@@ -1,0 +1,1 @@
+"""From content to those outside: the search index."""

@@ -1,0 +1,242 @@
+"""The search index's protocol: Elasticsearch 8 and 9, OpenSearch 2 and 3. Requests in, values out.
+
+The address is the operator's own and may be private, so the guarded client of `net/` is not used here; nothing that
+comes from a feed or a page ever chooses where these requests go.
+"""
+
+import asyncio
+import base64
+import gzip
+import io
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from headwater.errors import IndexMismatch, IndexUnavailable, Invalid
+from headwater.publishing.answers import (
+    BULK_FIELDS,
+    object_of,
+    read_bulk,
+    reason_of,
+    retry_after_of,
+    server_name,
+)
+from headwater.publishing.mapping import MAPPING, SETTINGS, differences, index_name
+from headwater.publishing.types import BulkOutcome, IndexLook, Lost, Operation, Refused
+
+ASK_WITHIN = timedelta(seconds=10)  # for all that is no bulk request
+CONNECT_WITHIN = timedelta(seconds=10)
+ANSWER_BYTES = 64_000_000
+GZIP_LEVEL = 1  # the network is near: most of the gain for the least of the time
+
+
+class SearchIndex:
+    """One index behind one alias. Use as an async context manager; nothing is sent before the first request."""
+
+    def __init__(self, url: str, *, alias: str, timeout: timedelta, api_key: str | None = None) -> None:
+        self._base, login = _address(url)
+        self.alias = alias
+        self.index = index_name(alias)
+        self._timeout = timeout
+        self._headers = {"Accept": "application/json"}
+        if api_key:
+            self._headers["Authorization"] = f"ApiKey {api_key}"
+        elif login:
+            self._headers["Authorization"] = login
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers, timeout=aiohttp.ClientTimeout(total=None)
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    @property
+    def address(self) -> str:
+        """Where it is, without credentials."""
+        return str(self._base)
+
+    async def bulk(self, operations: Sequence[Operation]) -> BulkOutcome:
+        """Tell the index of changes; what it says to each of them. Raises nothing: an outage is an outcome."""
+        lines = b"".join(operation.lines for operation in operations)
+        body = await asyncio.to_thread(gzip.compress, lines, GZIP_LEVEL)
+        headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
+        # Without the alias a missing index would be made on the fly, with a mapping that is guessed.
+        query = {"require_alias": "true", "filter_path": BULK_FIELDS}
+        try:
+            status, text, retry_after = await self._send(
+                "POST", f"{self.alias}/_bulk", body=body, headers=headers, query=query, within=self._timeout
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Lost(_why(error, self._timeout))
+        if status != 200:
+            return Refused(status, reason_of(text), retry_after)
+        return read_bulk(text, len(operations))
+
+    async def ensure(self) -> str:
+        """Make the index and its alias where they are missing; its own id. Raises IndexUnavailable, IndexMismatch."""
+        behind = await self._behind_alias()
+        if not behind:
+            await self._create()
+            behind = await self._behind_alias()
+        if self.index not in behind:
+            leads_to = f"the alias leads to {', '.join(behind) or 'nothing'}"
+            advice = f"this version of Headwater writes to {self.index}: `headwater index rebuild` makes that one"
+            raise IndexMismatch(self.alias, [leads_to, advice])
+        if not _takes_writes(behind, self.index):
+            raise IndexMismatch(self.alias, [f"the alias does not let {self.index} be written to"])
+        if wrong := await self._differences():
+            raise IndexMismatch(self.index, wrong)
+        return await self._own_id()
+
+    async def move_alias(self) -> list[str]:
+        """Make this version's index and lead the alias to it alone, at one stroke. Returns the indices left behind.
+
+        Raises IndexUnavailable, IndexMismatch.
+        """
+        behind = await self._behind_alias()
+        old = [name for name in behind if name != self.index]
+        if not old:
+            await self.ensure()
+            return []
+        await self._put_index({})
+        if wrong := await self._differences():
+            raise IndexMismatch(self.index, wrong)
+        actions: list[dict[str, Any]] = [{"remove": {"index": name, "alias": self.alias}} for name in old]
+        await self._ask("POST", "_aliases", {"actions": [*actions, self._add_alias()]})
+        return old
+
+    async def look(self) -> IndexLook:
+        """The index as it is. Raises IndexUnavailable."""
+        server = await self._ask("GET", "")
+        behind = await self._behind_alias()
+        count = await self._ask("GET", f"{self.alias}/_count", missing={}) if behind else {}
+        health = await self._ask("GET", f"_cluster/health/{self.alias}", missing={}) if behind else {}
+        return IndexLook(
+            server=server_name(server),
+            index=self.index,
+            aliases_of=sorted(behind),
+            documents=count.get("count"),
+            health=health.get("status"),
+            differences=await self._differences() if self.index in behind else (),
+        )
+
+    async def _behind_alias(self) -> dict[str, Any]:
+        """The indices the alias leads to, with how; none when it is missing. Raises IndexMismatch if it is an index."""
+        found = await self._ask("GET", f"_alias/{self.alias}", missing={})
+        if not found and await self._ask("GET", f"{self.alias}/_mapping", missing={}):
+            raise IndexMismatch(self.alias, ["it is an index of its own, and an alias is needed under that name"])
+        return {name: entry.get("aliases", {}).get(self.alias, {}) for name, entry in found.items()}
+
+    async def _create(self) -> None:
+        await self._put_index({self.alias: {"is_write_index": True}})
+        # It may have been there already, by another process or without its alias.
+        if wrong := await self._differences():
+            raise IndexMismatch(self.index, wrong)
+        await self._ask("POST", "_aliases", {"actions": [self._add_alias()]})
+
+    def _add_alias(self) -> dict[str, Any]:
+        return {"add": {"index": self.index, "alias": self.alias, "is_write_index": True}}
+
+    async def _put_index(self, aliases: Mapping[str, Any]) -> None:
+        body = {"mappings": MAPPING, "settings": SETTINGS, "aliases": aliases}
+        await self._ask("PUT", self.index, body, but="resource_already_exists_exception")
+
+    async def _differences(self) -> list[str]:
+        found = await self._ask("GET", f"{self.index}/_mapping", missing={})
+        return differences(found.get(self.index, {}).get("mappings"))
+
+    async def _own_id(self) -> str:
+        found = await self._ask("GET", f"{self.index}/_settings/index.uuid")
+        return str(found.get(self.index, {}).get("settings", {}).get("index", {}).get("uuid", self.index))
+
+    async def _ask(
+        self, method: str, path: str, body: object = None, *, missing: dict[str, Any] | None = None, but: str = ""
+    ) -> dict[str, Any]:
+        """The answer's JSON; `missing` on 404; empty on the error named by `but`. Raises IndexUnavailable."""
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        content = msgspec.json.encode(body) if body is not None else None
+        try:
+            status, text, _ = await self._send(method, path, body=content, headers=headers, query={}, within=ASK_WITHIN)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise IndexUnavailable(_why(error, ASK_WITHIN)) from error
+        if status == 404 and missing is not None:
+            return missing
+        reason = reason_of(text)
+        if status == 400 and but and reason.startswith(but):
+            return {}
+        if status != 200:
+            raise IndexUnavailable(f"it answers {method} /{path} with {status}: {reason}", is_refusal=status < 500)
+        return object_of(text)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        within: timedelta,
+    ) -> tuple[int, bytes, timedelta | None]:
+        if self._session is None:
+            raise RuntimeError("the search index is used before it is opened")
+        timeout = aiohttp.ClientTimeout(
+            total=within.total_seconds(), connect=min(within, CONNECT_WITHIN).total_seconds()
+        )
+        async with self._session.request(
+            method,
+            self._base.joinpath(path) if path else self._base,
+            data=io.BytesIO(body) if body is not None else None,  # read in pieces: bytes would hold up the event loop
+            headers=headers,
+            params=query,
+            timeout=timeout,
+            allow_redirects=False,
+        ) as response:
+            return response.status, await _read(response), retry_after_of(response.headers.get("Retry-After"))
+
+
+def _address(url: str) -> tuple[URL, str | None]:
+    """The server's address without credentials, and those as a header. Raises Invalid, which repeats no password."""
+    try:
+        parsed = URL(url)
+        pair = f"{parsed.user or ''}:{parsed.password or ''}"
+        login = f"Basic {base64.b64encode(pair.encode()).decode()}" if pair != ":" else None
+        bare = parsed.with_user(None).with_query(None).with_fragment(None)
+    except ValueError as error:
+        raise Invalid("ELASTICSEARCH_URL cannot be read: an address such as https://host:9200 is needed.") from error
+    if bare.scheme not in {"http", "https"} or not bare.host:
+        raise Invalid("ELASTICSEARCH_URL must begin with http:// or https:// and name a host.")
+    return bare, login
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes:
+    """The answer's body. Raises ClientPayloadError when it is longer than an answer can be."""
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_chunked(65_536):
+        parts.append(part)
+        size += len(part)
+        if size > ANSWER_BYTES:
+            raise aiohttp.ClientPayloadError("the answer is too long")
+    return b"".join(parts)
+
+
+def _takes_writes(behind: Mapping[str, Any], index: str) -> bool:
+    """Whether a write through the alias ends in this index: it is the only one, or marked as the one to write to."""
+    marked = behind[index].get("is_write_index")
+    return bool(marked) or (marked is None and len(behind) == 1)
+
+
+def _why(error: Exception, within: timedelta) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {within.total_seconds():g} s"
+    return str(error) or type(error).__name__

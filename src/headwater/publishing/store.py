@@ -1,0 +1,67 @@
+"""What the index is told: reads of `content` and its neighbours. Writes nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.publishing.types import Content
+from headwater.types import ArticleId
+
+
+async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, int]:
+    """About how many bytes each article's document has. Lengths are known without reading what is long."""
+    cur = await conn.execute(
+        """
+        SELECT content.article_id,
+            coalesce(octet_length(coalesce(content.text, original.text)), 0)
+            + coalesce(octet_length(coalesce(content.html, original.html)), 0)
+            + pg_column_size(content.linked_data) + 2000
+        FROM content
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        WHERE content.article_id = ANY(%(ids)b::uuid[])
+        """,
+        {"ids": list(article_ids)},
+    )
+    return dict(await cur.fetchall())
+
+
+async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, Content]:
+    """The content of these articles; without those that have none."""
+    async with conn.cursor(row_factory=class_row(Content)) as cur:
+        await cur.execute(
+            """
+            SELECT content.article_id, content.url, listed.source_id::text, listed.source_name,
+                coalesce(nullif(content.title, ''), articles.title) AS title,
+                coalesce(content.text, original.text) AS text, coalesce(content.html, original.html) AS html,
+                content.description, content.keywords, content.authors,
+                coalesce(content.published_at, articles.published_at) AS published_at, content.canonical_url,
+                content.section, content.language, content.image_url, content.open_graph ->> 'type' AS og_type,
+                content.open_graph ->> 'title' AS og_title, content.open_graph ->> 'description' AS og_description,
+                content.open_graph ->> 'image' AS og_image, content.open_graph ->> 'url' AS og_url,
+                content.open_graph ->> 'site_name' AS og_site_name,
+                nullif(content.linked_data, '[]')::text AS linked_data, content.word_count, content.content_hash,
+                content.version, content.extracted_at AS crawled_at
+            FROM content
+            JOIN articles ON articles.id = content.article_id
+            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+            LEFT JOIN LATERAL (
+                SELECT sources.id AS source_id, sources.name AS source_name
+                FROM article_sources
+                JOIN sources ON sources.id = article_sources.source_id
+                WHERE article_sources.article_id = content.article_id
+                ORDER BY article_sources.seen_at, sources.id
+                LIMIT 1
+            ) AS listed ON true
+            WHERE content.article_id = ANY(%(ids)b::uuid[])
+            """,
+            {"ids": list(article_ids)},
+        )
+        return {found.article_id: found for found in await cur.fetchall()}
+
+
+async def count_content(conn: Connection) -> int:
+    """How many documents the index should have."""
+    cur = await conn.execute("SELECT count(*) FROM content")
+    row = await cur.fetchone()
+    return row[0] if row else 0

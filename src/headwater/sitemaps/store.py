@@ -1,0 +1,122 @@
+"""Every statement on `sitemaps` and `sitemap_state`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.frontier.keys import locate
+from headwater.sitemaps.types import MappedSource, Reading
+from headwater.types import SourceId
+from headwater.urls import url_key
+
+
+async def find_source(conn: Connection, *, source_id: SourceId) -> MappedSource | None:
+    """What there is to know of a source."""
+    async with conn.cursor(row_factory=class_row(MappedSource)) as cur:
+        await cur.execute(
+            """
+            SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
+                priority
+            FROM sources
+            WHERE id = %(id)s
+            """,
+            {"id": source_id},
+        )
+        return await cur.fetchone()
+
+
+async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
+    """What is remembered of these sitemaps, by the URLs given."""
+    keys = {url: url_key(url) for url in urls}
+    async with conn.cursor() as cur:
+        await cur.execute(
+            """
+            SELECT url_key, url, source_id, last_read_at, url_count, new_count, newest_lastmod, idle_since,
+                unproductive_reads, retired_at
+            FROM sitemaps
+            WHERE url_key = ANY(%(keys)b::bytea[])
+            """,
+            {"keys": list(keys.values())},
+        )
+        found = {row[0]: Reading(*row[1:]) for row in await cur.fetchall()}
+    return {url: found[key] for url, key in keys.items() if key in found}
+
+
+async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
+    """Which of these the frontier knows, whatever came of them."""
+    places = {url: locate(url).place for url in urls}
+    cur = await conn.execute(
+        """
+        SELECT given.url
+        FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+            AS given (url, shard, host_id, url_id)
+        WHERE EXISTS (
+            SELECT
+            FROM frontier_url
+            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+        ) OR EXISTS (
+            SELECT
+            FROM frontier_alias
+            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+        )
+        """,
+        {
+            "urls": list(places),
+            "shards": [place.shard for place in places.values()],
+            "host_ids": [place.host_id for place in places.values()],
+            "url_ids": [place.url_id for place in places.values()],
+        },
+    )
+    return {row[0] for row in await cur.fetchall()}
+
+
+async def keep_reading(conn: Connection, *, reading: Reading) -> None:
+    """Remember what reading a sitemap came to, in place of the last time."""
+    await conn.execute(
+        """
+        INSERT INTO sitemaps (
+            url_key, source_id, url, last_read_at, url_count, new_count, newest_lastmod, idle_since,
+            unproductive_reads, retired_at
+        )
+        VALUES (
+            %(key)s, %(source_id)s, %(url)s, %(read_at)s, %(url_count)s, %(new_count)s, %(newest)s, %(idle_since)s,
+            %(unproductive)s, %(retired_at)s
+        )
+        ON CONFLICT (url_key) DO UPDATE
+        SET source_id = excluded.source_id, url = excluded.url, last_read_at = excluded.last_read_at,
+            url_count = excluded.url_count, new_count = excluded.new_count, newest_lastmod = excluded.newest_lastmod,
+            idle_since = excluded.idle_since, unproductive_reads = excluded.unproductive_reads,
+            retired_at = excluded.retired_at
+        """,
+        {
+            "key": url_key(reading.url),
+            "source_id": reading.source_id,
+            "url": reading.url,
+            "read_at": reading.last_read_at,
+            "url_count": reading.url_count,
+            "new_count": reading.new_count,
+            "newest": reading.newest_lastmod,
+            "idle_since": reading.idle_since,
+            "unproductive": reading.unproductive_reads,
+            "retired_at": reading.retired_at,
+        },
+    )
+
+
+async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
+    """Count requests for sitemaps towards the source's day. Returns what is spent of it, these included."""
+    cur = await conn.execute(
+        """
+        INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
+        VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(requests)s)
+        ON CONFLICT (source_id) DO UPDATE
+        SET last_read_at = excluded.last_read_at, day = excluded.day,
+            spent = excluded.spent + CASE WHEN sitemap_state.day = excluded.day THEN sitemap_state.spent ELSE 0 END
+        RETURNING spent
+        """,
+        {"source_id": source_id, "now": now, "requests": requests},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else requests

@@ -1,0 +1,198 @@
+"""Mapping, step by step: claim sitemaps, read them, queue what they list. Leaves URLs and each sitemap's next visit."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from headwater.db import Connection, Database
+from headwater.frontier import store as frontier
+from headwater.frontier.keys import locate
+from headwater.frontier.types import Fate, FrontierOptions, Settled, Submission
+from headwater.ids import new_id
+from headwater.observability.log import get_logger
+from headwater.pages import store as pages
+from headwater.pages.types import Page
+from headwater.sandbox import Overrun, Sandbox
+from headwater.sitemaps import store
+from headwater.sitemaps.decide import (
+    after_failure,
+    after_reading,
+    child_submissions,
+    is_over,
+    page_submissions,
+    sites_of,
+)
+from headwater.sitemaps.read import read_sitemap
+from headwater.sitemaps.types import MappedSource, MappingOptions, Reading, Sitemap, UnreadableSitemap
+from headwater.types import Clock, PageKind
+from headwater.urls import host_of
+
+log = get_logger()
+
+ATTEMPTS_MOST = 3
+RETIRED = "retired"
+UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What came of a sitemap."""
+
+    page: Page
+    listed: int
+    queued: int
+    is_retired: bool = False
+    failure: str | None = None
+
+
+class Mapper:
+    """The mapping stage."""
+
+    name = "mapping"
+
+    def __init__(
+        self,
+        database: Database,
+        sandbox: Sandbox,
+        clock: Clock,
+        options: MappingOptions,
+        frontier_options: FrontierOptions,
+    ) -> None:
+        self._database = database
+        self._sandbox = sandbox
+        self._clock = clock
+        self._options = options
+        self._frontier_options = frontier_options
+        self.concurrency = options.concurrency
+
+    async def claim(self, limit: int) -> Sequence[Page]:
+        """Up to `limit` sitemaps that were fetched, ours until the lease ends. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            return await pages.claim(
+                conn,
+                kind=PageKind.SITEMAP,
+                lease=new_id(),
+                now=now,
+                leased_until=now + self._options.lease,
+                limit=limit,
+            )
+
+    async def lag(self) -> timedelta:
+        """How long the longest-waiting sitemap has been waiting. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            oldest = await pages.oldest_ready_at(conn, kind=PageKind.SITEMAP, now=now)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    async def work(self, page: Page) -> Mapped:
+        """Read a sitemap and queue what it lists. Raises DatabaseUnavailable: then the lease gives the page back."""
+        async with self._database.transaction() as conn:
+            source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
+        read = await self._read(page, source)
+        async with self._database.transaction() as conn:
+            if isinstance(read, Sitemap):
+                done = await self._write(conn, page, source, read)
+            else:
+                done = await self._write_failure(conn, page, read)
+        _tell(done)
+        return done
+
+    async def _read(self, page: Page, source: MappedSource | None) -> Sitemap | UnreadableSitemap:
+        if page.attempts >= ATTEMPTS_MOST:
+            return UnreadableSitemap(UNREADABLE, "Whoever read it did not come back.")
+        try:
+            return await self._sandbox.run(
+                read_sitemap,
+                page.body,
+                url=page.final_url,
+                now=self._clock(),
+                sites=[host_of(address) for address in sites_of(page, source)],
+                patterns=list(source.article_url_patterns) if source else [],
+                limits=self._options.limits,
+            )
+        except UnreadableSitemap as error:
+            return error
+        except Overrun as error:
+            return UnreadableSitemap(UNREADABLE, f"It cannot be read within our limits: {error}")
+        except Exception as error:  # a bug of ours must not leave the page without an outcome
+            log.exception("mapping broke", url=page.url)
+            return UnreadableSitemap(UNREADABLE, f"Headwater itself failed: {type(error).__name__}.")
+
+    async def _write(self, conn: Connection, page: Page, source: MappedSource | None, sitemap: Sitemap) -> Mapped:
+        """Queue what is listed, and remember what that brought; nothing, when another has taken the page over."""
+        if not await pages.done(conn, pages=[page]):
+            return Mapped(page, 0, 0, failure="taken_over")
+        now = self._clock()
+        spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
+        listed = [child.url for child in sitemap.children] if page.depth < self._options.max_depth else []
+        known = await store.find_readings(conn, urls=[page.url, *listed])
+        children: list[Submission] = []
+        if listed:
+            queued = await store.find_queued(conn, urls=listed)
+            left = self._options.budget - spent
+            children = child_submissions(page, source, sitemap.children, known, queued, left)
+        wanted = [*page_submissions(page, source, sitemap.pages), *children]
+        is_new = await self._queue(conn, wanted, known, now)
+        if source is not None and (asked := sum(is_new[len(sitemap.pages) :])):
+            await store.spend(conn, source_id=source.id, now=now, requests=asked)
+        reading = after_reading(page, known.get(page.url), sitemap, sum(is_new), now)
+        over = is_over(reading, sitemap, page.depth, self._options, now)
+        await self._remember(conn, page, reading, over=over)
+        return Mapped(page, sitemap.url_count, reading.new_count, over)
+
+    async def _queue(
+        self, conn: Connection, wanted: Sequence[Submission], known: Mapping[str, Reading], now: datetime
+    ) -> list[bool]:
+        """Queue URLs; sitemaps that were given up and have changed since are tried again. Returns which are new."""
+        if not wanted:
+            return []
+        results = await frontier.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
+        again = {one.url: locate(one.url).place.id for one in wanted if _is_retired(known.get(one.url))}
+        if again:
+            await frontier.retry(conn, ids=list(again.values()), now=now)
+        return [result.fate is Fate.QUEUED or result.url in again for result in results]
+
+    async def _write_failure(self, conn: Connection, page: Page, failure: UnreadableSitemap) -> Mapped:
+        """What is no sitemap is given up; what was one before, or was too much for us, is asked again, more seldom."""
+        if not await pages.done(conn, pages=[page]):
+            return Mapped(page, 0, 0, failure="taken_over")
+        now = self._clock()
+        if page.source_id is not None:
+            await store.spend(conn, source_id=page.source_id, now=now, requests=1)
+        before = (await store.find_readings(conn, urls=[page.url])).get(page.url)
+        if before is None and failure.reason != UNREADABLE:
+            reason = f"{failure.reason}: {failure.detail}"
+            await frontier.settle(
+                conn, contents=[Settled.dead(page.url, reason)], now=now, options=self._frontier_options
+            )
+            return Mapped(page, 0, 0, failure=failure.reason)
+        reading = after_failure(page, before, now)
+        over = is_over(reading, None, page.depth, self._options, now)
+        await self._remember(conn, page, reading, over=over)
+        return Mapped(page, 0, 0, over, failure.reason)
+
+    async def _remember(self, conn: Connection, page: Page, reading: Reading, *, over: bool) -> None:
+        now = reading.last_read_at
+        await store.keep_reading(conn, reading=replace(reading, retired_at=now if over else None))
+        digest = hashlib.sha256(page.body).digest()
+        settled = Settled.dead(page.url, RETIRED) if over else Settled(page.url, digest, reading.new_count > 0)
+        await frontier.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+
+
+def _is_retired(reading: Reading | None) -> bool:
+    return reading is not None and reading.retired_at is not None
+
+
+def _tell(done: Mapped) -> None:
+    write = log.warning if done.failure == UNREADABLE else log.info
+    write(
+        "sitemap read",
+        url=done.page.url,
+        source_id=str(done.page.source_id) if done.page.source_id else None,
+        listed=done.listed,
+        queued=done.queued,
+        retired=done.is_retired,
+        failure=done.failure,
+    )

@@ -1,0 +1,83 @@
+"""The links of a page. Pure, for the sandbox: bytes in, links by kind out, whatever the page does.
+
+What a page asks robots not to follow is not followed: `rel=nofollow` on a link, or for all of them in its `meta`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from headwater.errors import InvalidUrl
+from headwater.spider.classify import classify
+from headwater.spider.tags import attributes_of, tags
+from headwater.spider.types import LinkKind, Links
+from headwater.urls import parse_url, url_key
+
+PAGE_BYTES = 4_000_000
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta[^>]{1,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_NOT_FOLLOWED = frozenset({"nofollow", "sponsored", "ugc"})
+_OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def find_links(
+    body: bytes, *, url: str, content_type: str, sites: Sequence[str], patterns: Sequence[str], most: int
+) -> Links:
+    """The links of the page at `url`, at most `most` of them, by what they lead to. `sites` are host names."""
+    compiled = [re.compile(pattern) for pattern in patterns]
+    kinds: dict[LinkKind, list[str]] = {kind: [] for kind in LinkKind}
+    seen = {url_key(url)}
+    for link in _links(_text(body[:PAGE_BYTES], content_type), url):
+        if len(seen) > most:
+            break
+        key = url_key(link)
+        if key not in seen:
+            seen.add(key)
+            kinds[classify(link, sites=sites, patterns=compiled)].append(link)
+    return Links(
+        articles=kinds[LinkKind.ARTICLE],
+        lists=kinds[LinkKind.LIST],
+        external=kinds[LinkKind.EXTERNAL],
+        found=len(seen) - 1,
+    )
+
+
+def _links(text: str, url: str) -> Iterator[str]:
+    """Every address that the page links to, absolute and without fragment."""
+    base, is_based = url, False
+    for name, raw, _ in tags(text):
+        if name not in {"a", "area", "link", "base", "meta"}:
+            continue
+        given = attributes_of(raw)
+        if name == "meta" and given.get("name", "").lower() == "robots":
+            if {"nofollow", "none"} & set(re.split(r"[\s,]+", given.get("content", "").lower())):
+                return
+        elif name == "base" and not is_based and given.get("href"):
+            base, is_based = _absolute(given["href"], url) or url, True
+        elif name in {"a", "area"} or (name == "link" and "canonical" in given.get("rel", "").lower().split()):
+            found = None if _NOT_FOLLOWED & set(given.get("rel", "").lower().split()) else given.get("href")
+            if found and (link := _absolute(found, base)):
+                yield link
+
+
+def _absolute(href: str, base: str) -> str | None:
+    """The address that an href leads to; None where that is nothing we follow."""
+    if _OTHER_SCHEME.match(href):
+        return None
+    try:
+        # Once more, since it grows when it is encoded, perhaps past the longest that is followed.
+        return parse_url(parse_url(href, base=base).partition("#")[0])
+    except InvalidUrl:
+        return None
+
+
+def _text(body: bytes, content_type: str) -> str:
+    """The page as text: as its header says, or itself, or else as UTF-8, or what the west used before."""
+    named = _CHARSET.search(content_type)
+    meta = _META_CHARSET.search(body, 0, 2048)
+    for charset in (named[1] if named else None, meta[1].decode("ascii") if meta else None, "utf-8"):
+        try:
+            if charset:
+                return body.decode(charset)
+        except (LookupError, ValueError):
+            continue
+    return body.decode("windows-1252", "replace")

@@ -1,0 +1,38 @@
+"""The tags of a page, in one pass, by HTML's own tokenising rules. Pure: text in, tags out, whatever the page does.
+
+A parser that builds a tree takes nine seconds for one tag with 880 kB of attributes. Here every alternative runs to its
+end or to that of the text, so that nothing is read twice: no megabyte was found that takes a second.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+ATTRIBUTES_READ = 8_192
+
+_ATTRIBUTES = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?)*+"""
+_TAG = re.compile(
+    rf"""
+    <!--.*?(?:-->|\Z)
+    | <[!?/][^>]*+>?
+    | <(?P<raw>script|style|textarea|title|xmp|iframe|noembed)(?=[\s/>]){_ATTRIBUTES}>?.*?(?:</(?P=raw)(?=[\s/>])|\Z)
+    | <(?P<name>[a-z][^\s/>]*+)(?P<attributes>{_ATTRIBUTES})>?
+    """,
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(r"""([^\s=>/"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'][^\s]*)))?""")
+
+
+def tags(text: str) -> Iterator[tuple[str, str, int]]:
+    """The page's start tags: name, attributes as written, and where the tag ends."""
+    for tag in _TAG.finditer(text):
+        if name := tag["name"]:
+            yield name.lower(), tag["attributes"], tag.end()
+
+
+def attributes_of(raw: str) -> dict[str, str]:
+    """Attributes by name, the first of each."""
+    found: dict[str, str] = {}
+    for name, double, single, bare in _ATTRIBUTE.findall(raw[:ATTRIBUTES_READ]):
+        found.setdefault(name.lower(), unescape(double or single or bare))
+    return found

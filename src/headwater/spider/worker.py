@@ -1,0 +1,156 @@
+"""Spidering, step by step: claim pages, find their links, queue what is new. Leaves URLs and the page's next visit."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headwater.db import Connection, Database
+from headwater.frontier import store as frontier
+from headwater.frontier.types import Fate, FrontierOptions, Settled
+from headwater.ids import new_id
+from headwater.observability.log import get_logger
+from headwater.pages import store as pages
+from headwater.pages.types import Page
+from headwater.sandbox import Overrun, Sandbox
+from headwater.spider import store
+from headwater.spider.decide import affordable, candidates, sites_of
+from headwater.spider.links import find_links
+from headwater.spider.types import Links, SpideredSource, SpiderOptions
+from headwater.types import Clock, PageKind
+from headwater.urls import host_of
+
+log = get_logger()
+
+ATTEMPTS_MOST = 3
+UNREADABLE = "unreadable"
+NOT_SPIDERED = "not_spidered"
+
+
+@dataclass(frozen=True, slots=True)
+class Spidered:
+    """What came of a page."""
+
+    page: Page
+    found: int
+    queued: int
+    failure: str | None = None
+
+
+class Spider:
+    """The spidering stage."""
+
+    name = "spidering"
+
+    def __init__(
+        self,
+        database: Database,
+        sandbox: Sandbox,
+        clock: Clock,
+        options: SpiderOptions,
+        frontier_options: FrontierOptions,
+    ) -> None:
+        self._database = database
+        self._sandbox = sandbox
+        self._clock = clock
+        self._options = options
+        self._frontier_options = frontier_options
+        self.concurrency = options.concurrency
+
+    async def claim(self, limit: int) -> Sequence[Page]:
+        """Up to `limit` pages whose links are wanted, ours until the lease ends. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            return await pages.claim(
+                conn,
+                kind=PageKind.LIST,
+                lease=new_id(),
+                now=now,
+                leased_until=now + self._options.lease,
+                limit=limit,
+            )
+
+    async def lag(self) -> timedelta:
+        """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            oldest = await pages.oldest_ready_at(conn, kind=PageKind.LIST, now=now)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    async def work(self, page: Page) -> Spidered:
+        """Find a page's links and queue them. Raises DatabaseUnavailable: then the lease gives the page back."""
+        async with self._database.transaction() as conn:
+            source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
+        links = await self._find(page, source)
+        async with self._database.transaction() as conn:
+            done = await self._write(conn, page, source, links)
+        write = log.warning if done.failure == UNREADABLE else log.info
+        write(
+            "page spidered",
+            url=page.url,
+            source_id=str(page.source_id) if page.source_id else None,
+            found=done.found,
+            queued=done.queued,
+            failure=done.failure,
+        )
+        return done
+
+    async def _find(self, page: Page, source: SpideredSource | None) -> Links | str:
+        """The links, or in a word why there are none."""
+        if source is not None and source.ingestion_mode == "feed":
+            return NOT_SPIDERED
+        if page.attempts >= ATTEMPTS_MOST:
+            return UNREADABLE
+        try:
+            return await self._sandbox.run(
+                find_links,
+                page.body,
+                url=page.final_url,
+                content_type=page.content_type,
+                sites=[host_of(address) for address in sites_of(page, source)],
+                patterns=list(source.article_url_patterns) if source else [],
+                most=self._options.max_links,
+            )
+        except Overrun:
+            return UNREADABLE
+        except Exception:  # a bug of ours must not leave the page without an outcome
+            log.exception("spidering broke", url=page.url)
+            return UNREADABLE
+
+    async def _write(self, conn: Connection, page: Page, source: SpideredSource | None, links: Links | str) -> Spidered:
+        """Whatever came of the page, in one transaction; nothing, when another has taken it over."""
+        if not await pages.done(conn, pages=[page]):
+            return Spidered(page, 0, 0, "taken_over")
+        now = self._clock()
+        known = await store.find_known(conn, urls=[page.url])
+        is_list = known.get(page.url) is PageKind.LIST
+        if isinstance(links, str):
+            if is_list:  # what was too much for us once is asked again, more seldom
+                again = Settled(page.url, None, changed=False)
+                settled = again if links == UNREADABLE else Settled.dead(page.url, links)
+                await frontier.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+            return Spidered(page, 0, 0, links)
+        queued = await self._queue(conn, page, source, links)
+        if is_list:  # how often an article is fetched is extraction's affair
+            digest = hashlib.sha256("\n".join([*links.articles, *links.lists]).encode()).digest()
+            await frontier.settle(
+                conn, contents=[Settled(page.url, digest, changed=queued > 0)], now=now, options=self._frontier_options
+            )
+        return Spidered(page, links.found, queued)
+
+    async def _queue(self, conn: Connection, page: Page, source: SpideredSource | None, links: Links) -> int:
+        """Queue what is new, as much as the source's day has left. Returns how many."""
+        now = self._clock()
+        budget = (source.page_budget if source else None) or self._options.budget
+        # Even for nothing: its row is locked, so that nobody else spends of the same day meanwhile.
+        spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
+        found = candidates(page, source, links)
+        known = await store.find_known(conn, urls=[one.url for one in found])
+        wanted = affordable(found, known, budget - spent)
+        results = (
+            await frontier.submit(conn, submissions=wanted, now=now, options=self._frontier_options) if wanted else []
+        )
+        queued = sum(result.fate is Fate.QUEUED for result in results)
+        if source is not None and queued:
+            await store.spend(conn, source_id=source.id, now=now, pages=queued)
+        return queued

@@ -1,0 +1,212 @@
+"""Who is let in, what is read, and what every refusal looks like."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from httpx import AsyncClient
+from pydantic import SecretStr
+
+from headwater.db import Database
+from headwater.server import create_app
+from tests.api.conftest import BEARER, FRONTIER, TOKEN
+from tests.browser import visit
+from tests.clock import MovableClock
+
+ADDRESSES = [
+    ("GET", FRONTIER),
+    ("GET", f"{FRONTIER}/stats"),
+    ("GET", f"{FRONTIER}/00000000-0000-0000-0000-000000000000"),
+    ("POST", f"{FRONTIER}/submit"),
+    ("POST", f"{FRONTIER}/submit/bulk"),
+    ("POST", f"{FRONTIER}/retry"),
+    ("DELETE", f"{FRONTIER}/00000000-0000-0000-0000-000000000000"),
+]
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def nowhere() -> AsyncIterator[Database]:
+    """A database that is away: whoever is refused before it is asked for does not notice."""
+    async with Database("host=127.0.0.1 port=1 dbname=x user=x", pool_size=2, wait=timedelta(milliseconds=200)) as away:
+        yield away
+
+
+@pytest.fixture
+async def closed(nowhere: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    async with visit(create_app(nowhere, clock)) as client:
+        yield client
+
+
+@pytest.fixture
+async def guarded(nowhere: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    async with visit(create_app(nowhere, clock, SecretStr(TOKEN))) as client:
+        client.headers.update(BEARER)
+        yield client
+
+
+async def test_without_a_token_set_the_api_is_closed_and_says_how_to_open_it(closed: AsyncClient) -> None:
+    refusals = [await closed.request(method, path, headers=BEARER) for method, path in ADDRESSES]
+
+    assert {refusal.status_code for refusal in refusals} == {403}
+    assert all("HEADWATER_API_TOKEN" in refusal.json()["advice"] for refusal in refusals)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "",
+        TOKEN,
+        f"Basic {TOKEN}",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+    ],
+)
+async def test_without_the_right_token_nothing_is_answered(given: str | None, guarded: AsyncClient) -> None:
+    del guarded.headers["Authorization"]
+    headers = {} if given is None else {"Authorization": given}
+
+    refusals = [await guarded.request(method, path, headers=headers) for method, path in ADDRESSES]
+
+    assert {refusal.status_code for refusal in refusals} == {401}
+    assert all(refusal.headers["www-authenticate"].startswith('Bearer realm="headwater"') for refusal in refusals)
+    assert not any(TOKEN in refusal.text for refusal in refusals)
+
+
+@pytest.mark.parametrize("given", [f"bearer {TOKEN}", f"BEARER   {TOKEN} "])
+async def test_the_scheme_may_be_written_in_any_way(given: str, guarded: AsyncClient) -> None:
+    assert (await guarded.get(f"{FRONTIER}/stats", headers={"Authorization": given})).status_code == 503
+
+
+async def test_a_token_that_is_no_text_is_refused(guarded: AsyncClient) -> None:
+    response = await guarded.get(FRONTIER, headers={b"Authorization": b"Bearer \xff\xfe\xfd"})
+
+    assert response.status_code == 401
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/html", "application/json"])
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/nothing", 404),
+        ("GET", "/api/v1/nothing", 404),
+        ("GET", f"{FRONTIER}/not-an-id", 404),
+        ("PATCH", FRONTIER, 405),
+        ("GET", f"{FRONTIER}?limit=0", 422),
+    ],
+)
+async def test_every_refusal_has_one_shape(
+    method: str, path: str, status: int, accept: str, guarded: AsyncClient
+) -> None:
+    response = await guarded.request(method, path, headers={"Accept": accept})
+
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["cache-control"] == "no-store"
+    told = response.json()
+    assert set(told) == {"type", "title", "status", "detail", "advice", "errors"}
+    assert told["status"] == status
+    assert all(told[name] for name in ("type", "title", "detail", "advice"))
+    assert f'id="{told["type"].partition("#")[2]}"' in (await guarded.get("/api/docs")).text
+
+
+async def test_a_wrong_method_is_told_the_right_ones(guarded: AsyncClient) -> None:
+    assert "GET" in (await guarded.put(FRONTIER)).headers["allow"]
+
+
+@pytest.mark.parametrize(
+    "given", [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json"]
+)
+async def test_only_json_is_read(given: str | None, guarded: AsyncClient) -> None:
+    headers = {} if given is None else {"Content-Type": given}
+
+    response = await guarded.post(f"{FRONTIER}/submit", content=b'{"url": "https://a.example/"}', headers=headers)
+
+    assert response.status_code == 415
+    assert "application/json" in response.json()["advice"]
+
+
+async def test_a_packed_body_is_not_read(guarded: AsyncClient) -> None:
+    response = await guarded.post(f"{FRONTIER}/submit", content=b"x", headers={**JSON, "Content-Encoding": "gzip"})
+
+    assert response.status_code == 415
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"\xff\xfe", 400),
+        (b"[" * 50_000, 400),
+        (b'{"url": "\\ud800"}', 400),
+        (b'{"url": ' + b"9" * 5_000 + b"}", 400),
+        (b"", 422),
+        (b"null", 422),
+        (b"[]", 422),
+        (b"{}", 422),
+        (b" " * 1_000_001, 413),
+    ],
+    ids=["cut-off", "no-text", "deep", "half-a-letter", "huge", "nothing", "null", "list", "empty", "large"],
+)
+async def test_a_body_that_cannot_be_used_is_refused(body: bytes, status: int, guarded: AsyncClient) -> None:
+    response = await guarded.post(f"{FRONTIER}/submit", content=body, headers=JSON)
+
+    assert response.status_code == status
+    assert response.json()["status"] == status
+
+
+async def test_all_faults_are_told_each_with_its_place(guarded: AsyncClient) -> None:
+    body = {"url": "", "priority": 11, "kind": "picture", "source_id": "x", "colour": "blue"}
+
+    query = await guarded.get(
+        FRONTIER, params={"limit": "0", "status": "lost", "origin": "x", "source_id": "x", "q": "\0"}
+    )
+    submitted = await guarded.post(f"{FRONTIER}/submit", json=body)
+
+    assert {fault["where"] for fault in query.json()["errors"]} == {
+        "query.limit", "query.status", "query.origin", "query.source_id", "query.q"
+    }  # fmt: skip
+    assert {fault["where"] for fault in submitted.json()["errors"]} == {f"body.{name}" for name in body}
+    assert all(fault["problem"] for fault in query.json()["errors"] + submitted.json()["errors"])
+
+
+@pytest.mark.parametrize("path", [FRONTIER, f"{FRONTIER}/stats"])
+async def test_a_parameter_that_is_misspelt_is_told(path: str, guarded: AsyncClient) -> None:
+    response = await guarded.get(path, params={"hots": "a.example", "database": "x"})
+
+    assert response.status_code == 422
+    assert [fault["where"] for fault in response.json()["errors"]] == ["query.database", "query.hots"]
+
+
+@pytest.mark.parametrize("name", ["status", "source_id", "origin", "limit"])
+async def test_null_is_not_the_same_as_nothing(name: str, guarded: AsyncClient) -> None:
+    response = await guarded.get(FRONTIER, params={name: "NULL"})
+
+    assert response.status_code == 422
+    assert [fault["where"] for fault in response.json()["errors"]] == [f"query.{name}"]
+
+
+async def test_without_its_database_it_says_when_to_come_back(guarded: AsyncClient) -> None:
+    answers = [
+        await guarded.get(FRONTIER, headers={"Accept": "text/html"}),
+        await guarded.post(f"{FRONTIER}/submit", json={"url": "https://a.example/"}),
+        await guarded.post(f"{FRONTIER}/submit/bulk", json={"urls": ["https://a.example/"]}),
+        await guarded.post(f"{FRONTIER}/retry", json={"status": "dead"}),
+    ]
+
+    assert {answer.status_code for answer in answers} == {503}
+    assert {answer.headers["retry-after"] for answer in answers} == {"5"}
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
+    assert not any("127.0.0.1" in answer.text for answer in answers)
+
+
+async def test_other_sites_are_told_nothing(guarded: AsyncClient) -> None:
+    response = await guarded.get(f"{FRONTIER}/stats", headers={"Origin": "https://evil.example"})
+
+    assert not [name for name in response.headers if name.startswith("access-control")]
+    assert "set-cookie" not in response.headers
+    assert response.headers["cache-control"] == "no-store"

@@ -1,0 +1,85 @@
+"""A machine that means no good reads the API's own description and tries to prove it wrong."""
+
+import asyncio
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, Self
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from pydantic import SecretStr
+
+from headwater.db import Database
+from headwater.runtime import utc_now
+from headwater.server import address_of, create_app, listen, serve
+from tests.api.conftest import BEARER, TOKEN
+
+schemathesis: Any = pytest.importorskip("schemathesis")
+pytestmark = [pytest.mark.database, pytest.mark.timeout(300)]
+
+ATTEMPTS = 40  # at each operation
+HEALTH: Any = list(HealthCheck)
+
+
+class Served:
+    """The app on a port of its own, in a thread with its own event loop."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._listener = listen("127.0.0.1", 0)
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    @property
+    def url(self) -> str:
+        return address_of(self._listener)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        async with Database(self._conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
+            app = create_app(database, utc_now, SecretStr(TOKEN))
+            await serve(app, self._listener, self._stop, timedelta(seconds=5))
+
+
+@pytest.fixture
+def described(conninfo: str) -> Iterator[Any]:
+    with Served(conninfo) as served:
+        with urllib.request.urlopen(f"{served.url}/api/openapi.json") as response:
+            document = json.load(response)
+        del document["security"]  # tests of their own see to that; here every request brings the token
+        loaded = schemathesis.openapi.from_dict(document)
+        loaded.config.update(base_url=served.url)
+        yield loaded
+
+
+@pytest.mark.parametrize("mode", ["positive", "negative"])
+def test_whatever_is_sent_the_answer_is_as_described(mode: str, described: Any) -> None:
+    # What a schema allows can still be refused: not every text is a URL, not every id a source.
+    unwanted = [schemathesis.specs.openapi.checks.positive_data_acceptance]
+
+    for found in described.get_all_operations():
+
+        @settings(max_examples=ATTEMPTS, deadline=None, derandomize=True, database=None, suppress_health_check=HEALTH)
+        @given(case=found.ok().as_strategy(generation_mode=schemathesis.GenerationMode(mode)))
+        def attempt(case: Any) -> None:
+            case.call_and_validate(headers=BEARER, excluded_checks=unwanted)
+
+        with suppress(Unsatisfiable):  # what takes nothing cannot be given anything wrong
+            attempt()

@@ -1,0 +1,96 @@
+"""Which article a page is, and what the frontier is told of it."""
+
+import pytest
+
+from headwater.content.types import Extracted, Fate, Saved
+from headwater.extraction.decide import KnownArticle, about_to_be, alias_of, choose_article, keys_of, settle
+from headwater.extraction.types import Failed, Failure
+from headwater.frontier.types import Settled
+from headwater.ids import new_id
+from headwater.types import ArticleId
+from headwater.urls import url_key
+from tests.content.builders import a_record
+
+PAGE = "https://example.com/a?page=1"
+CANONICAL = "https://example.com/a"
+
+
+def known(url: str, found: Extracted | None = None) -> dict[bytes, KnownArticle]:
+    return {url_key(url): about_to_be(url, found or Extracted())}
+
+
+@pytest.mark.parametrize(
+    ("url", "canonical", "is_believed"),
+    [
+        (PAGE, CANONICAL, True),
+        (PAGE, "http://www.example.com/a", True),
+        ("https://m.example.com/a", CANONICAL, True),
+        (PAGE, "https://other.example/a", False),
+        (PAGE, "https://example.com/", False),
+        (PAGE, "https://example.com", False),
+        (PAGE, None, False),
+        (PAGE, "http://[", False),
+    ],
+)
+def test_a_canonical_url_is_believed_on_its_own_site(url: str, canonical: str | None, is_believed: bool) -> None:
+    assert alias_of(url, canonical) == (canonical if is_believed else None)
+
+
+def test_an_article_under_the_pages_own_url_comes_first() -> None:
+    here = known(PAGE) | known(CANONICAL)
+
+    assert choose_article(PAGE, PAGE, CANONICAL, a_record(), here) == (PAGE, here[url_key(PAGE)])
+
+
+def test_an_article_where_the_redirects_ended_comes_next() -> None:
+    here = known("https://example.com/end")
+
+    url, _ = choose_article(PAGE, "https://example.com/end", None, a_record(), here)
+
+    assert url == "https://example.com/end"
+
+
+def test_a_new_article_is_made_under_its_canonical_url() -> None:
+    assert choose_article(PAGE, PAGE, CANONICAL, a_record(), {}) == (CANONICAL, None)
+    assert choose_article(PAGE, PAGE, None, a_record(), {}) == (PAGE, None)
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_same"),
+    [(Extracted(), True), (a_record(), True), (a_record("quite another text " * 30), False), (a_record("stub"), False)],
+    ids=["no text yet", "the same text", "another text", "another short text"],
+)
+def test_the_canonical_of_an_article_is_believed_when_the_texts_agree(stored: Extracted, is_same: bool) -> None:
+    here = known(CANONICAL, stored)
+
+    url, article = choose_article(PAGE, PAGE, CANONICAL, a_record(), here)
+
+    assert (url, article is not None) == ((CANONICAL, True) if is_same else (PAGE, False))
+
+
+def test_what_is_no_url_has_no_key() -> None:
+    assert keys_of([None, "", "ftp://x", PAGE, PAGE + "#x"]) == [url_key(PAGE)]
+
+
+def saved(*, text_changed: bool) -> Saved:
+    return Saved(ArticleId(new_id()), Fate.NEW, 1, text_changed, None, None)
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_the_frontier_hears_whether_the_text_changed(changed: bool) -> None:
+    record = a_record()
+
+    assert settle(PAGE, record, saved(text_changed=changed)) == Settled(PAGE, record.content_hash, changed)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (Extracted(title="Log in"), "no_text"),
+        (Failed(Failure.OVERRUN, ""), "extraction_overrun"),
+        (Failed(Failure.UNREADABLE, ""), "unreadable"),
+        (Failed(Failure.BROKE, ""), "extraction_broke"),
+    ],
+)
+def test_a_page_without_an_article_is_dead_for_a_reason(found: Extracted | Failed, reason: str) -> None:
+    assert settle(PAGE, found, None) == Settled.dead(PAGE, reason)

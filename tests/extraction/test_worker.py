@@ -1,0 +1,342 @@
+"""The extracting stage: from fetched pages to articles and their content; every page ends, none is read for ever."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from psycopg.types.json import Jsonb
+from structlog.testing import capture_logs
+
+from headwater.articles.store import keep as keep_articles
+from headwater.articles.types import Listed
+from headwater.content.store import search
+from headwater.content.types import Fate
+from headwater.db import Database
+from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
+from headwater.extraction.worker import Extractor
+from headwater.frontier import store as frontier
+from headwater.frontier.types import (
+    Answered,
+    Fetched,
+    FrontierOptions,
+    FrontierUrl,
+    HostAnswer,
+    Origin,
+    Submission,
+    UrlFilter,
+)
+from headwater.ids import new_id
+from headwater.pages import store as pages
+from headwater.pages.types import NewPage
+from headwater.sandbox import Sandbox
+from headwater.types import PageKind, SourceId
+from tests.builders import a_source, an_article
+from tests.clock import START, MovableClock
+from tests.extraction.pages import CANONICAL, JSON_LD, PARAGRAPHS, a_page
+
+pytestmark = pytest.mark.database
+
+LEASE = timedelta(minutes=1)
+OPTIONS = ExtractionOptions(concurrency=4, lease=LEASE)
+URL = "https://river.example/flood"
+
+
+@pytest.fixture(scope="module")
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(
+        processes=2,
+        time_limit=timedelta(seconds=5),
+        memory_limit=700_000_000,
+        preload=("headwater.extraction.extract",),
+    ) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def extractor(database: Database, sandbox: Sandbox, clock: MovableClock) -> Extractor:
+    return Extractor(database, sandbox, clock, OPTIONS, FrontierOptions())
+
+
+@pytest.fixture
+async def source(database: Database) -> SourceId:
+    async with database.transaction() as conn:
+        return (await a_source(conn, url="https://river.example/feed.xml")).id
+
+
+async def fetched(
+    database: Database, body: bytes, url: str = URL, *, source: SourceId | None = None, final_url: str | None = None
+) -> None:
+    """Put a page where the fetcher leaves it: its URL fetched in the frontier, its body waiting to be read."""
+    async with database.transaction() as conn:
+        await frontier.submit(conn, submissions=[Submission(url, Origin.FEED, source)], now=START)
+        claimed = await frontier.claim(
+            conn, lease=new_id(), now=START, leased_until=START + LEASE, hosts=5, urls_per_host=5
+        )
+        for host in claimed:
+            answered = [Answered(one, Fetched(None, None), START) for one in host.urls]
+            await frontier.answer(conn, answers=[HostAnswer(host, START, answered)], now=START)
+        page = NewPage(url, final_url or url, PageKind.ARTICLE, source, 0, "text/html; charset=utf-8", body, START)
+        await pages.keep(conn, pages=[page])
+
+
+async def run(extractor: Extractor) -> list[ExtractionReport]:
+    reports: list[ExtractionReport] = []
+    while claimed := await extractor.claim(10):
+        reports += await asyncio.gather(*(extractor.work(page) for page in claimed))
+    return reports
+
+
+async def rows(database: Database, statement: str) -> Sequence[tuple[Any, ...]]:
+    async with database.transaction() as conn:
+        return await (await conn.execute(statement.encode())).fetchall()
+
+
+async def in_frontier(database: Database, url: str = URL) -> FrontierUrl:
+    async with database.transaction() as conn:
+        listed = await frontier.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)
+    return next(one for one in listed.urls if one.url == url)
+
+
+async def test_a_page_becomes_an_article_that_can_be_found(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    await fetched(database, a_page(JSON_LD), source=source)
+
+    (report,) = await run(extractor)
+
+    assert report.saved is not None
+    assert report.saved.fate is Fate.NEW
+    async with database.transaction() as conn:
+        (hit,) = await search(conn, words="boats mill")
+    assert (hit.title, hit.url) == ("High water at Tarn", URL)
+    assert await rows(database, "SELECT title, author, url FROM articles") == [
+        ("High water at Tarn", "Ann Author, Bo Writer", URL)
+    ]
+    assert await rows(database, "SELECT source_id, entry_id FROM article_sources") == [(source, URL)]
+    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+
+
+async def test_the_frontier_learns_of_the_text(database: Database, extractor: Extractor) -> None:
+    await fetched(database, a_page())
+
+    (report,) = await run(extractor)
+
+    known = await in_frontier(database)
+    assert not isinstance(report.found, Failed)
+    assert (known.content_hash, known.last_error) == (report.found.content_hash, None)
+
+
+async def test_an_article_of_a_feed_keeps_what_the_feed_says_and_gets_what_it_lacks(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    async with database.transaction() as conn:
+        article = an_article(URL, title="As the feed has it", published_at=None, entry_id="guid-1")
+        await keep_articles(conn, seen_at=START, listed=[Listed(source, article)])
+    await fetched(database, a_page(JSON_LD), source=source)
+
+    await run(extractor)
+
+    ((title, author, published_at),) = await rows(database, "SELECT title, author, published_at FROM articles")
+    assert (title, author) == ("As the feed has it", "Ann Author, Bo Writer")
+    assert published_at.isoformat() == "2024-03-01T06:30:00+00:00"
+    assert await rows(database, "SELECT count(*) FROM content") == [(1,)]
+
+
+async def test_an_article_that_its_feed_knows_by_this_url_is_the_same(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    """The feed's id is the URL that was fetched, its link another."""
+    async with database.transaction() as conn:
+        article = an_article("https://river.example/short", entry_id=URL)
+        await keep_articles(conn, seen_at=START, listed=[Listed(source, article)])
+    await fetched(database, a_page(), source=source)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT url FROM articles") == [("https://river.example/short",)]
+    assert await rows(database, "SELECT url FROM content") == [("https://river.example/short",)]
+
+
+async def test_a_page_of_no_source_becomes_an_article_too(database: Database, extractor: Extractor) -> None:
+    await fetched(database, a_page())
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT url FROM articles") == [(URL,)]
+    assert await rows(database, "SELECT count(*) FROM article_sources") == [(0,)]
+
+
+async def test_pages_with_one_canonical_url_are_one_article(database: Database, extractor: Extractor) -> None:
+    for url in (URL, f"{URL}?page=print", f"{URL}/amp"):
+        await fetched(database, a_page(CANONICAL), url)
+
+    reports = await run(extractor)
+
+    assert await rows(database, "SELECT url FROM articles") == [("https://river.example/news/high-water",)]
+    assert len({report.saved.article_id for report in reports if report.saved}) == 1
+
+
+async def test_pages_that_wrongly_share_a_canonical_url_stay_apart(database: Database, extractor: Extractor) -> None:
+    for number in range(3):
+        told = (f"<p>Story {number} tells of boat {number * n} and of its way down to the sea.</p>" for n in range(9))
+        other = "".join(told)
+        await fetched(database, a_page(CANONICAL, f"<article>{other}</article>"), f"{URL}/{number}")
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT count(*) FROM articles") == [(3,)]
+    assert await rows(database, "SELECT count(*) FROM content WHERE text IS NOT NULL") == [(3,)]
+
+
+async def test_the_selectors_of_its_source_count(database: Database, extractor: Extractor, source: SourceId) -> None:
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE sources SET selectors = %(selectors)s", {"selectors": Jsonb({"title": ".t", "body": [".x", ".b"]})}
+        )
+    await fetched(database, a_page(body="<p class=t>Mine</p><div class=b>Only this.</div>"), source=source)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT title, text, origins ->> 'text' FROM content") == [
+        ("Mine", "Only this.", "selector")
+    ]
+
+
+async def test_the_same_text_under_two_urls_is_stored_once(database: Database, extractor: Extractor) -> None:
+    await fetched(database, a_page())
+    await fetched(database, a_page(), "https://copy.example/flood")
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT count(*), count(text), count(duplicate_of) FROM content") == [(2, 1, 1)]
+
+
+async def test_a_page_that_comes_back_poorer_changes_nothing(database: Database, extractor: Extractor) -> None:
+    await fetched(database, a_page())
+    await run(extractor)
+    await fetched(database, a_page(body="<article><p>Please subscribe to read this story.</p></article>"))
+
+    (report,) = await run(extractor)
+
+    assert report.saved is not None
+    assert report.saved.fate is Fate.UNCHANGED
+    assert await rows(database, "SELECT text, version FROM content") == [("\n".join(PARAGRAPHS), 1)]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<html><head><title>Log in</title></head><body></body></html>", "no_text"),
+        (b"PK\x03\x04" + bytes(100), "unreadable"),
+        (b"<html><body><article>" + b"<p>" * 1_000_000, "extraction_overrun"),
+    ],
+    ids=["no text", "a zip", "a million paragraphs"],
+)
+async def test_a_page_without_an_article_is_dead_with_a_reason(
+    database: Database, extractor: Extractor, body: bytes, reason: str
+) -> None:
+    await fetched(database, body)
+    await fetched(database, a_page(), "https://river.example/well")
+
+    with capture_logs():
+        await run(extractor)
+
+    known = await in_frontier(database)
+    assert (known.status.value, known.last_error) == ("dead", reason)
+    assert await rows(database, "SELECT url FROM articles") == [("https://river.example/well",)]
+    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+
+
+async def test_a_page_without_text_still_adds_to_an_article_that_is_here(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    async with database.transaction() as conn:
+        await keep_articles(conn, seen_at=START, listed=[Listed(source, an_article(URL))])
+    await fetched(database, a_page(JSON_LD, body=""), source=source)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT title, word_count, text FROM content") == [("High water at Tarn", 0, None)]
+
+
+async def test_a_page_whose_readers_died_twice_is_not_given_to_a_third(
+    database: Database, extractor: Extractor, clock: MovableClock
+) -> None:
+    await fetched(database, a_page())
+    for _ in range(2):
+        assert len(await extractor.claim(10)) == 1  # and is never heard of again
+        assert await extractor.claim(10) == []
+        clock.now += LEASE
+
+    with capture_logs() as logs:
+        (report,) = await run(extractor)
+
+    assert isinstance(report.found, Failed)
+    assert (await in_frontier(database)).last_error == "extraction_overrun"
+    assert [line["log_level"] for line in logs] == ["warning"]
+    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+
+
+async def test_an_answer_under_a_lost_lease_is_not_kept(
+    database: Database, extractor: Extractor, clock: MovableClock
+) -> None:
+    await fetched(database, a_page())
+    (late,) = await extractor.claim(1)
+    clock.now += LEASE
+    (mine,) = await extractor.claim(1)
+
+    report = await extractor.work(late)
+
+    assert report.saved is None
+    assert await rows(database, "SELECT count(*) FROM content") == [(0,)]
+    await extractor.work(mine)
+    assert await rows(database, "SELECT count(*) FROM content") == [(1,)]
+
+
+async def test_a_bug_of_ours_costs_one_page_and_is_an_error(
+    database: Database, extractor: Extractor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fetched(database, a_page())
+    await fetched(database, a_page(JSON_LD), "https://river.example/well")
+    monkeypatch.setattr("headwater.extraction.worker._listed", _broken_for(URL))
+
+    with capture_logs() as logs:
+        await run(extractor)
+
+    assert (await in_frontier(database)).last_error == "extraction_broke"
+    assert await rows(database, "SELECT url FROM articles") == [("https://river.example/well",)]
+    assert "error" in [line["log_level"] for line in logs]
+
+
+def _broken_for(url: str) -> Any:
+    from headwater.extraction.worker import _listed
+
+    def listed(placed: Any) -> Listed:
+        if placed.read.page.url == url:
+            raise ZeroDivisionError
+        return _listed(placed)
+
+    return listed
+
+
+async def test_lag_is_how_long_the_oldest_page_waits(
+    database: Database, extractor: Extractor, clock: MovableClock
+) -> None:
+    assert await extractor.lag() == timedelta(0)
+    await fetched(database, a_page())
+    clock.move(minutes=5)
+
+    assert await extractor.lag() == timedelta(minutes=5)
+
+
+async def test_changes_are_queued_for_the_index(database: Database, extractor: Extractor) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("INSERT INTO outbox_listening (target, since) VALUES ('test', pg_current_xact_id())")
+    await fetched(database, a_page())
+    await run(extractor)
+    await fetched(database, a_page())
+    await run(extractor)
+
+    assert await rows(database, "SELECT action, version FROM outbox") == [("index", 1)]

@@ -1,0 +1,301 @@
+"""The frontier's decisions, as tables and as laws."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.frontier import decide
+from headwater.frontier.arrays import quoted
+from headwater.frontier.keys import lengthened, locate, place_of, shortened
+from headwater.frontier.types import (
+    ClaimedUrl,
+    Fetched,
+    FetchFailed,
+    FrontierOptions,
+    Hopeless,
+    Origin,
+    Redirected,
+    Status,
+    Submission,
+    Unchanged,
+)
+from headwater.ids import new_id
+from headwater.types import PageKind
+from headwater.urls import url_key
+from tests.clock import START
+
+OPTIONS = FrontierOptions()
+HOUR = timedelta(hours=1)
+URL = ClaimedUrl(
+    id=locate("https://example.com/a").place.id,
+    url="https://example.com/a",
+    kind=PageKind.ARTICLE,
+    origin=Origin.FEED,
+    source_id=None,
+    depth=0,
+    priority=7,
+    etag='"old"',
+    last_modified=None,
+    fetch_count=1,
+    retry_count=0,
+    failing_since=None,
+    interval=12 * HOUR,
+)
+
+
+@pytest.mark.parametrize(
+    ("origin", "priority", "expected"),
+    [
+        (Origin.FEED, None, 7),
+        (Origin.SITEMAP, None, 6),
+        (Origin.SPIDER, None, 5),
+        (Origin.MANUAL, None, 5),
+        (Origin.FEED, 3, 3),
+        (Origin.FEED, 0, 1),
+        (Origin.FEED, 99, 10),
+    ],
+)
+def test_priority(origin: Origin, priority: int | None, expected: int) -> None:
+    assert decide.priority_of(Submission("https://example.com/", origin, priority=priority)) == expected
+
+
+def test_a_source_of_its_own_priority_gets_the_bonus_too() -> None:
+    assert [decide.priority_for(Origin.FEED, base) for base in (1, 5, 9)] == [3, 7, 10]
+
+
+def test_bands_follow_priorities() -> None:
+    assert [decide.band_of(priority) for priority in range(1, 11)] == [3, 3, 3, 3, 2, 2, 1, 1, 0, 0]
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_every_band_has_a_turn(choice: float) -> None:
+    assert sorted(decide.turns(choice)) == [0, 1, 2, 3]
+
+
+def test_no_band_starves() -> None:
+    first = Counter(decide.turns(n / 1500)[0] for n in range(1500))
+
+    assert first == {0: 800, 1: 400, 2: 200, 3: 100}
+
+
+def test_every_claim_draws_anew() -> None:
+    drawn = [decide.draw(new_id(), START) for _ in range(500)]
+
+    assert all(0 <= one < 1 for one in drawn)
+    assert len({decide.turns(one)[0] for one in drawn}) == 4
+
+
+@given(st.integers(0, 15), st.floats(0, 1, exclude_max=True))
+def test_rotating_keeps_all(size: int, choice: float) -> None:
+    assert sorted(decide.rotate(range(size), choice)) == list(range(size))
+
+
+SITE = "https://example.com"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/news/2026/03/01/a-story", None),
+        ("/2001/01/01/01-first-of-the-first", None),
+        ("/events/2026/03/01/the-mayor-speaks", None),
+        ("/calendar", None),
+        ("/a/b/a/c/a", None),
+        ("/search?q=a&page=2", None),
+        ("/a/a/a/a", "repeating_path"),
+        ("/x/a/b/a/b/a/b", "repeating_path"),
+        ("/" + "/".join(str(n) for n in range(21)), "repeating_path"),
+        ("/" + "x" * 1100, "too_long"),
+        ("/s?" + "&".join(f"f{n}=1" for n in range(9)), "endless_query"),
+        ("/s?tag=a&tag=b&tag=c&tag=d", "endless_query"),
+        ("/calendar/2031-05", "calendar"),
+        ("/events/2026/03/", "calendar"),
+        ("/agenda?month=2031-05", "calendar"),
+        ("/calendar?year=2031&month=5", "calendar"),
+    ],
+)
+def test_traps(path: str, reason: str | None) -> None:
+    assert decide.trap(SITE + path, origin=Origin.SPIDER, depth=1, options=OPTIONS) == reason
+    assert decide.trap(SITE + path, origin=Origin.FEED, depth=99, options=OPTIONS) is None
+
+
+def test_what_lies_too_deep_is_a_trap() -> None:
+    assert decide.trap(SITE, origin=Origin.SITEMAP, depth=11, options=OPTIONS) == "too_deep"
+
+
+@given(st.text())
+def test_no_text_breaks_the_traps(text: str) -> None:
+    decide.trap(text, origin=Origin.SPIDER, depth=0, options=OPTIONS)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 8, 20])
+def test_retries_fill_a_day_however_many_there_are(most: int) -> None:
+    options = replace(OPTIONS, max_retries=most)
+    waits = [decide.backoff(n, options) for n in range(most)]
+
+    assert sum(waits, timedelta(0)) >= timedelta(hours=24) - timedelta(milliseconds=1)
+    assert waits == sorted(waits)
+
+
+def test_a_url_without_retries_is_dead_at_its_first_failure_but_not_of_a_429() -> None:
+    options = replace(OPTIONS, max_retries=0)
+
+    assert decide.after(URL, FetchFailed("timeout", ""), START, options).status is Status.DEAD
+    assert decide.after(URL, FetchFailed("rate_limited", ""), START, options).status is Status.FAILED
+
+
+def test_a_url_that_fails_is_tried_until_it_has_no_retries_left() -> None:
+    failure = FetchFailed("timeout", "10 s")
+
+    plan = decide.after(URL, failure, START, OPTIONS)
+    last = decide.after(replace(URL, retry_count=8, failing_since=START - 24 * HOUR), failure, START, OPTIONS)
+
+    assert (plan.status, plan.retry_count, plan.failing_since) == (Status.FAILED, 1, START)
+    assert plan.etag == '"old"'
+    assert (last.status, last.next_fetch_at, last.error) == (Status.DEAD, None, "timeout: 10 s")
+
+
+def test_a_url_does_not_die_of_its_hosts_429s_for_a_week() -> None:
+    limited = FetchFailed("rate_limited", "429")
+    failing = replace(URL, retry_count=8, failing_since=START - timedelta(days=6))
+
+    assert decide.after(failing, limited, START, OPTIONS).status is Status.FAILED
+    assert decide.after(failing, limited, START + timedelta(days=1), OPTIONS).status is Status.DEAD
+
+
+def test_success_clears_failures_and_keeps_validators() -> None:
+    failing = replace(URL, retry_count=3, failing_since=START)
+
+    fetched = decide.after(failing, Fetched('"new"', "Mon"), START, OPTIONS)
+    unchanged = decide.after(failing, Unchanged(), START, OPTIONS)
+
+    assert (fetched.retry_count, fetched.failing_since, fetched.etag) == (0, None, '"new"')
+    assert (unchanged.status, unchanged.etag, unchanged.interval) == (Status.FETCHED, '"old"', 24 * HOUR)
+
+
+def test_what_is_hopeless_is_dead_at_once() -> None:
+    plan = decide.after(URL, Hopeless("not_html", "application/pdf"), START, OPTIONS)
+
+    assert (plan.status, plan.next_fetch_at, plan.error) == (Status.DEAD, None, "not_html: application/pdf")
+
+
+@pytest.mark.parametrize(
+    ("to", "status"),
+    [
+        ("https://example.com/b", None),
+        ("https://example.com/a/", Status.PENDING),
+        ("https://example.com/a", Status.DEAD),
+        ("javascript:alert(1)", Status.DEAD),
+        ("", Status.DEAD),
+    ],
+)
+def test_redirects(to: str, status: Status | None) -> None:
+    plan = decide.after_redirect(URL, Redirected(to, is_permanent=True), START, OPTIONS)
+
+    assert (plan and plan.status) == status
+
+
+def test_a_redirect_between_two_forms_of_one_page_ends() -> None:
+    plan = decide.after_redirect(
+        replace(URL, retry_count=8), Redirected("http://example.com/a", is_permanent=False), START, OPTIONS
+    )
+
+    assert plan is not None
+    assert plan.status is Status.DEAD
+
+
+@given(
+    st.sampled_from(PageKind),
+    st.one_of(st.none(), st.timedeltas(timedelta(minutes=1), timedelta(days=400))),
+    st.booleans(),
+)
+def test_the_schedule_stays_within_its_bounds(kind: PageKind, interval: timedelta | None, has_changed: bool) -> None:
+    rules = decide.recrawl_options(kind, OPTIONS)
+
+    again = decide.recrawl(kind, interval, START, has_changed=has_changed, options=OPTIONS)
+
+    if again.next_fetch_at is None:
+        assert kind is PageKind.ARTICLE
+        assert not has_changed
+    else:
+        assert again.next_fetch_at - START == again.interval
+        assert again.interval >= rules.shortest or (interval is not None and again.interval >= interval)
+        assert again.interval <= rules.longest or has_changed
+
+
+def test_the_first_content_says_nothing_of_how_often_it_changes() -> None:
+    first = decide.settled(PageKind.ARTICLE, 12 * HOUR, 1, START, has_changed=True, options=OPTIONS)
+    second = decide.settled(PageKind.ARTICLE, 12 * HOUR, 2, START, has_changed=True, options=OPTIONS)
+
+    assert (first.interval, second.interval) == (12 * HOUR, 6 * HOUR)
+
+
+@pytest.mark.parametrize(
+    ("robots", "source", "slowed", "seconds"),
+    [
+        (None, None, 0, 1),
+        (5, None, 0, 5),
+        (600, None, 0, 30),
+        (5, 10, 0, 10),
+        (None, 600, 0, 600),
+        (None, None, 3, 8),
+        (None, None, 30, 300),
+        (None, 600, 2, 600),
+    ],
+)
+def test_the_delay_is_the_longest_that_anybody_asks_for(
+    robots: int | None, source: int | None, slowed: int, seconds: int
+) -> None:
+    asked = [None if one is None else timedelta(seconds=one) for one in (robots, source)]
+
+    assert decide.delay_of(asked[0], asked[1], slowed, OPTIONS) == timedelta(seconds=seconds)
+
+
+def test_the_pace_slows_at_once_and_eases_slowly() -> None:
+    assert decide.pace(0, 0, 5, OPTIONS, was_rate_limited=True) == (1, 0)
+    assert decide.pace(2, 15, 4, OPTIONS, was_rate_limited=False) == (2, 19)
+    assert decide.pace(2, 15, 5, OPTIONS, was_rate_limited=False) == (1, 0)
+    assert decide.pace(0, 0, 100, OPTIONS, was_rate_limited=False) == (0, 0)
+    assert decide.pace(99, 0, 0, OPTIONS, was_rate_limited=True)[0] < 20
+
+
+@given(st.uuids())
+def test_an_id_says_where_a_url_is_kept(one: UUID) -> None:
+    assert place_of(one).id == one
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/",
+        "https://example.com/a?b=%22c",
+        "http://example.com/a",
+        "https://example.com:8443/a",
+        "https://[::1]/a",
+        "http://127.0.0.1:8080/a",
+    ],
+)
+def test_a_stored_url_is_whole_again(url: str) -> None:
+    located = locate(url)
+
+    assert lengthened(shortened(located.url, located.host), located.host) == url
+    assert place_of(located.place.id) == located.place
+    assert located.place.url_id == int.from_bytes(url_key(url)[:8], "big", signed=True)
+
+
+def test_a_fragment_is_not_asked_for() -> None:
+    assert locate("https://example.com/a#b").url == "https://example.com/a"
+
+
+@given(st.text())
+def test_no_text_breaks_an_array(text: str) -> None:
+    element = quoted(text)
+
+    assert element[0] == element[-1] == '"'
+    assert "\x00" not in element
+    assert '"' not in element[1:-1].replace("\\\\", "").replace('\\"', "")

@@ -1,0 +1,109 @@
+"""URLs are listed page by page through any filter, and counted without being read."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headwater.db import Connection
+from headwater.frontier import store
+from headwater.frontier.types import Hopeless, Origin, Status, UrlCursor, UrlFilter
+from headwater.ids import new_id
+from headwater.types import SourceId
+from tests.clock import START
+from tests.frontier.builders import PAGE, all_urls, ask_all, claim, submit
+
+pytestmark = pytest.mark.database
+
+ONE, OTHER = SourceId(new_id()), SourceId(new_id())
+
+
+async def some_urls(conn: Connection) -> None:
+    """Ten of one source, then five of another that a spider found, each batch a minute after the other."""
+    for batch in range(5):
+        now = START + timedelta(minutes=batch)
+        await submit(conn, *(f"https://one.example/{batch}-{n}" for n in range(2)), source_id=ONE, now=now)
+        await submit(conn, f"http://other.example/{batch}", source_id=OTHER, origin=Origin.SPIDER, now=now)
+
+
+async def pages(conn: Connection, limit: int, **wanted: Any) -> list[list[str]]:
+    found: list[list[str]] = []
+    after: UrlCursor | None = None
+    while True:
+        page = await store.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=limit, after=after)
+        found.append([one.url for one in page.urls])
+        if page.next is None:
+            return found
+        after = page.next
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{}, {"source_id": ONE}, {"host": "one.example"}, {"origin": Origin.FEED}],
+    ids=["all", "source", "host", "origin"],
+)
+async def test_pages_hold_every_url_once(conn: Connection, wanted: dict[str, Any]) -> None:
+    await some_urls(conn)
+    whole = await all_urls(conn, **wanted)
+
+    parts = await pages(conn, 4, **wanted)
+
+    assert [url for part in parts for url in part] == whole
+    assert len(set(whole)) == len(whole) == (10 if wanted else 15)
+
+
+async def test_the_newest_come_first(conn: Connection) -> None:
+    await some_urls(conn)
+
+    assert (await all_urls(conn))[0].split("/")[-1].startswith("4")
+
+
+async def test_a_rare_one_is_found_after_looking_through_many(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "LOOKED_THROUGH", 3)
+    await some_urls(conn)
+
+    parts = await pages(conn, 10, text="OTHER.example/0")
+
+    assert [url for part in parts for url in part] == ["http://other.example/0"]
+    assert len(parts) >= 5
+
+
+async def test_every_filter_holds_at_once(conn: Connection) -> None:
+    await some_urls(conn)
+
+    every = {
+        "host": "other.example",
+        "source_id": OTHER,
+        "origin": Origin.SPIDER,
+        "status": Status.PENDING,
+        "text": "3",
+    }
+
+    assert await all_urls(conn, **every) == ["http://other.example/3"]
+    assert await all_urls(conn, **every | {"source_id": ONE}) == []
+
+
+async def test_the_status_is_what_a_person_would_say(conn: Connection) -> None:
+    await submit(conn, PAGE)
+    await ask_all(conn, Hopeless("robots_blocked", ""))
+    await submit(conn, "https://example.org/")
+    await claim(conn)
+
+    assert await all_urls(conn, status=Status.DEAD) == [PAGE]
+    assert await all_urls(conn, status=Status.FETCHING) == ["https://example.org/"]
+    assert await all_urls(conn, status=Status.PENDING) == []
+
+
+async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connection) -> None:
+    await some_urls(conn)
+    await ask_all(conn, now=START + timedelta(hours=1))
+    before = await store.stats(conn, now=START)
+
+    left = await store.tidy(conn, now=START)
+
+    assert left == 2
+    assert await store.stats(conn, now=START) == before
+    assert {one.source_id: (one.pending, one.fetched) for one in before.by_source} == {ONE: (0, 10), OTHER: (0, 5)}
+    assert before.by_status[Status.FETCHED] == 15

@@ -1,0 +1,76 @@
+"""robots.txt is kept for everybody, and what it forbade comes back when it changes."""
+
+from datetime import timedelta
+
+import pytest
+
+from headwater.db import Connection
+from headwater.frontier import store
+from headwater.frontier.types import Hopeless, Robots, Status
+from tests.clock import START
+from tests.frontier.builders import PAGE, ask_all, claim, counted, found, submit
+
+pytestmark = pytest.mark.database
+
+ORIGIN = "https://example.com"
+BLOCKED = Hopeless("robots_blocked", "Disallow: /")
+
+
+def robots(body: str | None = "User-agent: *\nDisallow: /", **more: object) -> Robots:
+    values = {"status": 200, "fetched_at": START, "expires_at": START + timedelta(days=1)}
+    return Robots(ORIGIN, body=body, **{**values, **more})  # pyright: ignore[reportArgumentType]
+
+
+async def test_what_is_kept_is_found(conn: Connection) -> None:
+    kept = robots(crawl_delay=timedelta(seconds=3), sitemaps=("https://example.com/map.xml",))
+    await store.keep_robots(conn, robots=kept)
+
+    assert await store.find_robots(conn, origins=[ORIGIN, "http://example.com"]) == {ORIGIN: kept}
+
+
+async def test_it_is_said_whether_the_rules_have_changed(conn: Connection) -> None:
+    changes = [
+        await store.keep_robots(conn, robots=one)
+        for one in (
+            robots(),
+            robots(fetched_at=START + timedelta(days=1)),
+            robots("User-agent: *"),
+            robots(None, status=404),
+            robots(None, status=None, unreachable_since=START),
+            robots(None, status=None, unreachable_since=START + timedelta(days=1)),
+        )
+    ]
+
+    assert changes == [True, False, True, True, True, False]
+
+
+async def test_a_crawl_delay_slows_the_host_up_to_the_cap(conn: Connection) -> None:
+    await submit(conn, PAGE, "https://slow.example/")
+    await store.keep_robots(conn, robots=robots(crawl_delay=timedelta(seconds=5)))
+    far = Robots("https://slow.example", 200, "", START, START, crawl_delay=timedelta(hours=1))
+    await store.keep_robots(conn, robots=far)
+
+    delays = {host.host: host.delay for host in await claim(conn)}
+
+    assert delays == {"example.com": timedelta(seconds=5), "slow.example": timedelta(seconds=30)}
+
+
+async def test_a_blocked_url_is_dead_until_the_rules_change(conn: Connection) -> None:
+    await submit(conn, PAGE)
+    await ask_all(conn, BLOCKED)
+    assert (await found(conn)).status is Status.DEAD
+    assert (await found(conn)).last_error == "robots_blocked: Disallow: /"
+
+    later = START + timedelta(hours=1)
+    revived = await store.revive_blocked(conn, host="example.com", now=later)
+
+    assert revived == 1
+    assert await counted(conn) == {Status.PENDING: 1}
+    assert len(await claim(conn, now=later)) == 1
+
+
+async def test_what_died_otherwise_stays_dead(conn: Connection) -> None:
+    await submit(conn, PAGE)
+    await ask_all(conn, Hopeless("gone", "410"))
+
+    assert await store.revive_blocked(conn, host="example.com", now=START) == 0

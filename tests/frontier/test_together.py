@@ -1,0 +1,162 @@
+"""Several connections at once: nobody gets what another has, nobody waits in a circle, nothing is forgotten."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from random import Random
+
+import psycopg
+import pytest
+
+from headwater.db import Connection
+from headwater.frontier import store
+from headwater.frontier.types import Redirected, Status
+from tests.clock import START
+from tests.frontier.builders import FETCHED, PAGE, an_answer, claim, counted, found, submit
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+async def two(conninfo: str) -> AsyncIterator[tuple[Connection, Connection]]:
+    one = await psycopg.AsyncConnection.connect(conninfo)
+    other = await psycopg.AsyncConnection.connect(conninfo)
+    yield one, other
+    await one.close()
+    await other.close()
+
+
+async def test_a_claim_skips_hosts_that_another_is_claiming(two: tuple[Connection, Connection]) -> None:
+    one, other = two
+    await submit(one, *(f"https://h{n}.example/" for n in range(10)))
+    await one.commit()
+
+    first = await claim(one, hosts=6)  # not committed
+    second = await claim(other, hosts=6)
+
+    assert len(first) == 6
+    assert len(second) == 4
+    assert {host.host for host in first} & {host.host for host in second} == set()
+
+
+async def test_many_claims_at_once_never_give_a_host_twice(conninfo: str) -> None:
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        await submit(conn, *(f"https://h{n}.example/" for n in range(200)))
+
+    async def take() -> list[str]:
+        taken: list[str] = []
+        async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+            for _ in range(10):
+                taken += [host.host for host in await claim(conn, hosts=5)]
+                await conn.commit()
+        return taken
+
+    taken = Counter(host for hosts in await asyncio.gather(*(take() for _ in range(5))) for host in hosts)
+
+    assert len(taken) == 200
+    assert set(taken.values()) == {1}
+
+
+async def test_the_same_urls_submitted_in_any_order_at_once_do_not_deadlock(conninfo: str) -> None:
+    urls = [f"https://h{n % 40}.example/{n}" for n in range(2_000)]
+
+    async def bring(seed: int) -> int:
+        queued = 0
+        async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+            for turn in range(3):
+                mixed = list(urls)
+                Random(seed + turn).shuffle(mixed)
+                results = await submit(conn, *mixed, priority=1 + 3 * turn)
+                await conn.commit()
+                queued += sum(one.fate == "queued" for one in results)
+        return queued
+
+    queued = await asyncio.gather(*(bring(seed) for seed in (1, 100, 200)))
+
+    assert sum(queued) == 2_000
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        assert await counted(conn) == {Status.PENDING: 2_000}
+
+
+async def test_a_url_submitted_while_its_host_is_given_back_is_not_forgotten(
+    two: tuple[Connection, Connection],
+) -> None:
+    one, other = two
+    await submit(one, PAGE)
+    await one.commit()
+    (host,) = await claim(one)
+    await one.commit()
+
+    await submit(other, "https://example.com/b")  # not committed: it holds the host's row
+    giving_back = asyncio.create_task(store.answer(one, answers=[an_answer(host, FETCHED)], now=START))
+    await until_somebody_waits(other)
+    await other.commit()
+    await giving_back
+    await one.commit()
+
+    (again,) = await claim(one, now=START + timedelta(seconds=1))
+    assert [url.url for url in again.urls] == ["https://example.com/b"]
+
+
+async def test_hosts_that_redirect_to_each_other_can_be_answered_at_once(conninfo: str) -> None:
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        await submit(conn, *(f"https://{side}.example/{n}" for side in ("left", "right") for n in range(20)))
+        await conn.commit()
+        hosts = {host.host: host for host in await claim(conn, urls=20)}
+        await conn.commit()
+
+    async def give_back(side: str, other: str) -> None:
+        async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+            outcomes = [Redirected(f"https://{other}.example/moved-{n}", is_permanent=True) for n in range(20)]
+            await store.answer(conn, answers=[an_answer(hosts[f"{side}.example"], *outcomes)], now=START)
+
+    await asyncio.gather(give_back("left", "right"), give_back("right", "left"))
+
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
+        assert await counted(conn) == {Status.PENDING: 40}
+        assert len(await claim(conn, now=START + timedelta(seconds=1))) == 2
+
+
+async def test_two_answers_for_one_url_count_once(two: tuple[Connection, Connection]) -> None:
+    one, other = two
+    await submit(one, PAGE)
+    await one.commit()
+    (lost,) = await claim(one)
+    (held,) = await claim(one, now=START + timedelta(minutes=5))
+    await one.commit()
+
+    await store.answer(one, answers=[an_answer(lost, FETCHED)], now=START)
+    late = asyncio.create_task(store.answer(other, answers=[an_answer(held, FETCHED)], now=START))
+    await until_somebody_waits(one)
+    await one.commit()
+    await late
+    await other.commit()
+
+    assert (await found(one)).fetch_count == 1
+    assert await counted(one) == {Status.FETCHED: 1}
+
+
+async def test_only_an_idle_queue_is_woken(two: tuple[Connection, Connection]) -> None:
+    one, other = two
+    await other.set_autocommit(True)
+    await other.execute(f"LISTEN {store.WAKE_CHANNEL}".encode())
+
+    await submit(one, "https://a.example/")
+    await one.commit()
+    await submit(one, "https://b.example/")
+    await one.commit()
+
+    heard = [notice.channel async for notice in other.notifies(timeout=0.2, stop_after=2)]
+    assert heard == [store.WAKE_CHANNEL]
+
+
+async def until_somebody_waits(conn: Connection) -> None:
+    """Returns when another connection waits for a lock of this one."""
+    while True:
+        cur = await conn.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        row = await cur.fetchone()
+        assert row is not None
+        if row[0]:
+            return
+        await asyncio.sleep(0.01)

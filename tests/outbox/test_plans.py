@@ -1,0 +1,80 @@
+"""The outbox stays quick when an outage of the index has filled it."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from headwater.db import Connection
+from headwater.ids import new_id
+from tests.clock import START
+from tests.conftest import new_database
+from tests.db.test_every_statement import IN_STORES
+
+pytestmark = pytest.mark.database
+
+# function: the values it is called with, and how many 8 kB pages it may touch
+HOT = {
+    "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 20}, 600),
+    "oldest_at": ({}, 10),
+    "list_dead": ({"limit": 20}, 50),
+    "fill": ({"now": START, "limit": 20}, 600),
+}
+
+
+@pytest.fixture(scope="module")
+async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
+    """A hundred thousand entries, a tenth of them ready and a few dead, of as many articles."""
+    async with new_database(server_conninfo, template) as name:
+        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
+        for statement in FILL:
+            await conn.execute(statement, {"start": START})
+        await conn.execute("VACUUM ANALYZE")
+        yield conn
+        await conn.close()
+
+
+FILL = (
+    "INSERT INTO outbox_listening (target, since) VALUES ('index', pg_current_xact_id())",
+    """
+    INSERT INTO articles (id, url, url_key, title, seen_at)
+    SELECT md5(n::text)::uuid, 'https://example.com/' || n, sha256(n::text::bytea), 'title', %(start)s
+    FROM generate_series(1, 20000) AS n
+    """,
+    """
+    INSERT INTO content (article_id, url, url_key, keywords, authors, open_graph, linked_data, origins, word_count,
+        richness, extracted_at)
+    SELECT id, url, url_key, '{}', '{}', '{}', '[]', '{}', 0, 0, %(start)s
+    FROM articles
+    """,
+    """
+    INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at, reason)
+    SELECT sha256(n::text::bytea), md5(n::text)::uuid, 1, n, 'index', %(start)s::timestamptz + n * interval '1 second',
+        CASE WHEN mod(n, 1000) = 0 THEN 'infinity' ELSE %(start)s::timestamptz + (n - 10000) * interval '1 second' END,
+        CASE WHEN mod(n, 1000) = 0 THEN 'odd' END
+    FROM generate_series(1, 100000) AS n
+    """,
+)
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
+    values, budget = HOT[name]
+    (sql,) = (found.sql for found in IN_STORES if found.function == name and found.file.parent.name == "outbox")
+
+    async with full.transaction(force_rollback=True):
+        cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
+        row = await cur.fetchone()
+    assert row is not None
+    plan = row[0][0]["Plan"]
+
+    assert set(tables_read_in_full(plan)) <= {"outbox_listening"}
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
+
+
+def tables_read_in_full(plan: dict[str, Any]) -> list[str]:
+    found = [plan["Relation Name"]] if plan["Node Type"] == "Seq Scan" else []
+    return found + [name for child in plan.get("Plans", []) for name in tables_read_in_full(child)]

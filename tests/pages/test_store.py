@@ -1,0 +1,112 @@
+"""Pages wait for who reads them: each is read once, and none is lost."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, LiteralString
+
+import pytest
+
+from headwater.db import Connection
+from headwater.ids import new_id
+from headwater.pages import store
+from headwater.pages.types import NewPage, Page
+from headwater.types import PageKind, SourceId
+from tests.builders import a_source
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+MINUTE = timedelta(minutes=1)
+
+
+def a_page(url: str = "https://example.com/a", **more: Any) -> NewPage:
+    page = NewPage(url, url, PageKind.ARTICLE, None, 0, "text/html", b"<p>\x00\xff", START)
+    return replace(page, **more)
+
+
+async def claim(
+    conn: Connection, *, kind: PageKind = PageKind.ARTICLE, minutes: int = 0, limit: int = 10
+) -> list[Page]:
+    now = START + minutes * MINUTE
+    return await store.claim(conn, kind=kind, lease=new_id(), now=now, leased_until=now + MINUTE, limit=limit)
+
+
+async def test_a_page_is_claimed_as_it_was_kept(conn: Connection) -> None:
+    kept = a_page(final_url="https://example.com/b", depth=3, content_type="text/html; charset=x")
+    await store.keep(conn, pages=[kept])
+
+    (page,) = await claim(conn)
+
+    assert replace(kept) == NewPage(
+        page.url, page.final_url, page.kind, page.source_id, page.depth, page.content_type, page.body, page.fetched_at
+    )
+    assert page.attempts == 0
+
+
+async def test_nothing_is_kept_of_nothing(conn: Connection) -> None:
+    await store.keep(conn, pages=[])
+
+    assert await claim(conn) == []
+
+
+async def test_a_reader_gets_its_kind_the_longest_waiting_first(conn: Connection) -> None:
+    late, early = a_page("https://example.com/late", fetched_at=START + MINUTE), a_page("https://example.com/early")
+    await store.keep(conn, pages=[late, early, a_page(kind=PageKind.SITEMAP)])
+
+    first = await claim(conn, minutes=1, limit=1)
+    second = await claim(conn, minutes=1)
+    sitemaps = await claim(conn, kind=PageKind.SITEMAP)
+
+    assert [page.url for page in first + second] == [early.url, late.url]
+    assert [page.kind for page in sitemaps] == [PageKind.SITEMAP]
+
+
+async def test_a_page_whose_reader_dies_comes_back_and_tells_how_often(conn: Connection) -> None:
+    await store.keep(conn, pages=[a_page()])
+
+    (first,) = await claim(conn)
+    meanwhile = await claim(conn)
+    (second,) = await claim(conn, minutes=2)
+
+    assert meanwhile == []
+    assert (first.attempts, second.attempts) == (0, 1)
+    assert await store.done(conn, pages=[first]) == []
+    assert await store.done(conn, pages=[second]) == [second.id]
+    assert await claim(conn, minutes=9) == []
+
+
+SPIDERED = {
+    "feed": ("UPDATE sources SET ingestion_mode = 'feed'", 0, 0),
+    "both": ("UPDATE sources SET ingestion_mode = 'both', max_depth = 2", 1, 1),
+    "spider": ("UPDATE sources SET ingestion_mode = 'spider', max_depth = 2", 0, 1),
+    "as deep as it may": ("UPDATE sources SET ingestion_mode = 'spider', max_depth = 2", 2, 0),
+}
+
+
+@pytest.mark.parametrize(("change", "depth", "lists"), SPIDERED.values(), ids=SPIDERED)
+async def test_an_article_of_a_spidered_source_is_kept_for_its_links_too(
+    change: LiteralString, depth: int, lists: int, conn: Connection
+) -> None:
+    source = await a_source(conn)
+    await conn.execute(change)
+
+    await store.keep(conn, pages=[a_page(source_id=source.id, depth=depth)])
+
+    assert len(await claim(conn)) == 1
+    assert len(await claim(conn, kind=PageKind.LIST)) == lists
+
+
+async def test_a_page_of_a_source_that_is_gone_is_kept_as_nobodys(conn: Connection) -> None:
+    await store.keep(conn, pages=[a_page(source_id=SourceId(new_id()))])
+
+    (page,) = await claim(conn)
+
+    assert page.source_id is None
+
+
+async def test_since_when_the_longest_waiting_page_waits_is_known(conn: Connection) -> None:
+    nothing = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START)
+    await store.keep(conn, pages=[a_page(fetched_at=START + MINUTE), a_page()])
+
+    assert nothing is None
+    assert await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + MINUTE) == START

@@ -1,0 +1,47 @@
+import os
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from headwater.publishing.elasticsearch import SearchIndex
+from headwater.publishing.types import IndexOptions
+from tests.publishing.stub_elasticsearch import StubElasticsearch
+
+# An Elasticsearch or OpenSearch that tests may make indices in; read before settings of this machine are forgotten.
+GIVEN_INDEX = os.environ.get("ELASTICSEARCH_URL", "")
+
+OPTIONS = IndexOptions(
+    batch_documents=500,
+    batch_bytes=5_000_000,
+    concurrency=2,
+    lease=timedelta(minutes=5),
+    wait_min=timedelta(seconds=1),
+    wait_max=timedelta(minutes=5),
+)
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[StubElasticsearch]:
+    async with StubElasticsearch() as stub:
+        yield stub
+
+
+@pytest.fixture
+async def index(stub: StubElasticsearch) -> AsyncIterator[SearchIndex]:
+    async with SearchIndex(stub.url, alias="raw_content", timeout=timedelta(seconds=30)) as index:
+        yield index
+
+
+@pytest.fixture(params=["stub", "real"])
+async def server_url(request: pytest.FixtureRequest, stub: StubElasticsearch) -> str:
+    """The stub, and a real server where one is given: both must say the same."""
+    if request.param == "real" and not GIVEN_INDEX:
+        pytest.skip("ELASTICSEARCH_URL is not set")
+    return GIVEN_INDEX if request.param == "real" else stub.url
+
+
+@pytest.fixture
+def alias() -> str:
+    return f"test-{uuid4().hex}"

@@ -1,0 +1,83 @@
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headwater.ids import new_id
+from headwater.pages.types import Page
+from headwater.sitemaps.decide import after_failure, after_reading, child_submissions, is_over
+from headwater.sitemaps.types import Listed, MappingOptions, Reading, Sitemap, SitemapFormat
+from headwater.types import PageKind
+from tests.clock import START
+from tests.sitemaps.world import LIMITS
+
+OPTIONS = MappingOptions(limits=LIMITS, retire_after=timedelta(days=30))
+DAY = timedelta(days=1)
+LONG_AGO = START - 40 * DAY
+URL = "https://example.com/sitemap.xml"
+PAGE = Page(URL, URL, PageKind.SITEMAP, None, 0, "text/xml", b"", START, new_id(), new_id(), 0)
+READING = Reading(URL, None, START, 10, 0, START, START, 0, None)
+
+
+def a_sitemap(newest: datetime | None = START, kind: SitemapFormat = SitemapFormat.URLSET) -> Sitemap:
+    return Sitemap(kind, [], [], 10, newest, is_cut=False)
+
+
+def test_reads_that_bring_nothing_are_counted_until_one_brings_something() -> None:
+    first = after_reading(PAGE, None, a_sitemap(), 0, START)
+    second = after_reading(PAGE, first, a_sitemap(), 0, START + DAY)
+    third = after_reading(PAGE, second, a_sitemap(), 3, START + 2 * DAY)
+    failed = after_failure(PAGE, third, START + 3 * DAY)
+
+    assert [one.unproductive_reads for one in (first, second, third, failed)] == [1, 2, 0, 1]
+    assert [one.idle_since for one in (first, second, third, failed)] == [
+        START,
+        START,
+        START + 2 * DAY,
+        START + 2 * DAY,
+    ]
+    assert (failed.new_count, failed.url_count) == (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("reading", "sitemap", "depth", "over"),
+    [
+        pytest.param({"unproductive_reads": 99}, a_sitemap(), 0, False, id="what a source begins from stays"),
+        pytest.param({"unproductive_reads": 99, "idle_since": LONG_AGO}, None, 0, False, id="even while it is none"),
+        pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO}, None, 1, True, id="none, and quiet for long"),
+        pytest.param({"newest_lastmod": LONG_AGO, "unproductive_reads": 1}, a_sitemap(), 1, False, id="old, once"),
+        pytest.param({"newest_lastmod": LONG_AGO, "unproductive_reads": 2}, a_sitemap(), 1, True, id="archive"),
+        pytest.param({"unproductive_reads": 9}, a_sitemap(), 1, False, id="a quiet day"),
+        pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO}, a_sitemap(), 1, True, id="quiet for long"),
+        pytest.param({"unproductive_reads": 4, "idle_since": LONG_AGO}, a_sitemap(), 1, False, id="rarely read"),
+        pytest.param({"unproductive_reads": 9, "idle_since": LONG_AGO, "newest_lastmod": None},
+                     a_sitemap(None, SitemapFormat.INDEX), 1, False, id="an index without dates"),
+    ],
+)  # fmt: skip
+def test_a_sitemap_is_given_up_when_it_is_an_archive_or_long_silent(
+    reading: dict[str, Any], sitemap: Sitemap | None, depth: int, over: bool
+) -> None:
+    assert is_over(replace(READING, **reading), sitemap, depth, OPTIONS, START) is over
+
+
+def test_of_an_index_those_are_asked_for_that_are_new_or_changed_since_they_were_given_up() -> None:
+    retired = replace(READING, retired_at=START)
+    known = {"/known": READING, "/retired": retired, "/undated": retired, "/changed": retired}
+    children = [
+        Listed("/new", START),
+        Listed("/known", START + DAY),
+        Listed("/retired", START),
+        Listed("/undated", None),
+        Listed("/changed", START + DAY),
+        Listed("/dead", START),
+        Listed("/more", None),
+    ]
+
+    wanted = child_submissions(replace(PAGE, depth=1), None, children, known, [*known, "/dead"], 2)
+
+    assert [(one.url, one.depth, one.kind, one.priority) for one in wanted] == [
+        ("/new", 2, PageKind.SITEMAP, 6),
+        ("/changed", 2, PageKind.SITEMAP, 6),
+    ]
+    assert child_submissions(PAGE, None, children, known, [], -1) == []

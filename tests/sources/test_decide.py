@@ -1,0 +1,118 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headwater.errors import Invalid
+from headwater.frontier.types import Origin
+from headwater.ids import new_id
+from headwater.sources.decide import COMMON_SITEMAPS, as_wished, entrances
+from headwater.sources.types import IngestionMode, Source, Wishes
+from headwater.types import PageKind, SourceId
+from tests.clock import START
+
+SITE = "https://example.com/"
+FEED = "https://example.com/feed.xml"
+SITEMAP = "https://example.com/maps/news.xml"
+
+
+def a_source(feed_url: str | None = None, **wishes: Any) -> Source:
+    return as_wished(Source(SourceId(new_id()), "Example", feed_url, START), Wishes(**wishes))
+
+
+@pytest.mark.parametrize(
+    ("feed", "wishes", "mode", "site"),
+    [
+        (FEED, {}, IngestionMode.FEED, None),
+        (FEED, {"site": "example.com/news"}, IngestionMode.FEED, "https://example.com/news"),
+        (FEED, {"mode": "both"}, IngestionMode.BOTH, SITE),
+        (None, {"site": "example.com"}, IngestionMode.BOTH, SITE),
+        (None, {"site": SITE, "mode": "spider"}, IngestionMode.SPIDER, SITE),
+        (None, {"site": SITE, "mode": " Feed "}, IngestionMode.FEED, SITE),
+        (None, {"sitemap": SITEMAP}, IngestionMode.FEED, SITE),
+        (None, {"sitemap": SITEMAP, "site": SITE, "mode": "both"}, IngestionMode.BOTH, SITE),
+    ],
+    ids=["feed", "feed and site", "feed and links", "site", "links", "lists", "sitemap", "all"],
+)
+def test_what_is_not_said_is_chosen(
+    feed: str | None, wishes: dict[str, Any], mode: IngestionMode, site: str | None
+) -> None:
+    source = a_source(feed, **wishes)
+
+    assert (source.ingestion_mode, source.url) == (mode, site)
+
+
+@pytest.mark.parametrize(
+    ("feed", "wishes", "message"),
+    [
+        (None, {}, "something to follow: a feed, a site or a sitemap"),
+        (None, {"site": "javascript:x"}, "only http and https"),
+        (None, {"site": SITE, "mode": "crawl"}, "There is no mode 'crawl'; there are feed, spider and both"),
+        (FEED, {"mode": "spider"}, "A source with a feed that follows links too has the mode both"),
+        (None, {"sitemap": SITEMAP, "mode": "spider"}, "A source with a sitemap that follows links too"),
+        (FEED, {"patterns": ["("]}, "The pattern '\\(' is no regular expression: missing \\)"),
+        (FEED, {"patterns": ["x" * 501]}, "at most 500 characters; one of these has 501"),
+        (FEED, {"patterns": ["x"] * 51}, "at most 50 patterns; these are 51"),
+        (FEED, {"selectors": ["title"]}, "'title' is no selector; write one like title=h1, for one of title, body"),
+        (FEED, {"selectors": ["colour=h1"]}, "'colour=h1' is no selector"),
+        (FEED, {"selectors": ["title=h1["]}, "'h1\\[' is no CSS selector"),
+        (FEED, {"selectors": ["title="]}, "'' is no CSS selector"),
+        (FEED, {"selectors": ["title=h1\x00"]}, "A selector is one line"),
+        (FEED, {"max_depth": 11}, "A depth is at least 0 and at most 10; this one is 11"),
+        (FEED, {"max_depth": -1}, "A depth is at least 0"),
+        (FEED, {"budget": -1}, "A budget is at least 0 and at most 1000000"),
+        (FEED, {"priority": 0}, "A priority is at least 1 and at most 10; this one is 0"),
+        (FEED, {"delay": timedelta(hours=2)}, "A delay is at most an hour"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_sentence(feed: str | None, wishes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        a_source(feed, **wishes)
+
+
+def test_what_is_given_is_kept_and_what_is_empty_is_taken_back() -> None:
+    given = a_source(
+        FEED,
+        sitemap=SITEMAP,
+        patterns=[r"/\d+$"],
+        selectors=["title=h1", "remove=.ad", "remove= nav > a "],
+        external_links=True,
+        max_depth=4,
+        budget=50,
+        delay=timedelta(seconds=5),
+        priority=8,
+    )
+    kept = as_wished(given, Wishes())
+    bare = as_wished(given, Wishes(sitemap="", patterns=[""], selectors=[""], budget=0, delay=timedelta(0)))
+
+    assert kept == given
+    assert given.selectors == {"title": ("h1",), "remove": (".ad", "nav > a")}
+    assert (given.article_url_patterns, given.page_budget, given.min_delay) == ((r"/\d+$",), 50, timedelta(seconds=5))
+    assert (bare.sitemap_url, bare.selectors, bare.article_url_patterns) == (None, {}, ())
+    assert (bare.page_budget, bare.min_delay, bare.max_depth, bare.priority) == (None, None, 4, 8)
+
+
+def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_are() -> None:
+    found = entrances(a_source(site=SITE))
+
+    assert [(one.url, one.origin, one.priority) for one in found if one.kind is PageKind.LIST] == [
+        (SITE, Origin.SPIDER, 5)
+    ]
+    assert [one.url for one in found if one.kind is PageKind.SITEMAP] == [SITE[:-1] + path for path in COMMON_SITEMAPS]
+
+
+@pytest.mark.parametrize(
+    ("feed", "wishes", "expected"),
+    [
+        (FEED, {}, []),
+        (FEED, {"sitemap": SITEMAP, "priority": 10}, [(SITEMAP, "sitemap", 10)]),
+        (FEED, {"mode": "both"}, [(SITE, "list", 5)]),
+        (None, {"site": SITE, "mode": "spider", "priority": 3}, [(SITE, "list", 3)]),
+        (None, {"sitemap": SITEMAP}, [(SITEMAP, "sitemap", 6)]),
+    ],
+    ids=["feed", "feed and sitemap", "feed and links", "links", "sitemap"],
+)
+def test_a_source_is_entered_where_it_says(
+    feed: str | None, wishes: dict[str, Any], expected: list[tuple[str, str, int]]
+) -> None:
+    assert [(one.url, one.kind, one.priority) for one in entrances(a_source(feed, **wishes))] == expected

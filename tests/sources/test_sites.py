@@ -1,0 +1,171 @@
+"""Sources without a feed: followed, found, listed, changed and left like any other."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headwater.db import Connection
+from headwater.errors import SourceExists
+from headwater.frontier import store as frontier
+from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
+from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
+from headwater.sources.store import list_all, list_health
+from headwater.sources.types import Source, SourceStatus, Wishes
+from headwater.types import PageKind
+from tests.builders import a_source
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+SITE = "https://example.com/"
+
+
+async def a_site(conn: Connection, **wishes: Any) -> Source:
+    asked: dict[str, Any] = {"site": SITE, "mode": "spider", **wishes}
+    return await follow(conn, url=None, name=None, now=START, wishes=Wishes(**asked))
+
+
+async def waiting(conn: Connection) -> list[FrontierUrl]:
+    return list((await frontier.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)).urls)
+
+
+async def count(conn: Connection, table: str) -> int:
+    cur = await conn.execute(f"SELECT count(*) FROM {table}".encode())
+    row = await cur.fetchone()
+    assert row is not None
+    return row[0]
+
+
+async def test_a_site_is_not_polled_and_its_pages_are_due_at_once(conn: Connection) -> None:
+    source = await a_site(conn)
+
+    (entrance,) = await waiting(conn)
+
+    assert (source.name, source.feed_url, source.address) == ("example.com", None, SITE)
+    assert await count(conn, "feed_state") == 0
+    assert (entrance.url, entrance.kind, entrance.source_id) == (SITE, PageKind.LIST, source.id)
+    assert (entrance.next_fetch_at, entrance.depth) == (START, 0)
+
+
+async def test_what_was_asked_for_is_kept(conn: Connection) -> None:
+    asked = await a_site(
+        conn,
+        patterns=[r"/\d{4}/"],
+        selectors=["title=h1", "body=article", "body=main"],
+        external_links=True,
+        max_depth=3,
+        budget=70,
+        delay=timedelta(milliseconds=1500),
+        priority=9,
+    )
+
+    kept = await find(conn, str(asked.id))
+
+    assert replace(kept, selectors={}, article_url_patterns=(), created_at=START) == replace(
+        asked, selectors={}, article_url_patterns=()
+    )
+    assert kept.selectors == {"title": ["h1"], "body": ["article", "main"]}
+    assert kept.article_url_patterns == [r"/\d{4}/"]
+
+
+@pytest.mark.parametrize("again", [SITE, "http://example.com", "EXAMPLE.com:443/?utm_source=x"])
+async def test_a_site_is_followed_once_and_found_however_its_address_is_written(again: str, conn: Connection) -> None:
+    source = await a_site(conn)
+
+    with pytest.raises(SourceExists):
+        async with conn.transaction():
+            await a_site(conn, site=again)
+
+    assert (await find(conn, again)).id == source.id
+
+
+async def test_feeds_of_a_site_may_be_followed_beside_it(conn: Connection) -> None:
+    site = await a_site(conn)
+    feed = await follow(conn, url=f"{SITE}feed.xml", name=None, now=START, wishes=Wishes(site=SITE))
+
+    assert {source.id for source in await list_all(conn)} == {site.id, feed.id}
+    assert (await find(conn, SITE)).id == site.id
+
+
+@pytest.mark.parametrize(
+    ("feed", "wishes", "badge"),
+    [
+        ("https://example.com/feed.xml", {}, "feed"),
+        ("https://example.com/feed.xml", {"sitemap": f"{SITE}s.xml", "mode": "both"}, "feed+sitemap+spider"),
+        (None, {"sitemap": f"{SITE}s.xml"}, "sitemap"),
+        (None, {"site": SITE}, "sitemap+spider"),
+        (None, {"site": SITE, "mode": "feed"}, "sitemap"),
+        (None, {"site": SITE, "mode": "spider"}, "spider"),
+    ],
+)
+async def test_a_list_shows_how_a_source_is_read(
+    feed: str | None, wishes: dict[str, Any], badge: str, conn: Connection
+) -> None:
+    await follow(conn, url=feed, name=None, now=START, wishes=Wishes(**wishes))
+
+    (health,) = await list_health(conn)
+
+    assert (health.badge, health.status, health.article_count) == (badge, SourceStatus.PENDING, 0)
+    assert (health.next_poll_at is None) == (feed is None)
+
+
+async def test_a_site_works_once_it_is_read_and_fails_when_none_of_its_entrances_answers(conn: Connection) -> None:
+    await a_site(conn, mode="both")
+    pending = (await list_health(conn))[0]
+    await conn.execute("UPDATE frontier_url SET status = 'd', last_error = 'not_found: gone' WHERE kind = 'x'")
+    guessed = (await list_health(conn))[0]
+    await conn.execute("UPDATE frontier_url SET status = 'r', last_error = 'timeout: 10 s' WHERE kind = 'l'")
+    failing = (await list_health(conn))[0]
+    await conn.execute("UPDATE frontier_url SET status = 'f', last_error = NULL WHERE kind = 'l'")
+    await conn.execute(
+        "INSERT INTO spider_state (source_id, last_read_at, day, spent) SELECT id, now(), now(), 1 FROM sources"
+    )
+    working = (await list_health(conn))[0]
+
+    assert [one.status for one in (pending, guessed, failing, working)] == ["pending", "pending", "error", "working"]
+    assert (failing.last_error, failing.last_error_type) == ("timeout: 10 s", "timeout")
+
+
+async def test_a_change_of_where_it_begins_is_due_at_once_and_others_are_not(conn: Connection) -> None:
+    source = await a_site(conn)
+
+    quiet = await change_ingestion(conn, source, wishes=Wishes(max_depth=5), now=START)
+    before = len(await waiting(conn))
+    both = await change_ingestion(conn, quiet, wishes=Wishes(sitemap=f"{SITE}s.xml", mode="both"), now=START)
+
+    assert (before, len(await waiting(conn))) == (1, 2)
+    assert (both.max_depth, both.sitemap_url) == (5, f"{SITE}s.xml")
+
+
+async def test_a_site_that_is_given_a_feed_is_polled_from_now_on(conn: Connection) -> None:
+    source = await a_site(conn, mode="both")
+
+    moved = await move(conn, source, url=f"{SITE}feed.xml", now=START)
+
+    (health,) = await list_health(conn)
+    assert moved.feed_url == f"{SITE}feed.xml"
+    assert (health.badge, health.next_poll_at) == ("feed+spider", START)
+
+
+async def test_enabling_a_site_tries_its_entrances_again(conn: Connection) -> None:
+    source = await a_site(conn)
+    await conn.execute("UPDATE frontier_url SET status = 'd', next_fetch_at = 'infinity', last_error = 'gone'")
+
+    await enable(conn, source, START)
+
+    (entrance,) = await waiting(conn)
+    assert (entrance.status, entrance.next_fetch_at) == (Status.PENDING, START)
+
+
+async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:
+    source, other = await a_site(conn), await a_source(conn, url="https://other.example/feed.xml")
+    urls = [Submission(f"{SITE}{number}", Origin.SPIDER, source.id, parent_url=SITE, depth=1) for number in range(5)]
+    theirs = Submission("https://other.example/1", Origin.FEED, other.id)
+    await frontier.submit(conn, submissions=[*urls, theirs], now=START)
+
+    await leave(conn, source, START)
+
+    assert [url.url for url in await waiting(conn)] == [theirs.url]
+    assert [one.id for one in await list_all(conn)] == [other.id]
