@@ -29,6 +29,8 @@ def every_error(kind: type[HeadwaterError] = HeadwaterError) -> Iterator[type[He
 def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
     if kind.__init__ is Exception.__init__:
         return kind("no")
+    if kind is errors.InvalidFeed:
+        return errors.InvalidFeed(name="n", url="u")
     names = [name for name in inspect.signature(kind).parameters if name in ARGUMENTS]
     return kind(*(str(ARGUMENTS[name]) if kind is errors.SourceNotFound else ARGUMENTS[name] for name in names))
 

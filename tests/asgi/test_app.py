@@ -34,7 +34,7 @@ async def without_database(clock: MovableClock) -> AsyncIterator[AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/healthz", "/readyz", "/metrics", "/static/headwater.css", "/vendor/htmx.min.js", "/nothing"]
+    "path", ["/privacy", "/healthz", "/readyz", "/metrics", "/static/headwater.css", "/vendor/htmx.min.js", "/nothing"]
 )
 async def test_every_response_carries_the_security_headers(path: str, web: AsyncClient) -> None:
     response = await web.get(path)
@@ -123,7 +123,7 @@ async def test_a_worker_without_pages_serves_health_and_metrics_only(database: D
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../pages/home.py", "/static/%2e%2e/templates/base.html", "/vendor/../../apps.py"]
+    "path", ["/static/../pages/front.py", "/static/%2e%2e/templates/base.html", "/vendor/../../apps.py"]
 )
 async def test_static_files_do_not_lead_out_of_their_folder(path: str, web: AsyncClient) -> None:
     assert (await web.get(path)).status_code == 404

@@ -110,7 +110,7 @@ async def test_a_source_goes_with_its_last_reader(database: Database) -> None:
         async with database.transaction() as conn:
             await drop_feed(conn, user_id=reader.id, subscription_id=subscription.id)
         async with database.transaction() as conn:
-            await leave_all_unwanted(conn)
+            await leave_all_unwanted(conn, START)
             left.append(await count(conn, "sources"))
 
     assert left == [1, 0]

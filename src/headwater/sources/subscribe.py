@@ -62,10 +62,10 @@ async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID)
         raise FeedNotFound
 
 
-async def leave_all_unwanted(conn: Connection) -> None:
+async def leave_all_unwanted(conn: Connection, now: datetime) -> None:
     """Sources that readers brought and that nobody follows any more are left, and their articles with them."""
     for source in await store.list_unwanted(conn):
-        await following.leave(conn, source)
+        await following.leave(conn, source, now)
 
 
 async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime) -> Source:

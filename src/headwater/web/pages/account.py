@@ -123,7 +123,7 @@ async def delete_account(
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at="delete")
     async with database.transaction() as conn:
-        await leave_all_unwanted(conn)
+        await leave_all_unwanted(conn, clock())
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
 
 

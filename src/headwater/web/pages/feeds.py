@@ -3,6 +3,7 @@
 A change answers 204 and the event `refreshFeedList`; the list then asks for itself again, with the filters as they are.
 """
 
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -103,7 +104,7 @@ async def change(
             now=clock(),
         )
     if data.url.strip() != before.url:
-        await _leave(database)
+        await _leave(database, clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -112,11 +113,13 @@ async def change(
     status_code=204,
     exception_handlers=refusals("Failed to delete feed", place="feed-item-{feed_id}-errors"),
 )
-async def drop(request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database]) -> Response[None]:
+async def drop(
+    request: AnyRequest, feed_id: FromPath[str], database: NamedDependency[Database], clock: NamedDependency[Clock]
+) -> Response[None]:
     """Stop following."""
     async with database.transaction() as conn:
         await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
-    await _leave(database)
+    await _leave(database, clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -154,9 +157,9 @@ async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscripti
     return found
 
 
-async def _leave(database: Database) -> None:
+async def _leave(database: Database, now: datetime) -> None:
     async with database.transaction() as conn:
-        await leave_all_unwanted(conn)
+        await leave_all_unwanted(conn, now)
 
 
 def _id(text: str) -> UUID:
