@@ -10,21 +10,57 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
-// The keyboard: j and k walk through the lines, the other keys press the button or link that names them.
-const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
-const places = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
-let going = false;
+// A feed that waits for its first poll is looked after, ever more seldom, until it has been polled. Whoever stands in
+// the list with the keyboard, or edits a feed there, is not disturbed.
+const PATIENCE = { first: 1500, factor: 1.5, last: 30000 };
+let patience = PATIENCE.first;
+let waiting = 0;
 
-const lines = () => [...document.querySelectorAll("[data-line]")];
-const current = () => document.querySelector("[data-line].current") ?? (lines().length === 1 ? lines()[0] : null);
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.id !== "feed-list-container") return;
+  clearTimeout(waiting);
+  if (!event.target.querySelector(".feed.pending")) patience = PATIENCE.first;
+  else waiting = setTimeout(look, patience);
+});
+
+function look() {
+  const list = document.getElementById("feed-list-container");
+  patience = Math.min(patience * PATIENCE.factor, PATIENCE.last);
+  if (document.hidden || list.contains(document.activeElement) || list.querySelector("form")) waiting = setTimeout(look, patience);
+  else htmx.trigger(document.body, "refreshFeedList");
+}
+
+// The keyboard: j and k walk through the lines, the other keys press the button or link that names them.
+const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
+const REPEATED = new Set(["j", "k"]);
+let going = 0; // until when the second key of g-something is awaited
+let wantsMore = false; // j was pressed on the last line while more are on their way
+
+const isTyping = (target) => target.closest("input, textarea, select, [contenteditable]");
+const lines = () => [...document.querySelectorAll(".line[data-line]")];
+const chosen = () => document.querySelector(".line.current");
+const current = () => {
+  const all = document.querySelectorAll("[data-line]");
+  return chosen() ?? (all.length === 1 ? all[0] : null);
+};
+
+function choose(line) {
+  if (line === chosen()) return;
+  chosen()?.classList.remove("current");
+  line?.classList.add("current");
+}
 
 function walk(step) {
   const all = lines();
-  const at = all.indexOf(current());
+  const at = all.indexOf(chosen());
   const next = all[at === -1 ? (step > 0 ? 0 : all.length - 1) : at + step];
+  const more = document.querySelector(".lines .more");
+  if (!next && step > 0 && more) {
+    wantsMore = true;
+    more.scrollIntoView({ block: "nearest" });
+  }
   if (!next) return;
-  current()?.classList.remove("current");
-  next.classList.add("current");
+  choose(next);
   next.querySelector("[data-open]")?.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
 }
@@ -34,32 +70,39 @@ function press(key) {
     case "j": return walk(1);
     case "k": return walk(-1);
     case "o": return current()?.querySelector("[data-open]")?.click();
-    case "v": return (current()?.querySelector("[data-original]") ?? document.querySelector("[data-original]"))?.click();
+    case "v": return (current()?.querySelector("[data-original]") ?? document.querySelector(".page [data-original]"))?.click();
     case "?": return document.getElementById("keys")?.showModal();
-    case "g": going = true; return setTimeout(() => { going = false; }, 1500);
-    case "/": return document.querySelector('[data-key="/"]')?.focus();
+    case "/": return document.querySelector('[data-key="/"]')?.select();
     case "A": return document.querySelector('[data-key="A"]')?.click();
     default: return current()?.querySelector(`[data-key="${CSS.escape(key)}"]`)?.click();
   }
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
-  if (going && places[event.key]) {
-    location.href = places[event.key];
-    return;
-  }
-  if (event.key.length !== 1) return;
-  if (event.key === "/") event.preventDefault();
-  press(event.key);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Escape" && event.target.matches('[data-key="/"]')) event.target.blur();
+  if (event.key.length !== 1 || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  if (event.repeat && !REPEATED.has(event.key)) return;
+  const place = event.timeStamp < going ? PLACES[event.key] : undefined;
+  going = event.key === "g" ? event.timeStamp + 1500 : 0;
+  if (place) location.assign(place);
+  else if (event.key === "/" || event.key === "?") event.preventDefault();
+  if (!place && event.key !== "g") press(event.key);
+});
+
+// The line that holds the focus is the current one, however the focus came there.
+document.addEventListener("focusin", (event) => {
+  const line = event.target.closest(".line");
+  if (line) choose(line);
+});
+
+document.addEventListener("htmx:afterSettle", () => {
+  if (!wantsMore) return;
+  wantsMore = false;
+  walk(1);
 });
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-keys]")) document.getElementById("keys")?.showModal();
-});
-
-// What was marked read is shown as read.
-document.addEventListener("htmx:afterRequest", (event) => {
-  const deed = event.detail.successful && event.target.dataset?.deed;
-  if (deed === "read" || deed === "unread") event.target.closest(".line")?.classList.toggle("is-read", deed === "read");
+  if (event.target.matches("dialog[open]")) event.target.close(); // beside it: on its backdrop
 });
