@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from headwater import __version__
+from headwater.accounts.types import AccountOptions
 from headwater.db import Database, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
@@ -17,6 +18,7 @@ from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
 from headwater.net import Client
+from headwater.net.mail import Mailer, Post
 from headwater.pipeline import StageOptions, Tools
 from headwater.polling.types import PollingOptions
 from headwater.publishing.elasticsearch import SearchIndex
@@ -25,6 +27,7 @@ from headwater.sandbox import Sandbox
 from headwater.settings import Settings
 from headwater.sitemaps.types import Limits, MappingOptions
 from headwater.spider.types import SpiderOptions
+from headwater.web import WebOptions
 
 # How long writing may take once a feed is read; after that its host is somebody else's.
 WRITING = timedelta(seconds=10)
@@ -139,6 +142,30 @@ async def open_index(settings: Settings) -> AsyncIterator[SearchIndex | None]:
         api_key=key.get_secret_value() if key else None,
     ) as index:
         yield index
+
+
+def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
+    """How the pages behave. `listens_at` is where people find us unless the settings name a better place.
+
+    Raises Invalid.
+    """
+    smtp = settings.smtp_url
+    return WebOptions(
+        site=(settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/"),
+        accounts=account_options(settings),
+        mailer=Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from),
+    )
+
+
+def account_options(settings: Settings) -> AccountOptions:
+    """How accounts behave."""
+    return AccountOptions(
+        access_lifetime=settings.session_renewal,
+        refresh_lifetime=settings.session_lifetime,
+        registration=settings.registration,
+        confirm_email=settings.confirm_email,
+        hide_accounts=settings.hide_accounts,
+    )
 
 
 def options_of(settings: Settings) -> StageOptions:

@@ -2,12 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
 import uvicorn
 from litestar import Litestar
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from pydantic import SecretStr
@@ -17,6 +18,7 @@ from headwater.asgi.errors import break_down, refuse, refuse_http
 from headwater.asgi.headers import add_security_headers
 from headwater.asgi.health import health_routes
 from headwater.asgi.observe import observe
+from headwater.asgi.session import FOUND_BY_HTTPS
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, PortTaken
 from headwater.types import Clock
@@ -27,10 +29,11 @@ def create_app(
     database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None
 ) -> Litestar:
     """Everything that is served. The API is closed where no token is given."""
+    web = web or WebOptions()
     return Litestar(
         route_handlers=[
             health_routes,
-            *web_routes(database, clock, web or WebOptions()),
+            *web_routes(database, clock, web),
             *api_routes(api_token),
         ],
         dependencies={
@@ -41,6 +44,7 @@ def create_app(
         before_send=[add_security_headers],
         middleware=[observe],
         template_config=templates,
+        state=State({FOUND_BY_HTTPS: web.site.startswith("https://")}),
         openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
     )
@@ -81,8 +85,18 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
-async def serve(app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta) -> None:
-    """Answer requests until `stop` is set; those under way may finish within `drain`."""
+async def serve(
+    app: Litestar,
+    listener: socket.socket,
+    stop: asyncio.Event,
+    drain: timedelta,
+    *,
+    trusted_proxies: Sequence[str] = (),
+) -> None:
+    """Answer requests until `stop` is set; those under way may finish within `drain`.
+
+    Who asks, and whether by https, is what the connection says; proxies that are trusted may say otherwise.
+    """
     server = _Server(
         uvicorn.Config(
             app,
@@ -90,6 +104,8 @@ async def serve(app: Litestar, listener: socket.socket, stop: asyncio.Event, dra
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=bool(trusted_proxies),
+            forwarded_allow_ips=list(trusted_proxies),
             timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
         )
     )

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
 from urllib.parse import urlsplit
@@ -88,9 +88,19 @@ def _address(value: object) -> str:
     return str(ip_address(str(value)))
 
 
+def _listed(value: object) -> object:
+    """Reads `10.0.0.1, 10.1.0.0/16`, or a TOML list of the same."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _network(value: object) -> str:
+    return str(ip_network(str(value), strict=False)) if "/" in str(value) else _address(value)
+
+
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[str, BeforeValidator(_address)]
 HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
+Networks = Annotated[tuple[Annotated[str, BeforeValidator(_network)], ...], BeforeValidator(_listed)]
 
 
 def default_data_dir() -> Path:
@@ -125,7 +135,47 @@ class Settings(BaseModel):
     )
     api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = Field(
         None,
-        description="What a program sends as `Authorization: Bearer …` to use the API. Empty: the API is closed.",
+        description="What a program of the operator's own sends as `Authorization: Bearer …` to use the API. "
+        "Empty: only the tokens that people make for themselves open it.",
+    )
+    public_url: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/?#@]+/?)?$",
+        description="Where people find Headwater; links in letters begin with it. Empty: where it listens.",
+    )
+    trusted_proxies: Networks = Field(
+        (),
+        description="Proxies in front of the web server. What they say in X-Forwarded-For and X-Forwarded-Proto is "
+        "believed, what anybody else says is not.",
+    )
+    registration: bool = Field(
+        True, description="Whether people may make accounts. Where there is none yet, the first may always be made."
+    )
+    confirm_email: bool = Field(
+        False, description="Whether a new account is let in only after a letter to its address was answered."
+    )
+    hide_accounts: bool = Field(
+        False, description="Whether registering with a taken address tells so by letter only, not on the page."
+    )
+    session_renewal: Duration = Field(
+        timedelta(minutes=15),
+        ge=timedelta(minutes=1),
+        le=timedelta(days=1),
+        description="How long a session's short-lived token is good before it is renewed by the long-lived one.",
+    )
+    session_lifetime: Duration = Field(
+        timedelta(days=30),
+        ge=timedelta(hours=1),
+        le=timedelta(days=400),
+        description="How long somebody who does not come by stays logged in.",
+    )
+    smtp_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="Mail server that takes Headwater's letters. Empty: they are written into the log."
+    )
+    smtp_from: str = Field(
+        "Headwater <headwater@localhost>",
+        pattern=r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$",
+        description="Who the letters are from.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
     log_format: Literal["auto", "console", "json"] = Field(
@@ -374,6 +424,10 @@ _ALLOWED = {
     "elasticsearch_url": "an address such as https://user:password@host:9200",
     "elasticsearch_api_key": "an API key",
     "elasticsearch_index": "a name in small letters, such as raw_content",
+    "public_url": "an address without a path, such as https://reader.example",
+    "smtp_from": "an address such as Headwater <headwater@example.com>",
+    "smtp_url": "an address such as smtp://user:password@mail.example:587, or smtps://",
+    "trusted_proxies": "a list of addresses or networks, such as 127.0.0.1, 10.0.0.0/8",
     "user_agent": "a line of plain letters, such as MyReader/1.0 (+https://example.com/bot)",
 }
 
@@ -404,16 +458,18 @@ def allowed(name: str) -> str:
 
 def shown(name: str, value: Any) -> str:  # noqa: ANN401  one of every type above
     """A setting's value as a person would write it; secrets masked."""
-    if value is None or value == {}:
+    if value is None or value in ({}, ()):
         return ""
     if isinstance(value, SecretStr):
-        is_address = name in {"database_url", "elasticsearch_url"}
+        is_address = name in {"database_url", "elasticsearch_url", "smtp_url"}
         return _without_password(value.get_secret_value()) if is_address else "********"
     if isinstance(value, timedelta):
         return show_duration(value)
     if isinstance(value, dict):
         pairs = cast("dict[str, str]", value)
         return ", ".join(f"{key}={item}" for key, item in sorted(pairs.items()))
+    if isinstance(value, tuple):
+        return ", ".join(cast("tuple[str, ...]", value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from headwater.accounts.access import add_user
-from headwater.accounts.types import AccountOptions, Role, User
+from headwater.accounts.types import Role, User
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Connection, Database
@@ -39,8 +39,8 @@ class Readers:
 @pytest.fixture
 async def readers(database: Database) -> Readers:
     async with database.transaction() as conn:
-        ada = await add_user(conn, "ada@example.com", None, Role.READER, START, AccountOptions())
-        bob = await add_user(conn, "bob@example.com", None, Role.READER, START, AccountOptions())
+        ada = await add_user(conn, "ada@example.com", None, Role.READER, START)
+        bob = await add_user(conn, "bob@example.com", None, Role.READER, START)
         daily = await a_source(conn, url="https://daily.example/feed")
         weekly = await a_source(conn, url="https://weekly.example/feed")
         for source, numbers in ((daily, (1, 3, 5)), (weekly, (2, 4, 5))):

@@ -3,7 +3,7 @@
 import pytest
 
 from headwater.accounts.access import add_user
-from headwater.accounts.types import AccountOptions, Role, User
+from headwater.accounts.types import Role, User
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound, InvalidFeed
 from headwater.library import store as library
@@ -18,7 +18,7 @@ URL = "https://example.com/feed.xml"
 
 async def a_reader(database: Database, email: str = "ada@example.com") -> User:
     async with database.transaction() as conn:
-        return await add_user(conn, email, None, Role.READER, START, AccountOptions())
+        return await add_user(conn, email, None, Role.READER, START)
 
 
 async def adds(database: Database, reader: User, name: str = "Example", url: str = URL) -> Subscription:

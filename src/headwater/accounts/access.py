@@ -92,7 +92,7 @@ class Access:
             is_first = await store.claim_first(conn)
             if not is_first and not self._options.registration:
                 raise RegistrationClosed
-            user = await add_user(conn, email, password_hash, role_of_new(is_first=is_first), now, self._options)
+            user = await add_user(conn, email, password_hash, role_of_new(is_first=is_first), now)
             await record(conn, user.id, EventType.USER_REGISTERED, now)
             return await self._let_in(conn, user, visitor, now)
 
@@ -293,10 +293,19 @@ class Access:
 
 
 async def add_user(
-    conn: Connection, email: str, password_hash: str | None, role: Role, now: datetime, options: AccountOptions
+    conn: Connection,
+    email: str,
+    password_hash: str | None,
+    role: Role,
+    now: datetime,
+    *,
+    confirmed_at: datetime | None = None,
 ) -> User:
-    """A new account. Raises EmailTaken."""
-    user = User(UserId(new_id()), email, role, None if options.confirm_email else now, now)
+    """A new account; confirmed only where somebody has shown, or vouches, that the address is theirs.
+
+    Raises EmailTaken.
+    """
+    user = User(UserId(new_id()), email, role, confirmed_at, now)
     await store.add_user(
         conn,
         user_id=user.id,
@@ -305,7 +314,7 @@ async def add_user(
         password_hash=password_hash,
         role=role,
         now=now,
-        confirmed_at=user.confirmed_at,
+        confirmed_at=confirmed_at,
     )
     return user
 

@@ -21,6 +21,7 @@ from headwater.types import Clock
 ACCESS_COOKIE = "headwater_access"
 REFRESH_COOKIE = "headwater_refresh"
 PUBLIC = "public"
+FOUND_BY_HTTPS = "found_by_https"  # in the app's state: whether the address that people know begins with https
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
@@ -98,7 +99,7 @@ def no_cookies(*, is_secure: bool) -> list[Cookie]:
 
 def is_secure(connection: AnyConnection) -> bool:
     """Whether cookies are for https only: always, save on plain loopback, where there is nobody to listen."""
-    if connection.url.scheme == "https":
+    if connection.url.scheme == "https" or connection.app.state.get(FOUND_BY_HTTPS):
         return True
     host = connection.url.hostname or ""
     try:

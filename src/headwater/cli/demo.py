@@ -1,5 +1,6 @@
 """`headwater demo`: Headwater against the zoo, a small web on this machine. Needs no network, leaves nothing."""
 
+import secrets
 import shutil
 import socket
 import tempfile
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from headwater.accounts.people import create_account
+from headwater.accounts.types import Role
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
 from headwater.cli.up import Host, Port, run_everything
@@ -14,8 +17,11 @@ from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
 from headwater.sources.follow import follow
+from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Wishes
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
+
+READER = "demo@example.com"
 
 
 def demo(host: Host = None, port: Port = None) -> None:
@@ -49,10 +55,12 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
     with stop_on_signals() as stop:
         async with Zoo() as zoo, open_runtime(settings) as runtime:
             await _follow_exhibits(runtime, zoo)
+            password = await _make_reader(runtime, zoo)
             say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
             say("So are a site that has only sitemaps, and one that has neither feed nor sitemap.")
             say("Their pages are fetched and read: search their full text for a word, such as harbour.")
             say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
+            say(f"Log in as {READER} with the password {password}")
             await run_everything(runtime, listener, stop)
 
 
@@ -62,6 +70,19 @@ async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
             await follow(conn, url=zoo.url_of(exhibit), name=exhibit.name, now=runtime.tools.clock())
         for name, wishes in _sites(zoo):
             await follow(conn, url=None, name=name, now=runtime.tools.clock(), wishes=wishes)
+
+
+async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
+    """Somebody who looks after the place and reads all feeds that do not misbehave. Returns their password."""
+    password, clock = secrets.token_urlsafe(9), runtime.tools.clock
+    user = await create_account(runtime.database, clock, email=READER, password=password, role=Role.SUPER_ADMIN)
+    for exhibit in EXHIBITS:
+        if not exhibit.is_cage:
+            # One transaction each: it speaks for the reader when it is done with what is shared.
+            async with runtime.database.transaction() as conn:
+                name = exhibit.name.replace("-", " ").capitalize()
+                await add_feed(conn, user_id=user.id, name=name, url=zoo.url_of(exhibit), now=clock())
+    return password
 
 
 def _sites(zoo: Zoo) -> Iterator[tuple[str, Wishes]]:

@@ -5,9 +5,9 @@ import socket
 
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
-from headwater.cli.up import Host, Port
+from headwater.cli.up import Host, Port, app_of
 from headwater.runtime import open_runtime
-from headwater.server import address_of, create_app, listen
+from headwater.server import address_of, listen
 from headwater.server import serve as serve_app
 from headwater.settings import Settings
 
@@ -28,7 +28,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             say(f"Headwater serves {address_of(listener)} (Ctrl-C stops it)")
             watch = asyncio.create_task(runtime.watch_database())
             try:
-                app = create_app(runtime.database, runtime.tools.clock, settings.api_token)
-                await serve_app(app, listener, stop, settings.drain_timeout)
+                app = app_of(runtime, listener)
+                await serve_app(app, listener, stop, settings.drain_timeout, trusted_proxies=settings.trusted_proxies)
             finally:
                 watch.cancel()

@@ -5,11 +5,13 @@ import socket
 from typing import Annotated
 
 import typer
+from litestar import Litestar
 
+from headwater.accounts import store as accounts
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
 from headwater.pipeline import every_stage
-from headwater.runtime import Runtime, open_runtime
+from headwater.runtime import Runtime, open_runtime, web_options
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
 from headwater.workers import run_stages
@@ -32,19 +34,33 @@ async def _up(settings: Settings, listener: socket.socket) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings, migrate=True) as runtime:
             say(f"Headwater runs on {address_of(listener)} (Ctrl-C stops it)")
-            say(f"First, follow a feed: {own_command()} source add https://example.com/feed.xml")
+            await _say_what_is_first(runtime)
             await run_everything(runtime, listener, stop)
     say("Headwater has stopped.")
+
+
+async def _say_what_is_first(runtime: Runtime) -> None:
+    async with runtime.database.transaction() as conn:
+        if await accounts.has_users(conn):
+            return
+    say("First, open it and make your account: whoever comes first looks after the place.")
+    say(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")
+
+
+def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
+    """All that is served on this socket."""
+    web = web_options(runtime.settings, listens_at=address_of(listener))
+    return create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token, web)
 
 
 async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
     """Serve the pages and run all stages until `stop` is set and what is under way is done."""
     drain = runtime.settings.drain_timeout
-    app = create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token)
+    app, proxies = app_of(runtime, listener), runtime.settings.trusted_proxies
     watch = asyncio.create_task(runtime.watch_database())
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve(app, listener, stop, drain))
+            tasks.create_task(serve(app, listener, stop, drain, trusted_proxies=proxies))
             tasks.create_task(run_stages(runtime.tools, every_stage(runtime.tools), stop, drain))
     finally:
         watch.cancel()

@@ -34,9 +34,9 @@ class Post:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise Invalid("SMTP_URL cannot be read: write smtp://user:password@mail.example:587.") from error
+            raise Invalid("HEADWATER_SMTP_URL cannot be read: write smtp://user:password@mail.example:587.") from error
         if parts.scheme not in PORTS or not parts.hostname:
-            raise Invalid("SMTP_URL cannot be read: write smtp://user:password@mail.example:587.")
+            raise Invalid("HEADWATER_SMTP_URL cannot be read: write smtp://user:password@mail.example:587.")
         return cls(
             parts.hostname,
             port or PORTS[parts.scheme],
@@ -61,7 +61,7 @@ class Mailer:
             log.warning("mail refused", to=to, subject=subject)
             return False
         if self._post is None:
-            log.info("mail not sent, no SMTP_URL is set", to=to, subject=subject, text=text)
+            log.info("mail not sent, no HEADWATER_SMTP_URL is set", to=to, subject=subject, text=text)
             return False
         try:
             await asyncio.to_thread(self._hand_in, letter, self._post)

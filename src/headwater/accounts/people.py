@@ -1,0 +1,64 @@
+"""What whoever runs Headwater does with accounts: makes them, gives them roles and passwords, removes them."""
+
+from headwater.accounts import store
+from headwater.accounts.access import add_user, record
+from headwater.accounts.decide import email_key, email_problem, password_problem, role_of_new
+from headwater.accounts.secrets import hash_password
+from headwater.accounts.types import EventType, Role, User
+from headwater.db import Connection, Database
+from headwater.errors import Invalid, NotFound
+from headwater.types import Clock
+
+
+async def create_account(database: Database, clock: Clock, *, email: str, password: str, role: Role | None) -> User:
+    """An account whose address the operator vouches for; without a role, that of one who registers.
+
+    Raises Invalid, EmailTaken.
+    """
+    email = email.strip()
+    problem = email_problem(email) or password_problem(password, email)
+    if problem:
+        raise Invalid(problem)
+    password_hash, now = await hash_password(password), clock()
+    async with database.transaction() as conn:
+        chosen = role or role_of_new(is_first=await store.claim_first(conn))
+        user = await add_user(conn, email, password_hash, chosen, now, confirmed_at=now)
+        await record(conn, user.id, EventType.USER_REGISTERED, now)
+    return user
+
+
+async def find_account(conn: Connection, email: str) -> User:
+    """The account under an address. Raises NotFound."""
+    found = await store.find_credentials(conn, email_key=email_key(email.strip()))
+    if found is None:
+        raise NotFound(f"There is no account {email!r}. `headwater user list` shows those that there are.")
+    return found.user
+
+
+async def give_password(database: Database, *, email: str, password: str) -> User:
+    """Another password; all sessions end. Raises Invalid, NotFound."""
+    async with database.transaction() as conn:
+        user = await find_account(conn, email)
+    problem = password_problem(password, user.email)
+    if problem:
+        raise Invalid(problem)
+    password_hash = await hash_password(password)
+    async with database.transaction() as conn:
+        await store.set_password(conn, user_id=user.id, password_hash=password_hash)
+        await store.end_sessions_of(conn, user_id=user.id, except_for=None)
+        await store.clear_attempts(conn, bucket=f"login:{email_key(user.email)}")
+    return user
+
+
+async def give_role(conn: Connection, *, email: str, role: Role) -> User:
+    """What a person may do from now on. Raises NotFound."""
+    user = await find_account(conn, email)
+    await store.set_role(conn, user_id=user.id, role=role)
+    return user
+
+
+async def remove_account(conn: Connection, *, email: str) -> User:
+    """Forget a person and all that is theirs. Raises NotFound."""
+    user = await find_account(conn, email)
+    await store.remove_user(conn, user_id=user.id)
+    return user
