@@ -1,0 +1,151 @@
+"""`headwater user`: accounts, for whoever runs Headwater."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from headwater.accounts import store
+from headwater.accounts.people import create_account, find_account, give_password, give_role, remove_account
+from headwater.accounts.types import Role, User
+from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
+from headwater.errors import Invalid
+from headwater.runtime import open_runtime
+from headwater.settings import Settings
+from headwater.sources.subscribe import leave_all_unwanted
+
+user_app = typer.Typer(
+    help="Make accounts and look after them.\n\nExample: headwater user create ann@example.com --role super_admin",
+    no_args_is_help=True,
+)
+
+PASSWORD_BYTES = 4096  # more than any password may have, so that a longer one is refused rather than cut
+
+Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's address.")]
+OfRole = Annotated[Role, typer.Argument(help="What they may do from now on.")]
+NewRole = Annotated[
+    Role | None, typer.Option(help="What they may do.", show_default="reader; super_admin for the first account")
+]
+FromStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input, rather than asking for it.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@user_app.command()
+def create(email: Email, role: NewRole = None, password_stdin: FromStdin = False) -> None:
+    """Make an account; its address counts as confirmed.
+
+    Example: headwater user create ann@example.com --role super_admin --password-stdin < password.txt
+    """
+    settings = load_quietly()
+    user = run(_create(settings, email, _read_password(from_stdin=password_stdin), role))
+    say(f"{user.email} can log in now, as {user.role}.")
+
+
+@user_app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the accounts, the oldest first.
+
+    Example: headwater user list --json
+    """
+    users = run(_list(load_quietly()))
+    if as_json:
+        print_json(users)
+    elif users:
+        print_table(["email", "role", "since", "confirmed"], [_row(user) for user in users])
+    else:
+        say("Nobody has an account yet. Whoever registers first looks after the place.")
+
+
+@user_app.command()
+def role(email: Email, role: OfRole) -> None:
+    """Change what somebody may do. It holds from their next request on.
+
+    Example: headwater user role bob@example.com moderator
+    """
+    user, is_orphaned = run(_role(load_quietly(), email, role))
+    say(f"{user.email} was {user.role}, and is {role} now.")
+    _warn(is_orphaned=is_orphaned)
+
+
+@user_app.command()
+def password(email: Email, password_stdin: FromStdin = False) -> None:
+    """Give somebody another password. They are logged out everywhere.
+
+    Example: headwater user password ann@example.com
+    """
+    settings = load_quietly()
+    run(_find(settings, email))  # before anybody types a password for nobody
+    user = run(_password(settings, email, _read_password(from_stdin=password_stdin)))
+    say(f"{user.email} has another password, and is logged out everywhere.")
+
+
+@user_app.command()
+def remove(email: Email, yes: Yes = False) -> None:
+    """Remove an account and all that is its person's: subscriptions, what they read and starred, tokens, events.
+
+    Example: headwater user remove bob@example.com --yes
+    """
+    settings = load_quietly()
+    user = run(_find(settings, email))
+    confirm(f"Remove {user.email} and all that is theirs?", yes=yes)
+    user, is_orphaned = run(_remove(settings, email))
+    say(f"{user.email} is gone, and all that was theirs.")
+    _warn(is_orphaned=is_orphaned)
+
+
+async def _create(settings: Settings, email: str, password: str, role: Role | None) -> User:
+    async with open_runtime(settings) as runtime:
+        return await create_account(runtime.database, runtime.tools.clock, email=email, password=password, role=role)
+
+
+async def _list(settings: Settings) -> list[User]:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return await store.list_users(conn)
+
+
+async def _find(settings: Settings, email: str) -> User:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return await find_account(conn, email)
+
+
+async def _role(settings: Settings, email: str, role: Role) -> tuple[User, bool]:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        user = await give_role(conn, email=email, role=role)
+        return user, _is_orphaned(await store.list_users(conn))
+
+
+async def _password(settings: Settings, email: str, password: str) -> User:
+    async with open_runtime(settings) as runtime:
+        return await give_password(runtime.database, email=email, password=password)
+
+
+async def _remove(settings: Settings, email: str) -> tuple[User, bool]:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        user = await remove_account(conn, email=email)
+        await leave_all_unwanted(conn, runtime.tools.clock())
+        return user, _is_orphaned(await store.list_users(conn))
+
+
+def _is_orphaned(users: Sequence[User]) -> bool:
+    return bool(users) and not any(user.role is Role.SUPER_ADMIN for user in users)
+
+
+def _warn(*, is_orphaned: bool) -> None:
+    if is_orphaned:
+        say("Nobody looks after the place now: give somebody the role super_admin.")
+
+
+def _read_password(*, from_stdin: bool) -> str:
+    """What a person types twice, or the first line of standard input. Raises Invalid."""
+    if from_stdin:
+        return sys.stdin.readline(PASSWORD_BYTES).rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise Invalid("There is nobody to ask for a password: send it on standard input, with --password-stdin.")
+    return typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+
+
+def _row(user: User) -> tuple[str, ...]:
+    return user.email, user.role, f"{user.created_at:%Y-%m-%d}", "yes" if user.confirmed_at else "no"
