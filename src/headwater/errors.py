@@ -13,6 +13,7 @@
     ├── NotFound                what was asked for is not here
     │   ├── SourceNotFound
     │   ├── FeedNotFound
+    │   ├── NoArticles
     │   └── UrlNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
@@ -24,6 +25,8 @@
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
         ├── IndexUnavailable
+        ├── AiUnavailable
+        ├── SummaryFailed
         ├── EmbeddedServerFailed
         ├── SchemaBehind
         ├── SchemaTooNew
@@ -125,6 +128,13 @@ class FeedNotFound(NotFound):
 
     def __init__(self) -> None:
         super().__init__("Feed not found")
+
+
+class NoArticles(NotFound):
+    """This person's feeds listed nothing that could be summed up."""
+
+    def __init__(self) -> None:
+        super().__init__("No articles found from the last 24 hours")
 
 
 class Conflict(HeadwaterError):
@@ -235,6 +245,20 @@ class IndexUnavailable(Unavailable):
         super().__init__(f"The search index cannot be used: {cause}. `headwater index check` tells more.")
         self.cause = cause
         self.is_refusal = is_refusal  # it answers: a person must look at its settings or ours
+
+
+class AiUnavailable(Unavailable):
+    """The language model's service does not answer, or will not have us."""
+
+    def __init__(self) -> None:
+        super().__init__("AI service is temporarily unavailable")
+
+
+class SummaryFailed(Unavailable):
+    """The language model answered, and not with a summary."""
+
+    def __init__(self) -> None:
+        super().__init__("Failed to generate summary. Please try again later.")
 
 
 class IndexMismatch(Conflict):

@@ -11,7 +11,7 @@ from litestar.exceptions import ValidationException
 from litestar.response import Template
 
 from headwater.asgi.errors import status_of
-from headwater.errors import AlreadySubscribed, HeadwaterError, InvalidFeed, NotLoggedIn, Unavailable
+from headwater.errors import AiUnavailable, AlreadySubscribed, HeadwaterError, InvalidFeed, NotLoggedIn, Unavailable
 from headwater.observability.log import get_logger
 
 log = get_logger()
@@ -44,7 +44,7 @@ def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "I
         return respond(request, 400, "refusal.html", message=invalid)
 
     def refuse(request: AnyRequest, error: HeadwaterError) -> Template:
-        if isinstance(error, Unavailable):
+        if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
             log.warning("request refused", path=request.url.path, error=str(error))
             return respond(request, 500, "refusal.html", message=broken)
         return respond(request, status_of(error), "refusal.html", message=str(error))

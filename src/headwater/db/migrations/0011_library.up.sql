@@ -53,7 +53,7 @@ CREATE TABLE summaries (
     article_count integer NOT NULL DEFAULT 0,
     prompt_tokens integer,
     completion_tokens integer,
-    cost numeric(12, 6),
+    cost numeric(14, 8),  -- in credits of the service, where it tells
     error text,
     created_at timestamptz NOT NULL,
     finished_at timestamptz

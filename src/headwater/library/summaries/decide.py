@@ -1,0 +1,112 @@
+"""What a model is asked, how its citations become links, and what a person is shown. Pure."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from html import unescape
+
+from headwater.library.summaries.types import (
+    DayArticle,
+    Failing,
+    Shown,
+    Summary,
+    SummaryOptions,
+    SummaryStatus,
+)
+
+FAILED = "Failed to generate summary. Please try again later."
+UNAVAILABLE = "AI service is temporarily unavailable"
+
+CONTENT_MAX = 12_000  # characters of an answer; what was asked for has half of them
+EXCERPT_MAX = 1_200
+TITLE_MAX = 300
+SAID_FOR = timedelta(minutes=10)  # how long the page speaks of a failure
+
+# It refuses: no key, no money, not now. Any other 4xx says that our request was wrong.
+_REFUSALS = {401, 402, 403, 408, 409, 425, 429}
+_BREAK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|blockquote|pre|hr|figure|figcaption)\b[^<>]*>")
+_TAG = re.compile(r"<[^<>]*>?")
+_CITATION = re.compile(r"(?<![ \t])([ \t]*)\[(\^?\d{1,4}(?:\s*[,;]\s*\^?\d{1,4}){0,20})\](?:\([^()\n]{0,2000}\))?")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+# What PostgreSQL does not store, or nobody sees.
+_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def plain(html: str) -> str:
+    """The words of sanitised HTML, possibly cut off in the middle; a line for each block."""
+    return unescape(_TAG.sub("", _BREAK.sub("\n", html)))
+
+
+def tidy(text: str) -> str:
+    """One line, without characters that nobody sees."""
+    return " ".join(_UNWANTED.sub("", text).split())
+
+
+def prompt_of(template: str, articles: Sequence[DayArticle], limit: int) -> str:
+    """The template with the articles, numbered from 1; never longer than `limit`, however much they say."""
+    room = (limit - len(template)) // max(1, len(articles))
+    return template.replace("{articles}", "\n".join(_told(n, article, room) for n, article in enumerate(articles, 1)))
+
+
+def _told(number: int, article: DayArticle, room: int) -> str:
+    head = (
+        f"\n[{number}]\nTitle: {_cut(tidy(article.title), min(TITLE_MAX, room // 3))}\n"
+        f"Source: {_cut(tidy(article.feed_name), min(100, room // 6))}\n"
+        f"Published Date: {article.published_at:%Y-%m-%d %H:%M} UTC\nContent excerpt: "
+    )
+    return (head + _cut(tidy(article.text), min(EXCERPT_MAX, max(0, room - len(head) - 1))))[: max(0, room - 1)]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)].rsplit(" ", 1)[0] + "…"
+
+
+def clean_answer(text: str, *, is_cut_off: bool) -> str:
+    """A model's answer as it is kept; empty when it says nothing."""
+    text = _UNWANTED.sub("", text.replace("\r\n", "\n")).strip()[:CONTENT_MAX]
+    return f"{text}…" if text and is_cut_off else text
+
+
+def cite(content: str, articles: Sequence[DayArticle]) -> str:
+    """Markdown in which `[3]` leads to the third article. Numbers that no article has are left out.
+
+    A number that the answer links by itself leads to our article too: a citation is never somebody else's link.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        numbers = [int(number) for number in re.findall(r"\d+", match[2])]
+        known = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(articles)]
+        return match[1] * bool(known) + "".join(_link(number, articles[number - 1]) for number in known)
+
+    return _CITATION.sub(link, content)
+
+
+def _link(number: int, article: DayArticle) -> str:
+    return rf'[\[{number}\]](/articles/{article.id} "{escaped(article.title)}")'
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it letter by letter."""
+    return _PUNCTUATION.sub(r"\\\1", tidy(text))
+
+
+def failing_of(status: int) -> Failing:
+    """What an HTTP status of the service means."""
+    return Failing.UNAVAILABLE if status >= 500 or status in _REFUSALS else Failing.BROKEN
+
+
+def words_of(failing: Failing) -> str:
+    """What a person is told."""
+    return UNAVAILABLE if failing is Failing.UNAVAILABLE else FAILED
+
+
+def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> Shown:
+    """What a person sees, from their newest row and their newest finished one."""
+    if newest is None or newest.status is SummaryStatus.READY:
+        return Shown(ready)
+    if newest.status is SummaryStatus.MAKING:
+        if now - newest.created_at < options.given_up_after:
+            return Shown(ready, making=newest)
+        return Shown(ready, error=FAILED)
+    is_fresh = now - (newest.finished_at or newest.created_at) < SAID_FOR
+    return Shown(ready, error=(newest.error or FAILED) if is_fresh else "")

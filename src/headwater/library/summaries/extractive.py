@@ -1,0 +1,224 @@
+"""A summary without a language model: the day's main stories, each with the sentences that tell it. Pure.
+
+Articles become vectors of weighted words; those that are alike are one story, told once, however many feeds report it.
+A story counts for the feeds that report it and for how much of the day's talk it carries; one that repeats a story
+already chosen counts for less. Of its best article two sentences are quoted: what the title and the story speak of,
+what stands early, and what was not said yet. Sentences that a feed puts under everything are no part of its stories.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from headwater.library.summaries.decide import escaped, tidy
+from headwater.library.summaries.sentences import sentences_in, words_in
+from headwater.library.summaries.types import DayArticle
+
+STORIES = 6
+HEADLINES = 6
+SAME_STORY = 0.24  # likeness of two articles; of different stories it is hardly ever above 0.15
+DAY = 20  # articles that a short day is filled up with, so that words are rare in it too
+ALSO_IN = 5  # other feeds, by name
+QUOTED_MAX = 380  # characters
+TITLE_SHOWN = 160
+TEXT_READ = 3_000
+LEAD_WORDS = 60
+TITLE_WEIGHT = 2.5
+
+Vector = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An article, taken apart."""
+
+    article: DayArticle
+    place: int  # among the newest
+    sentences: tuple[str, ...]
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """Articles that tell the same; the one to quote comes first."""
+
+    members: tuple[_Read, ...]
+    vector: Vector
+    weight: float
+
+
+def tell(articles: Sequence[DayArticle]) -> str:
+    """The day in Markdown, with links to the articles; the same articles in the same order give the same text."""
+    stories = _ranked(_grouped(_read(articles)))
+    main, more = stories[:STORIES], stories[STORIES : STORIES + HEADLINES]
+    parts = [_opening(articles, len(stories)), "\n".join(f"- {_told(story)}" for story in main)]
+    if more:
+        parts.append("Also: " + "; ".join(_link(story.members[0].article) for story in more) + ".")
+    return "\n\n".join(parts)
+
+
+def _opening(articles: Sequence[DayArticle], stories: int) -> str:
+    feeds = len({article.feed_name for article in articles})
+    return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours" + (
+        f" tell {_count(stories, 'story')}. These stand out:" if stories > 1 else ":"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
+
+
+# Reading.
+
+
+def _read(articles: Sequence[DayArticle]) -> list[_Read]:
+    sentences = _own_sentences(articles)
+    counts = [_terms(article, told) for article, told in zip(articles, sentences, strict=True)]
+    held = Counter(word for terms in counts for word in terms)
+    return [
+        _Read(article, place, told, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()}))
+        for place, (article, told, terms) in enumerate(zip(articles, sentences, counts, strict=True))
+    ]
+
+
+def _own_sentences(articles: Sequence[DayArticle]) -> list[tuple[str, ...]]:
+    """What each article says, without what its feed puts under all of them: how to subscribe, who has the rights."""
+    found = [(article.feed_name, sentences_in(article.text[:TEXT_READ])) for article in articles]
+    times = Counter((feed, sentence) for feed, sentences in found for sentence in set(sentences))
+    return [
+        tuple(sentence for sentence in sentences if times[feed, sentence] == 1) or tuple(sentences)
+        for feed, sentences in found
+    ]
+
+
+def _terms(article: DayArticle, sentences: Sequence[str]) -> Mapping[str, float]:
+    """How much a word counts: in the title more, at the beginning of the text at all."""
+    lead = Counter(islice((word for sentence in sentences for word in words_in(sentence)), LEAD_WORDS))
+    terms = {word: 1 + math.log(times) for word, times in lead.items()}
+    for word in dict.fromkeys(words_in(article.title)):
+        terms[word] = terms.get(word, 0.0) + TITLE_WEIGHT
+    return terms
+
+
+def _rarity(held_by: int, articles: int) -> float:
+    return math.log(1 + (articles + DAY) / held_by)
+
+
+def _unit(vector: Mapping[str, float]) -> Vector:
+    length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
+    return {word: weight / length for word, weight in vector.items()}
+
+
+def _likeness(one: Vector, other: Vector) -> float:
+    if len(other) < len(one):
+        one, other = other, one
+    return sum(weight * other[word] for word, weight in one.items() if word in other)
+
+
+# Stories.
+
+
+def _grouped(reads: Sequence[_Read]) -> list[_Story]:
+    """Each article joins the story that it is most like on average, or begins one."""
+    groups: list[list[_Read]] = []
+    for read in reads:
+        best, likeness = None, SAME_STORY
+        for group in groups:
+            mean = sum(_likeness(read.vector, member.vector) for member in group) / len(group)
+            if mean >= likeness:
+                best, likeness = group, mean
+        if best is None:
+            groups.append([read])
+        else:
+            best.append(read)
+    talk = _talk(reads)
+    return [_story(group, talk) for group in groups]
+
+
+def _talk(reads: Sequence[_Read]) -> Vector:
+    """What the day speaks of: the sum of all articles."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for read in reads:
+        for word, weight in read.vector.items():
+            total[word] += weight
+    return _unit(total)
+
+
+def _story(group: Sequence[_Read], talk: Vector) -> _Story:
+    centre = _talk(group)
+    members = sorted(group, key=lambda read: (not read.sentences, -_likeness(read.vector, centre), read.place))
+    feeds = len({read.article.feed_name for read in group})
+    weight = math.log2(1 + feeds) + _likeness(centre, talk) - (0 if members[0].sentences else 0.3)
+    return _Story(tuple(members), centre, weight)
+
+
+def _ranked(stories: Sequence[_Story]) -> list[_Story]:
+    """The weightiest first, each held against what those before it say."""
+    left = sorted(stories, key=lambda story: (-story.weight, story.members[0].place))
+    chosen: list[_Story] = []
+    while left and len(chosen) < STORIES:
+        best = max(left, key=lambda story: story.weight * (1 - _told_already(story, chosen)))
+        left.remove(best)
+        chosen.append(best)
+    return chosen + left
+
+
+def _told_already(story: _Story, chosen: Sequence[_Story]) -> float:
+    return max((_likeness(story.vector, other.vector) for other in chosen), default=0.0)
+
+
+# Telling.
+
+
+def _told(story: _Story) -> str:
+    first = story.members[0]
+    parts = [f"**{_link(first.article)}** ({escaped(first.article.feed_name)})", escaped(_quoted(first, story))]
+    others = {read.article.feed_name: read.article for read in reversed(story.members[1:])}
+    others.pop(first.article.feed_name, None)
+    if others:
+        links = [_link(article, name) for name, article in sorted(others.items())]
+        more = f" and {_count(len(links) - ALSO_IN, 'other')}" if len(links) > ALSO_IN else ""
+        parts.append(f"*Also in* {', '.join(links[:ALSO_IN])}{more}.")
+    return " ".join(filter(None, parts))
+
+
+def _quoted(read: _Read, story: _Story) -> str:
+    """Up to two sentences, in the order in which they stand."""
+    title = set(words_in(read.article.title))
+    words = [set(words_in(sentence)) for sentence in read.sentences]
+    chosen: list[int] = []
+    said: set[str] = set()
+    while len(chosen) < 2:
+        room = QUOTED_MAX - sum(len(read.sentences[place]) for place in chosen)
+        fitting = [
+            place
+            for place, sentence in enumerate(read.sentences)
+            if place not in chosen and words[place] - title and (not chosen or len(sentence) <= room)
+        ]
+        if not fitting:
+            break
+        best = max(fitting, key=lambda place: (_worth(words[place] - said, title, place, story.vector), -place))
+        chosen.append(best)
+        said |= words[best]
+    text = " ".join(_shortened(read.sentences[place]) for place in sorted(chosen))
+    return text.replace("。 ", "。")
+
+
+def _worth(words: set[str], title: set[str], place: int, weights: Vector) -> float:
+    if not words:
+        return 0.0
+    about = sum(weights.get(word, 0.0) for word in words) / math.sqrt(len(words))
+    return (about + 0.3 * len(words & title) / (len(title) or 1)) / (1 + 0.25 * place)
+
+
+def _shortened(sentence: str) -> str:
+    return sentence if len(sentence) <= QUOTED_MAX else sentence[:QUOTED_MAX].rsplit(" ", 1)[0] + " …"
+
+
+def _link(article: DayArticle, words: str = "") -> str:
+    text = tidy(words or article.title) or "Without a title"
+    shown = text if len(text) <= TITLE_SHOWN else text[: TITLE_SHOWN - 1].rstrip() + "…"
+    return f"[{escaped(shown)}](/articles/{article.id})"

@@ -1,0 +1,156 @@
+"""Every statement on `summaries`, and the articles of a day.
+
+Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from headwater.db import Connection
+from headwater.library.summaries.decide import plain
+from headwater.library.summaries.types import DayArticle, Summary, SummaryStatus, Written
+from headwater.types import ArticleId, UserId
+
+
+async def list_articles(conn: Connection, *, since: datetime, limit: int) -> list[DayArticle]:
+    """The newest articles of this person's feeds: the extracted text where there is one, else what the feed says."""
+    cur = await conn.execute(
+        """
+        WITH newest AS (
+            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+            FROM subscriptions
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id
+                    AND listed_at >= %(since)s
+                ORDER BY listed_at DESC, article_id DESC
+                LIMIT %(limit)s
+            ) AS listed
+            ORDER BY listed_at DESC, article_id DESC, name
+            LIMIT %(limit)s
+        )
+        SELECT articles.id, coalesce(nullif(articles.title, ''), content.title, articles.url), newest.name,
+            coalesce(articles.published_at, newest.listed_at),
+            left(coalesce(nullif(content.text, ''), original.text), 4000),
+            left(coalesce(nullif(articles.content, ''), articles.summary), 12000)
+        FROM newest
+        JOIN articles ON articles.id = newest.article_id
+        LEFT JOIN content ON content.article_id = articles.id
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        ORDER BY newest.listed_at DESC, newest.article_id DESC
+        """,
+        {"since": since, "limit": limit},
+    )
+    return [_article(row) for row in await cur.fetchall()]
+
+
+def _article(row: Sequence[Any]) -> DayArticle:
+    article_id, title, feed_name, published_at, text, html = row
+    return DayArticle(ArticleId(article_id), title, feed_name, published_at, text or plain(html or ""))
+
+
+async def find_newest(conn: Connection) -> Summary | None:
+    """This person's newest summary, however far it is."""
+    cur = await conn.execute(
+        """
+        SELECT id, status, content, model, article_count, error, created_at, finished_at
+        FROM summaries
+        ORDER BY created_at DESC, id DESC
+        LIMIT 1
+        """
+    )
+    row = await cur.fetchone()
+    return _summary(row) if row else None
+
+
+async def find_ready(conn: Connection) -> Summary | None:
+    """This person's newest finished summary."""
+    cur = await conn.execute(
+        """
+        SELECT id, status, content, model, article_count, error, created_at, finished_at
+        FROM summaries
+        WHERE status = 'ready'
+        ORDER BY created_at DESC, id DESC
+        LIMIT 1
+        """
+    )
+    row = await cur.fetchone()
+    return _summary(row) if row else None
+
+
+def _summary(row: Sequence[Any]) -> Summary:
+    summary_id, status, *rest = row
+    return Summary(summary_id, SummaryStatus(status), *rest)
+
+
+async def give_up(conn: Connection, *, before: datetime, error: str, now: datetime) -> None:
+    """What was begun before a moment, and never finished, has failed."""
+    await conn.execute(
+        """
+        UPDATE summaries
+        SET status = 'failed', error = %(error)s, finished_at = %(now)s
+        WHERE status = 'making' AND created_at <= %(before)s
+        """,
+        {"before": before, "error": error, "now": now},
+    )
+
+
+async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: datetime) -> bool:
+    """Begin a summary; false when one is being made."""
+    cur = await conn.execute(
+        """
+        INSERT INTO summaries (id, user_id, status, created_at)
+        VALUES (%(id)s, %(user_id)s, 'making', %(now)s)
+        ON CONFLICT (user_id) WHERE status = 'making' DO NOTHING
+        """,
+        {"id": summary_id, "user_id": user_id, "now": now},
+    )
+    return cur.rowcount == 1
+
+
+async def forget_failed(conn: Connection) -> None:
+    """What failed before is of no use once a new one is begun."""
+    await conn.execute("DELETE FROM summaries WHERE status = 'failed'")
+
+
+async def finish(
+    conn: Connection, *, summary_id: UUID, written: Written, article_count: int, now: datetime
+) -> Summary | None:
+    """It is ready; also when it was given up meanwhile, since it is paid for. None when its person is gone."""
+    cur = await conn.execute(
+        """
+        UPDATE summaries
+        SET status = 'ready', content = %(content)s, model = %(model)s, article_count = %(article_count)s,
+            prompt_tokens = %(prompt_tokens)s, completion_tokens = %(completion_tokens)s, cost = %(cost)s,
+            error = NULL, finished_at = %(now)s
+        WHERE id = %(id)s
+        RETURNING id, status, content, model, article_count, error, created_at, finished_at
+        """,
+        {
+            "id": summary_id,
+            "content": written.content,
+            "model": written.model,
+            "article_count": article_count,
+            "prompt_tokens": written.prompt_tokens,
+            "completion_tokens": written.completion_tokens,
+            "cost": written.cost,
+            "now": now,
+        },
+    )
+    row = await cur.fetchone()
+    return _summary(row) if row else None
+
+
+async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime) -> None:
+    """There will be none; the words are for the person."""
+    await conn.execute(
+        """
+        UPDATE summaries
+        SET status = 'failed', error = %(error)s, finished_at = %(now)s
+        WHERE id = %(id)s AND status = 'making'
+        """,
+        {"id": summary_id, "error": error, "now": now},
+    )

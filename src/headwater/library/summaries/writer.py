@@ -1,0 +1,129 @@
+"""From a person's articles of the last day to a summary, in order.
+
+A row in the making comes first, so that a second click finds it; then the writing, outside any transaction; then the
+result and its event in one. Whatever happens, the row is answered; if this process dies, time answers it.
+"""
+
+import asyncio
+from contextlib import suppress
+from importlib.resources import files
+from typing import assert_never
+from uuid import UUID
+
+from headwater.accounts.access import record
+from headwater.accounts.types import EventType
+from headwater.db import Database
+from headwater.errors import AiUnavailable, NoArticles, SummaryFailed, Unavailable
+from headwater.ids import new_id
+from headwater.library.summaries import store
+from headwater.library.summaries.decide import FAILED, cite, prompt_of, shown, words_of
+from headwater.library.summaries.extractive import tell
+from headwater.library.summaries.model import ask
+from headwater.library.summaries.types import (
+    ARTICLES_MAX,
+    ON_THIS_MACHINE,
+    PERIOD,
+    DayArticle,
+    Failing,
+    NotWritten,
+    Outcome,
+    Shown,
+    Summary,
+    SummaryOptions,
+    Written,
+)
+from headwater.observability.log import get_logger
+from headwater.types import Clock, UserId
+
+log = get_logger()
+
+PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encoding="utf-8")
+
+
+class SummaryWriter:
+    """Makes summaries, and shows them."""
+
+    def __init__(self, database: Database, clock: Clock, options: SummaryOptions) -> None:
+        self._database = database
+        self._clock = clock
+        self._options = options
+
+    async def latest(self, user_id: UserId) -> Shown:
+        """What a person sees; nothing is changed."""
+        async with self._database.as_user(user_id) as conn:
+            newest, ready = await store.find_newest(conn), await store.find_ready(conn)
+        return shown(newest, ready, self._clock(), self._options)
+
+    async def make(self, user_id: UserId) -> Shown:
+        """A new summary; while one is being made, that one. Raises NoArticles, SummaryFailed, AiUnavailable."""
+        summary_id = new_id()
+        articles = await self._begin(summary_id, user_id)
+        if articles is None:
+            return await self.latest(user_id)
+        try:
+            outcome = await self._write(articles)
+            if isinstance(outcome, Written):
+                return Shown(await self._finish(summary_id, user_id, outcome, len(articles)))
+        except BaseException:  # cancelled too: the row must not wait for its time
+            with suppress(Unavailable):
+                await self._fail(summary_id, user_id, FAILED)
+            raise
+        await self._fail(summary_id, user_id, words_of(outcome.failing))
+        log.warning("summary not written", model=self._options.model, failing=outcome.failing, reason=outcome.reason)
+        raise _refusal(outcome)
+
+    async def _begin(self, summary_id: UUID, user_id: UserId) -> list[DayArticle] | None:
+        """Take the place of the one who makes it; None when somebody has it. Raises NoArticles."""
+        now = self._clock()
+        async with self._database.as_user(user_id) as conn:
+            await store.give_up(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
+            if not await store.begin(conn, summary_id=summary_id, user_id=user_id, now=now):
+                return None
+            await store.forget_failed(conn)
+            articles = await store.list_articles(conn, since=now - PERIOD, limit=ARTICLES_MAX)
+            if not articles:
+                raise NoArticles
+        return articles
+
+    async def _write(self, articles: list[DayArticle]) -> Outcome:
+        if self._options.api_key is None:
+            return Written(await asyncio.to_thread(tell, articles), ON_THIS_MACHINE)
+        prompt = prompt_of(PROMPT, articles, self._options.prompt_max)
+        outcome = await ask(prompt, self._options)
+        if isinstance(outcome, NotWritten):
+            log.info("summary tried again", model=self._options.model, reason=outcome.reason)
+            await asyncio.sleep(self._options.retry_after.total_seconds())
+            outcome = await ask(prompt, self._options)
+        if isinstance(outcome, NotWritten):
+            return outcome
+        return Written(
+            cite(outcome.content, articles),
+            outcome.model,
+            outcome.prompt_tokens,
+            outcome.completion_tokens,
+            outcome.cost,
+        )
+
+    async def _finish(self, summary_id: UUID, user_id: UserId, written: Written, article_count: int) -> Summary | None:
+        now = self._clock()
+        async with self._database.as_user(user_id) as conn:
+            summary = await store.finish(
+                conn, summary_id=summary_id, written=written, article_count=article_count, now=now
+            )
+            if summary is not None:
+                await record(conn, user_id, EventType.SUMMARY_GENERATED, now, article_count=article_count)
+        return summary
+
+    async def _fail(self, summary_id: UUID, user_id: UserId, error: str) -> None:
+        async with self._database.as_user(user_id) as conn:
+            await store.fail(conn, summary_id=summary_id, error=error, now=self._clock())
+
+
+def _refusal(outcome: NotWritten) -> Unavailable:
+    match outcome.failing:
+        case Failing.UNAVAILABLE:
+            return AiUnavailable()
+        case Failing.BROKEN:
+            return SummaryFailed()
+        case _:
+            assert_never(outcome.failing)
