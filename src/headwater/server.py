@@ -13,6 +13,7 @@ from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
+from headwater.accounts.bearers import Bearers
 from headwater.api import api_routes
 from headwater.asgi.errors import break_down, refuse, refuse_http
 from headwater.asgi.headers import add_security_headers
@@ -28,13 +29,13 @@ from headwater.web import WebOptions, templates, web_routes
 def create_app(
     database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None
 ) -> Litestar:
-    """Everything that is served. The API is closed where no token is given."""
+    """Everything that is served. `api_token` is the operator's own, beside those of people."""
     web = web or WebOptions()
     return Litestar(
         route_handlers=[
             health_routes,
             *web_routes(database, clock, web),
-            *api_routes(api_token),
+            *api_routes(Bearers(database, clock, api_token)),
         ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),

@@ -45,11 +45,11 @@ async def guarded(nowhere: Database, clock: MovableClock) -> AsyncIterator[Async
         yield client
 
 
-async def test_without_a_token_set_the_api_is_closed_and_says_how_to_open_it(closed: AsyncClient) -> None:
+async def test_without_a_token_set_nothing_is_answered_and_it_is_said_what_to_bring(closed: AsyncClient) -> None:
     refusals = [await closed.request(method, path, headers=BEARER) for method, path in ADDRESSES]
 
-    assert {refusal.status_code for refusal in refusals} == {403}
-    assert all("HEADWATER_API_TOKEN" in refusal.json()["advice"] for refusal in refusals)
+    assert {refusal.status_code for refusal in refusals} == {401}
+    assert all("account page or HEADWATER_API_TOKEN" in refusal.json()["advice"] for refusal in refusals)
 
 
 @pytest.mark.parametrize(

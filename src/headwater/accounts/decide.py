@@ -96,3 +96,8 @@ def role_of_new(*, is_first: bool) -> Role:
 def scopes_allowed(role: Role) -> frozenset[Scope]:
     """What tokens a person may make."""
     return frozenset(Scope) if role.includes(Role.SUPER_ADMIN) else frozenset({Scope.READ, Scope.WRITE})
+
+
+def grants(scopes: frozenset[Scope], needed: Scope) -> bool:
+    """Whether a token may do this: who may administer may also read and write."""
+    return needed in scopes or Scope.ADMIN in scopes

@@ -1,8 +1,10 @@
-"""Who may use the API: until there are accounts, whoever brings the one token of the settings. Nothing by cookie."""
+"""Who may use the API: whoever brings a token of their account's, or the operator's own. Nothing by cookie.
 
-import hmac
-from collections.abc import Callable
-from hashlib import sha256
+In: the header Authorization. Out: `request.user` (None for the operator's own token) and `request.auth`, the Bearer.
+A route names the role that it takes; one that names none takes those who look after Headwater.
+"""
+
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -14,31 +16,44 @@ from litestar.exceptions import (
 )
 from litestar.handlers import BaseRouteHandler
 from litestar.typing import FieldDefinition
-from pydantic import SecretStr
+
+from headwater.accounts.bearers import Bearer, Bearers
+from headwater.accounts.decide import grants
+from headwater.accounts.types import Role, Scope
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
-Check = Callable[[AnyConnection, BaseRouteHandler], None]
+Check = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 
 CHALLENGE = 'Bearer realm="headwater"'
 WRONG = f'{CHALLENGE}, error="invalid_token"'
 NOT_OF_THE_QUERY = frozenset({"database", "clock", "data", "url_id"})
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
 WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
-def require_token(token: SecretStr | None) -> Check:
-    """A guard that lets requests with this token pass; without a token set, none."""
-    expected = _digest(token.get_secret_value()) if token else None
+def require_bearer(bearers: Bearers) -> Check:
+    """A guard that lets those pass whose token is known, may do what is asked, and is of somebody who may."""
 
-    def check(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
-        if expected is None:
-            raise PermissionDeniedException("No token is set: HEADWATER_API_TOKEN is empty.")
+    async def check(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         scheme, _, given = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
             raise NotAuthorizedException("The request came without a token.", headers={"WWW-Authenticate": CHALLENGE})
-        if not hmac.compare_digest(_digest(given.strip()), expected):
+        bearer = await bearers.recognise(given.strip())
+        if bearer is None:
             raise NotAuthorizedException("The token is not the right one.", headers={"WWW-Authenticate": WRONG})
+        _permit(bearer, connection, handler)
+        connection.scope["user"], connection.scope["auth"] = bearer.user, bearer
 
     return check
+
+
+def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    needed = Scope.READ if connection.scope.get("method") in READING else Scope.WRITE
+    if not grants(bearer.scopes, needed):
+        headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
+        raise PermissionDeniedException(f"The token may not {needed}.", headers=headers)
+    if not bearer.role.includes(Role(handler.opt.get("role", Role.MODERATOR))):
+        raise PermissionDeniedException("This is for those who look after Headwater.")
 
 
 def require_json(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
@@ -71,8 +86,3 @@ def _query_fault(field: FieldDefinition | None, value: str) -> str | None:
     takes_text = any(inner.annotation is str for inner in field.inner_types)
     # The framework reads the word as nothing at all, except where a text is asked for.
     return "null is none of the values" if value.lower() == "null" and not takes_text else None
-
-
-def _digest(token: str) -> bytes:
-    # Digests have one length: comparing them tells nothing of the token's own.
-    return sha256(token.encode()).digest()

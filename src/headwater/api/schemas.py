@@ -286,7 +286,7 @@ TOLD = (FrontierPage, FrontierUrl, FrontierStats, SubmitResult, SubmitResults, R
 REFUSAL_EXAMPLES = {
     400: "The body is not JSON.",
     401: "The request came without a token.",
-    403: "No token is set: HEADWATER_API_TOKEN is empty.",
+    403: "The token may not write.",
     404: "There is no URL with this id.",
     413: "The body has more than 10,000,000 bytes.",
     415: "The body is 'text/plain'.",

@@ -45,9 +45,11 @@ KINDS: Mapping[int, Kind] = {
     401: Kind(
         "unauthorized",
         "No valid token came with the request",
-        "Send the header `Authorization: Bearer TOKEN` with the token that HEADWATER_API_TOKEN holds.",
+        "Send the header `Authorization: Bearer TOKEN`, with a token from your account page or HEADWATER_API_TOKEN.",
     ),
-    403: Kind("closed", "The API is closed", "Set HEADWATER_API_TOKEN to a long secret and start Headwater again."),
+    403: Kind(
+        "forbidden", "The token may not do that", "Use a token with the scope for it, of somebody with the role for it."
+    ),
     404: Kind("not-found", "There is nothing here", "Look at the address; the documentation lists all there are."),
     405: Kind("wrong-method", "That cannot be done here", "Use one of the methods that the Allow header lists."),
     409: Kind("conflict", "That clashes with what is here", "Look at what is here, and try again."),

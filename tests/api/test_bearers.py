@@ -1,0 +1,169 @@
+"""Tokens that people make for their programs: what each may do, and what those that are none get."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from httpx import AsyncClient, Response
+
+from headwater.accounts import store
+from headwater.accounts.people import create_account, give_role
+from headwater.accounts.tokens import make_token
+from headwater.accounts.types import Role, User
+from headwater.db import Database
+from headwater.server import create_app
+from tests.api.conftest import FRONTIER
+from tests.browser import visit
+from tests.clock import MovableClock
+
+pytestmark = pytest.mark.database
+
+PASSWORD = "correct horse battery"
+URL = {"url": "https://a.example/1"}
+
+
+@pytest.fixture
+async def api(database: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    """No token of the operator's is set: people's own open it."""
+    async with visit(create_app(database, clock)) as client:
+        yield client
+
+
+class People:
+    def __init__(self, database: Database, clock: MovableClock) -> None:
+        self.database = database
+        self.clock = clock
+
+    async def person(self, role: Role) -> User:
+        email = f"{role}@example.com"
+        return await create_account(self.database, self.clock, email=email, password=PASSWORD, role=role)
+
+    async def token(self, user: User, scopes: Sequence[str] = ("read", "write")) -> str:
+        async with self.database.transaction() as conn:
+            name = "-".join(scopes)
+            return await make_token(conn, user=user, name=name, scopes=scopes, now=self.clock())
+
+
+@pytest.fixture
+def people(database: Database, clock: MovableClock) -> People:
+    return People(database, clock)
+
+
+def with_token(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def read(api: AsyncClient, token: str) -> Response:
+    return await api.get(f"{FRONTIER}/stats", headers=with_token(token))
+
+
+async def write(api: AsyncClient, token: str) -> Response:
+    return await api.post(f"{FRONTIER}/submit", json=URL, headers=with_token(token))
+
+
+@pytest.mark.parametrize(
+    ("scopes", "reads", "writes"),
+    [(["read"], 200, 403), (["write"], 403, 200), (["read", "write"], 200, 200), (["admin"], 200, 200)],
+    ids=["read", "write", "both", "admin"],
+)
+async def test_a_token_does_what_its_scopes_say(
+    api: AsyncClient, people: People, scopes: list[str], reads: int, writes: int
+) -> None:
+    token = await people.token(await people.person(Role.SUPER_ADMIN), scopes)
+
+    answers = await read(api, token), await write(api, token)
+
+    assert [answer.status_code for answer in answers] == [reads, writes]
+    for answer in answers:
+        if answer.status_code == 403:
+            assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
+            assert answer.json()["type"].endswith("#forbidden")
+
+
+async def test_every_change_needs_the_scope_for_it(api: AsyncClient, people: People) -> None:
+    token = await people.token(await people.person(Role.SUPER_ADMIN), ["read"])
+    url = f"{FRONTIER}/00000000-0000-0000-0000-000000000000"
+
+    statuses = [
+        (await write(api, token)).status_code,
+        (await api.post(f"{FRONTIER}/submit/bulk", json={"urls": []}, headers=with_token(token))).status_code,
+        (await api.post(f"{FRONTIER}/retry", json={"status": "dead"}, headers=with_token(token))).status_code,
+        (await api.delete(url, headers=with_token(token))).status_code,
+    ]
+
+    assert statuses == [403, 403, 403, 403]
+
+
+@pytest.mark.parametrize(
+    ("role", "status"),
+    [(Role.READER, 403), (Role.MODERATOR, 200), (Role.SUPER_ADMIN, 200)],
+    ids=str,
+)
+async def test_the_frontier_is_for_those_who_look_after_headwater(
+    api: AsyncClient, people: People, role: Role, status: int
+) -> None:
+    token = await people.token(await people.person(role))
+
+    assert [(await read(api, token)).status_code, (await write(api, token)).status_code] == [status, status]
+
+
+async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: People) -> None:
+    token = await people.token(await people.person(Role.SUPER_ADMIN), ["admin"])
+    before = await read(api, token)
+
+    async with people.database.transaction() as conn:
+        await give_role(conn, email="super_admin@example.com", role=Role.READER)
+
+    assert (before.status_code, (await read(api, token)).status_code) == (200, 403)
+
+
+async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClient, people: People) -> None:
+    user = await people.person(Role.MODERATOR)
+    token = await people.token(user)
+    async with people.database.transaction() as conn:
+        (kept,) = await store.list_api_tokens(conn, user_id=user.id)
+        await store.remove_api_token(conn, token_id=kept.id)
+
+    revoked, wrong = await read(api, token), await read(api, "hw_" + "x" * 43)
+
+    assert revoked.status_code == wrong.status_code == 401
+    assert revoked.json() == wrong.json()
+    assert revoked.headers["www-authenticate"] == wrong.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    "spoil", [str.upper, lambda token: token[:-1], lambda token: token[3:], lambda token: f"{token}=", lambda _: "hw_"],
+    ids=["case", "short", "prefix", "long", "nothing"],
+)  # fmt: skip
+async def test_a_token_that_is_nearly_right_is_wrong(api: AsyncClient, people: People, spoil: object) -> None:
+    token = await people.token(await people.person(Role.MODERATOR))
+    assert callable(spoil)
+
+    assert (await read(api, str(spoil(token)))).status_code == 401
+
+
+async def test_tokens_of_somebody_who_is_gone_are_gone(api: AsyncClient, people: People) -> None:
+    user = await people.person(Role.MODERATOR)
+    token = await people.token(user)
+    async with people.database.transaction() as conn:
+        await store.remove_user(conn, user_id=user.id)
+
+    assert (await read(api, token)).status_code == 401
+
+
+async def test_cookies_open_no_api(api: AsyncClient, people: People) -> None:
+    token = await people.token(await people.person(Role.SUPER_ADMIN))
+
+    answer = await api.get(f"{FRONTIER}/stats", headers={"Cookie": f"headwater_access={token}"})
+
+    assert answer.status_code == 401
+
+
+async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, clock: MovableClock) -> None:
+    user = await people.person(Role.MODERATOR)
+    token = await people.token(user)
+    clock.move(minutes=5)
+
+    await read(api, token)
+
+    async with people.database.transaction() as conn:
+        assert [one.used_at for one in await store.list_api_tokens(conn, user_id=user.id)] == [clock()]
