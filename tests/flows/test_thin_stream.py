@@ -7,6 +7,7 @@ import pytest
 from headwater.zoo import EXHIBITS, Zoo
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
+from tests.reader import Reader
 
 pytestmark = pytest.mark.database
 
@@ -59,25 +60,22 @@ def test_a_poll_that_fails_says_why_and_exits_with_1(headwater: Headwater, zoo: 
     assert "Traceback" not in added.stderr + polled.stderr
 
 
-def test_a_running_headwater_polls_what_is_added_beside_it_and_shows_it(headwater: Headwater, zoo: Zoo) -> None:
-    with headwater.start("up") as up:
-        empty = up.get("/")
-        added = headwater.run("source", "add", zoo.url_of(BY_NAME["gazette"]), "--name", "The Gazette", "--later")
-        page = wait_for(
-            lambda: (
-                text
-                if "The Gazette" in (text := up.get("/")[1]) and "working" in text and "<article>" in text
-                else None
-            ),
-            up,
-        )
+def test_a_running_headwater_polls_what_a_reader_adds_and_shows_it(headwater: Headwater, zoo: Zoo) -> None:
+    with headwater.start("up") as up, Reader(up.url) as reader:
+        first = reader.open("/")
+        reader.register()
+        empty = reader.open("/feeds")
+        added = reader.add_feed("The Gazette", zoo.url_of(BY_NAME["gazette"]))
+        feeds = wait_for(lambda: text if "The Gazette" in (text := reader.open("/feeds?status=working")) else None, up)
+        page = reader.open("/read")
         ready = up.get("/readyz", "application/json")
         metrics = up.get("/metrics")[1]
         code = up.stop()
 
-    assert empty[0] == 200
-    assert "Nothing flows here yet" in empty[1]
-    assert added.returncode == 0
+    assert "You are the first here" in first
+    assert "No feeds yet." in empty
+    assert added == 204
+    assert "The Gazette" in feeds
     assert page.count("<article>") == 15
     assert ready == (200, '{"status":"ready"}')
     assert 'headwater_polls_total{outcome="polled"} 1.0' in metrics
@@ -85,17 +83,36 @@ def test_a_running_headwater_polls_what_is_added_beside_it_and_shows_it(headwate
     assert code == 0
 
 
+def test_a_reader_follows_what_was_added_beside_a_running_headwater(headwater: Headwater, zoo: Zoo) -> None:
+    url = zoo.url_of(BY_NAME["gazette"])
+    with headwater.start("up") as up, Reader(up.url) as reader:
+        added = headwater.run("source", "add", url, "--name", "The Gazette", "--later")
+        wait_for(lambda: headwater.json("source", "list")[0]["status"] == "working", up)
+        reader.register()
+        reader.add_feed("My Gazette", url)
+        page = reader.open("/read")
+    sources = headwater.json("source", "list")
+
+    assert added.returncode == 0
+    assert page.count("<article>") == 15
+    assert [source["name"] for source in sources] == ["The Gazette"]  # one source, polled once
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (("source", "add", "javascript:alert(1)"), 2, "only http and https are followed"),
-        (("source", "add", "https://a.example", "https://b.example", "--name", "x"), 2, "--name goes with one URL"),
+        (
+            ("source", "add", "https://a.example", "https://b.example", "--name", "x"),
+            2,
+            "go with one URL, not with several.",
+        ),
         (("source", "poll"), 2, "Name the sources to poll, or pass --all."),
         (("source", "poll", "https://unknown.example/"), 3, "There is no source"),
         (("source", "remove", "not-there", "--yes"), 3, "There is no source"),
         (("articles", "--source", "not-there"), 3, "There is no source"),
         (("articles", "-n", "0"), 2, "Invalid value"),
-        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving, searching."),
+        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving, searching,"),
         (("nonsense",), 2, "No such command"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import GIVEN_SERVER
 from tests.headwater_process import Headwater, wait_for
+from tests.reader import Reader
 
 embedded_only = pytest.mark.skipif(bool(GIVEN_SERVER), reason="about the embedded server")
 
@@ -32,7 +33,7 @@ def test_it_says_where_it_runs_and_what_to_do_first_and_leaves_nothing_running(
 
     assert status == 200
     assert f"Headwater runs on {up_url(said)}" in said
-    assert "First, follow a feed:" in said
+    assert "First, open it and make your account" in said
     assert running
     assert code == 0
     assert processes_of(headwater.folder) == []
@@ -48,10 +49,17 @@ def test_it_keeps_its_data_from_one_run_to_the_next(headwater: Headwater) -> Non
     with headwater.start("up") as up:
         up.get("/healthz")
         headwater.run("source", "add", "https://kept.example/feed", "--later")
+        with Reader(up.url) as reader:
+            reader.register()
     with headwater.start("up") as up:
-        page = up.get("/")[1]
+        status, page = up.get("/")
+        said = up.output
+    listed = headwater.json("source", "list")
 
-    assert "kept.example" in page
+    assert [source["feed_url"] for source in listed] == ["https://kept.example/feed"]
+    assert status == 200
+    assert "Log in" in page  # somebody has an account now
+    assert "make your account" not in said
 
 
 @pytest.mark.database
@@ -126,6 +134,7 @@ def test_serve_and_work_run_apart_on_one_database(headwater: Headwater) -> None:
         codes = work.stop(), serve.stop()
 
     assert page[0] == metrics[0] == 200
+    assert "Make an account" in page[1]
     assert codes == (0, 0)
     assert processes_of(headwater.folder) == []
 
