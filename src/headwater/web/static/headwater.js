@@ -10,26 +10,6 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
-// A feed that waits for its first poll is looked after, ever more seldom, until it has been polled. Whoever stands in
-// the list with the keyboard, or edits a feed there, is not disturbed.
-const PATIENCE = { first: 1500, factor: 1.5, last: 30000 };
-let patience = PATIENCE.first;
-let waiting = 0;
-
-document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.target.id !== "feed-list-container") return;
-  clearTimeout(waiting);
-  if (!event.target.querySelector(".feed.pending")) patience = PATIENCE.first;
-  else waiting = setTimeout(look, patience);
-});
-
-function look() {
-  const list = document.getElementById("feed-list-container");
-  patience = Math.min(patience * PATIENCE.factor, PATIENCE.last);
-  if (document.hidden || list.contains(document.activeElement) || list.querySelector("form")) waiting = setTimeout(look, patience);
-  else htmx.trigger(document.body, "refreshFeedList");
-}
-
 // The keyboard: j and k walk through the lines, the other keys press the button or link that names them.
 const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
 const REPEATED = new Set(["j", "k"]);

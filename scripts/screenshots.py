@@ -1,0 +1,156 @@
+"""Photographs every page, light and dark, wide and narrow, into screenshots/; needs chromium and no internet.
+
+Run from the checkout: `python -m scripts.screenshots`, or with `--docs` to renew the two pictures of the README.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.flows.browser.person import (
+    CHROMIUM,
+    PHONE,
+    WIDE,
+    Place,
+    add_feed,
+    open_browser,
+    open_page,
+    register,
+    running,
+    state_of,
+)
+from tests.flows.zoo_thread import open_zoo
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "screenshots"
+README = ROOT / "docs" / "images"
+FEEDS = (
+    ("Zoo Daily", "daily", "/feed.xml", "News"),
+    ("The Observatory Quarterly of Slow Astronomy", "observatory", "/atom.xml", "Science"),
+    ("Rivage", "rivage", "/flux.xml", "Across the water"),
+    ("Möwe", "moewe", "/feed.xml", "Across the water"),
+    ("Plaza", "plaza", "/atom.xml", "Across the water"),
+    ("Ακτή", "akti", "/feed.xml", "Across the water"),
+    ("Sparrow", "sparrow", "/feed.xml", ""),
+)
+CAGES = (
+    ("Moved away without a word", "missing", "/feed.xml", ""),
+    ("Rate-limited Review", "busy", "/feed.xml", ""),
+    ("A page in place of a feed", "lobby", "/feed.xml", ""),
+)
+OUTSIDE = {
+    "login": "/auth/login",
+    "register": "/auth/register",
+    "forgot": "/auth/forgot",
+    "privacy": "/privacy",
+    "nothing-here": "/nothing",
+    "api": "/api/docs",
+}
+INSIDE = {
+    "feeds": "/dashboard",
+    "all": "/read?shelf=all",
+    "unread": "/read",
+    "category": "/read?shelf=all&category=Across+the+water",
+    "starred": "/read?shelf=starred",
+    "search": "/read?shelf=all&q=tower",
+    "nothing-found": "/read?shelf=all&q=zzzz",
+    "account": "/account",
+    "opml": "/opml",
+}
+
+
+def main() -> int:
+    """Start everything, look at everything, stop everything."""
+    if CHROMIUM is None:
+        print("No browser was found. Install chromium, then try again.", file=sys.stderr)
+        return 1
+    with sync_playwright() as playwright, open_browser(playwright) as browser, a_place() as place:
+        if "--docs" in sys.argv[1:]:
+            photograph_for_readme(browser, place)
+        else:
+            photograph_everything(browser, place)
+    return 0
+
+
+@contextmanager
+def a_place() -> Iterator[Place]:
+    with TemporaryDirectory(prefix="headwater-looks-", ignore_cleanup_errors=True) as name, open_zoo() as zoo:
+        Path(name).chmod(0o755)
+        with running(Path(name), zoo) as place:
+            yield place
+
+
+def photograph_everything(browser: Browser, place: Place) -> None:
+    OUT.mkdir(exist_ok=True)
+    with open_page(browser, place) as page:
+        register(page, "newcomer@example.com")
+        photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide")
+    profile = settle_in(browser, place, (*FEEDS, *CAGES))
+    for scheme in ("light", "dark"):
+        for width, viewport in (("wide", WIDE), ("narrow", PHONE)):
+            dress: dict[str, Any] = {"color_scheme": scheme, "viewport": viewport}
+            with open_page(browser, place, **dress) as page:
+                photograph(page, OUTSIDE, f"{scheme}-{width}")
+            with open_page(browser, place, storage_state=profile, **dress) as page:
+                photograph(page, INSIDE, f"{scheme}-{width}")
+                photograph_what_opens(page, f"{scheme}-{width}")
+    print(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT.name}/")
+
+
+def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, str], ...]) -> dict[str, object]:
+    """The profile of somebody who follows these feeds; all of them have been polled."""
+    with open_page(browser, place) as page:
+        register(page, "ada@example.com")
+        for name, host, path, category in feeds:
+            add_feed(page, name, place.zoo.url(host, path), category)
+        for name, *_ in feeds:
+            expect(state_of(page, name)).not_to_have_text("pending", timeout=60_000)
+        return dict(page.context.storage_state())
+
+
+def photograph(page: Page, pages: dict[str, str], dress: str) -> None:
+    for name, path in pages.items():
+        page.goto(path, wait_until="networkidle")
+        page.screenshot(path=OUT / f"{name}-{dress}.png")
+
+
+def photograph_what_opens(page: Page, dress: str) -> None:
+    page.goto("/dashboard", wait_until="networkidle")
+    page.get_by_text("Add a feed", exact=True).click()
+    page.get_by_role("button", name="Edit", exact=False).first.click()
+    expect(page.get_by_role("button", name="Save")).to_be_visible()
+    page.screenshot(path=OUT / f"forms-{dress}.png")
+    page.goto("/read?shelf=all")
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+    page.screenshot(path=OUT / f"keys-{dress}.png")
+    page.keyboard.press("Escape")
+    if page.get_by_role("button", name="Feeds").is_visible():
+        page.get_by_role("button", name="Feeds").click()
+        page.screenshot(path=OUT / f"choose-{dress}.png")
+        page.keyboard.press("Escape")
+    page.locator("[data-open]").nth(3).click()
+    page.wait_for_url("**/articles/*")
+    page.screenshot(path=OUT / f"article-{dress}.png")
+
+
+def photograph_for_readme(browser: Browser, place: Place) -> None:
+    profile = settle_in(browser, place, FEEDS)
+    for scheme in ("light", "dark"):
+        dress: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": 1200, "height": 760}}
+        with open_page(browser, place, storage_state=profile, **dress) as page:
+            page.goto("/read?shelf=all", wait_until="networkidle")
+            for key in "mjsjmjj":
+                page.keyboard.press(key)
+                page.wait_for_timeout(250)
+            page.screenshot(path=README / f"reader-{scheme}.png")
+            print(f"docs/images/reader-{scheme}.png")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

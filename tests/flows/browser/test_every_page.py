@@ -1,0 +1,126 @@
+"""Every page, light and dark, wide and narrow: axe finds nothing wrong with it, and nothing sticks out of a phone."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.flows.browser.person import (
+    PHONE,
+    WIDE,
+    Place,
+    add_feed,
+    feed_line,
+    follow,
+    open_page,
+    overflow_of,
+    register,
+    state_of,
+)
+
+AXE = Axe()
+OUTSIDE = {
+    "log in": "/auth/login",
+    "register": "/auth/register",
+    "forgotten password": "/auth/forgot",
+    "new password": "/auth/reset?token=x",
+    "confirm": "/auth/confirm?token=x",
+    "privacy": "/privacy",
+    "nothing here": "/nothing",
+    "api": "/api/docs",
+}
+INSIDE = {
+    "feeds": "/dashboard",
+    "no such feed": "/dashboard?search=zzzz",
+    "odd filter": "/dashboard?status=odd",
+    "unread": "/read",
+    "all": "/read?shelf=all",
+    "category": "/read?shelf=all&category=News",
+    "no stars": "/read?shelf=starred",
+    "nothing found": "/read?shelf=all&q=zzzz",
+    "account": "/account",
+    "opml": "/opml",
+}
+
+
+@pytest.fixture(scope="module")
+def stranger(browser: Browser, place: Place) -> Iterator[Page]:
+    with open_page(browser, place) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Browser, place: Place) -> Iterator[Page]:
+    """Follows a feed that works and one that does not."""
+    with open_page(browser, place) as page:
+        register(page, "ada@example.com")
+        follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
+        add_feed(page, "Missing", place.zoo.url("missing", "/feed.xml"))
+        expect(state_of(page, "Missing")).to_have_text(re.compile("error|off"), timeout=20_000)
+        yield page
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_page_before_the_door_has_no_fault(stranger: Page, name: str) -> None:
+    stranger.goto(OUTSIDE[name], wait_until="networkidle")
+
+    assert faults_of(stranger) == []
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_page_behind_the_door_has_no_fault(reader: Page, name: str) -> None:
+    reader.goto(INSIDE[name], wait_until="networkidle")
+
+    assert faults_of(reader) == []
+
+
+def test_an_article_has_no_fault(reader: Page) -> None:
+    reader.goto("/read?shelf=all")
+    reader.locator("[data-open]").first.click()
+    expect(reader.locator("article.page")).to_be_visible()
+
+    assert faults_of(reader) == []
+
+
+def test_forms_and_the_list_of_keys_have_no_fault_when_they_are_open(reader: Page) -> None:
+    reader.goto("/dashboard", wait_until="networkidle")
+    reader.get_by_text("Add a feed", exact=True).click()
+    feed_line(reader, "Zoo Daily").get_by_role("button", name="Edit Zoo Daily").click()
+    expect(reader.get_by_role("button", name="Save")).to_be_visible()
+    assert faults_of(reader) == []
+
+    reader.goto("/read?shelf=all")
+    reader.keyboard.press("?")
+    assert faults_of(reader) == []
+
+
+def faults_of(page: Page) -> list[str]:
+    """In every dress. What the colours cannot change is asked once for each width."""
+    found: list[str] = []
+    for width in (WIDE, PHONE):
+        page.set_viewport_size(width)
+        found += _violations(page, f"light {width['width']}")
+        found += [f"{page.url} is {more} pixels wider than a screen of {width}"] if (more := overflow_of(page)) else []
+        with dressed(page, "dark"):
+            found += _violations(page, f"dark {width['width']}", "color-contrast", "link-in-text-block")
+    page.set_viewport_size(WIDE)
+    return found
+
+
+@contextmanager
+def dressed(page: Page, scheme: Literal["light", "dark"]) -> Iterator[None]:
+    page.emulate_media(color_scheme=scheme)
+    yield
+    page.emulate_media(color_scheme="light")
+
+
+def _violations(page: Page, dress: str, *rules: str) -> list[str]:
+    options = {"resultTypes": ["violations"], **({"runOnly": {"type": "rule", "values": [*rules]}} if rules else {})}
+    violations = AXE.run(page, options=options).response["violations"]
+    return [
+        f"{dress}: {one['id']}: {one['help']}: {[node['target'] for node in one['nodes']][:5]}" for one in violations
+    ]

@@ -1,0 +1,286 @@
+"""The whole story in a real browser: make an account, follow, read, keep, find, leave; on a phone, by keyboard."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.flows.browser.newsstand import open_newsstand
+from tests.flows.browser.person import (
+    PASSWORD,
+    PHONE,
+    Place,
+    add_feed,
+    follow,
+    open_page,
+    overflow_of,
+    register,
+    state_of,
+)
+
+LIST = "/read?shelf=all"
+
+
+@pytest.fixture(scope="module")
+def reader(browser: Browser, place: Place) -> dict[str, object]:
+    """The profile of somebody who follows two feeds of the zoo: many articles in two languages."""
+    with open_page(browser, place) as page:
+        register(page, "reader@example.com")
+        follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
+        follow(page, "Rivage", place.zoo.url("rivage", "/flux.xml"))
+        return dict(page.context.storage_state())
+
+
+@pytest.fixture
+def at_list(browser: Browser, place: Place, reader: dict[str, object]) -> Iterator[Page]:
+    with open_page(browser, place, storage_state=reader) as page:
+        page.goto(LIST)
+        yield page
+
+
+def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) -> None:
+    register(page, "ada@example.com")
+    expect(page.locator("#feed-list-container")).to_contain_text("No feeds yet")
+    follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
+
+    page.get_by_role("link", name="Read", exact=True).click()
+    title = page.locator("[data-open]").first.inner_text()
+    page.locator("[data-open]").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
+    page.get_by_role("button", name="Star").click()
+    expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
+
+    page.goto("/read?shelf=starred")
+    expect(page.locator("[data-open]")).to_have_text([title])
+    page.get_by_role("searchbox").fill(title)
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("[data-open]")).to_have_text([title])
+
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url("**/auth/login")
+    page.goto("/read")
+    expect(page).to_have_url(re.compile("/auth/login$"))
+
+
+def test_a_feed_turns_from_pending_to_working_before_ones_eyes(page: Page) -> None:
+    with open_newsstand() as stand:
+        stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
+        stand.gate.clear()
+        register(page, "bob@example.com")
+        add_feed(page, "Slow Review", stand.url("/feed.xml"))
+        expect(state_of(page, "Slow Review")).to_have_text("pending")
+
+        stand.gate.set()
+
+        expect(state_of(page, "Slow Review")).to_have_text("working")
+        expect(page.locator("#feed-list-container")).to_contain_text("1 article ")
+
+
+RSS = """<rss version="2.0"><channel><title>Slow Review</title><link>http://x.example/</link>
+<item><title>At last</title><link>http://x.example/1</link><description>Good.</description></item></channel></rss>"""
+
+
+def test_a_refused_feed_says_why_and_keeps_what_was_typed(page: Page, place: Place) -> None:
+    register(page, "cleo@example.com")
+    add_feed(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
+    form = page.locator("#feed-add-form")
+    form.get_by_label("Name").fill("Again")
+    form.get_by_label("Address").fill(place.zoo.url("daily", "/feed.xml"))
+
+    form.get_by_role("button", name="Add feed").click()
+
+    expect(form.get_by_role("alert")).to_have_text("You have already added this feed")
+    expect(form.get_by_label("Name")).to_have_value("Again")
+
+
+def test_who_comes_back_logs_in(page: Page) -> None:
+    register(page, "dora@example.com")
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_label("Email").fill("dora@example.com")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("Invalid email or password")
+
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+    page.wait_for_url("**/dashboard")
+
+
+def test_a_phone_reaches_everything_and_nothing_sticks_out(
+    browser: Browser, place: Place, reader: dict[str, object]
+) -> None:
+    with open_page(browser, place, storage_state=reader, viewport=PHONE, has_touch=True, is_mobile=True) as page:
+        page.goto(LIST)
+        page.get_by_role("button", name="Feeds").tap()
+        page.locator("#feed-shelves").get_by_role("link", name="Rivage").tap()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Rivage")
+        widths = [overflow_of(page)]
+        page.locator("[data-open]").first.tap()
+        expect(page.locator("article.page")).to_be_visible()
+        widths.append(overflow_of(page))
+        page.get_by_role("button", name="Star").tap()
+        expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
+        page.get_by_role("button", name="Remove the star").tap()
+        page.get_by_role("navigation", name="Places").get_by_role("link", name="Feeds").tap()
+        expect(state_of(page, "Rivage")).to_be_visible()
+        widths.append(overflow_of(page))
+
+    assert widths == [0, 0, 0]
+
+
+def test_marking_moves_nothing_and_keeps_the_focus(at_list: Page) -> None:
+    line = at_list.locator(".line").nth(1)
+    button = line.locator('[data-key="s"]')
+    before = [box.bounding_box() for box in (line, at_list.locator(".line").nth(2), button)]
+    button.focus()
+
+    at_list.keyboard.press("Enter")
+
+    expect(line.get_by_role("button", name="Remove the star")).to_be_focused()
+    assert [box.bounding_box() for box in (line, at_list.locator(".line").nth(2), button)] == before
+    at_list.keyboard.press("Enter")
+    expect(line.get_by_role("button", name="Star")).to_be_focused()
+
+
+def test_the_keys_walk_mark_and_open(at_list: Page) -> None:
+    press = at_list.keyboard.press
+    lines = at_list.locator(".line")
+    press("j")
+    press("j")
+    expect(lines.nth(1)).to_have_class(re.compile("current"))
+    expect(lines.nth(1).locator("[data-open]")).to_be_focused()
+    press("k")
+    expect(lines.nth(0)).to_have_class(re.compile("current"))
+    expect(at_list.locator(".line.current")).to_have_count(1)
+
+    was_read = lines.nth(0).locator('[data-deed="unread"]').count()
+    press("m")
+    expect(lines.nth(0).locator(f'[data-deed="{"read" if was_read else "unread"}"]')).to_be_visible()
+    press("s")
+    expect(lines.nth(0).locator('[data-deed="unstar"]')).to_be_visible()
+    press("s")
+    expect(lines.nth(0).locator('[data-deed="star"]')).to_be_visible()
+    expect(lines.nth(0).locator("[data-open]")).to_be_focused()
+
+    title = lines.nth(0).locator("[data-open]").inner_text()
+    press("Enter")
+    expect(at_list.get_by_role("heading", level=1)).to_have_text(title)
+    press("s")
+    expect(at_list.locator('[data-deed="unstar"]')).to_be_visible()
+    press("s")
+    expect(at_list.locator('[data-deed="star"]')).to_be_visible()
+
+
+def test_o_opens_and_v_opens_the_original_elsewhere(at_list: Page) -> None:
+    at_list.keyboard.press("j")
+    original = at_list.locator(".line.current [data-original]").get_attribute("href")
+    with at_list.context.expect_page() as opened:
+        at_list.keyboard.press("v")
+    assert opened.value.url in {original, "about:blank", "chrome-error://chromewebdata/"}
+    opened.value.close()
+
+    at_list.keyboard.press("o")
+
+    expect(at_list.locator("article.page")).to_be_visible()
+    assert at_list.locator("[data-original]").get_attribute("href") == original
+
+
+def test_walking_on_from_the_last_line_brings_more(at_list: Page) -> None:
+    expect(at_list.locator(".line")).to_have_count(30)
+    last = at_list.locator(".line").nth(29)
+    last.locator("[data-open]").focus()
+    at_list.keyboard.press("k")
+    at_list.keyboard.press("j")
+
+    at_list.keyboard.press("j")
+
+    expect(at_list.locator(".line").nth(30)).to_have_class(re.compile("current"))
+    expect(at_list.locator(".line").nth(30).locator("[data-open]")).to_be_in_viewport()
+    at_list.keyboard.press("k")
+    expect(last).to_have_class(re.compile("current"))
+
+
+@pytest.mark.parametrize(
+    ("key", "leads"),
+    [("a", r"shelf=all"), ("u", r"shelf=unread"), ("s", r"shelf=starred"), ("f", r"/dashboard")],
+    ids=["all", "unread", "starred", "feeds"],
+)
+def test_g_and_a_letter_go_places(at_list: Page, key: str, leads: str) -> None:
+    at_list.goto("/account")
+
+    at_list.keyboard.press("g")
+    at_list.keyboard.press(key)
+
+    expect(at_list).to_have_url(re.compile(leads))
+
+
+def test_keys_are_letters_where_one_types(at_list: Page) -> None:
+    at_list.keyboard.press("/")
+    at_list.keyboard.type("jokes g?")
+
+    expect(at_list.get_by_role("searchbox")).to_have_value("jokes g?")
+    expect(at_list.locator("#keys")).to_be_hidden()
+    at_list.keyboard.press("Escape")
+    at_list.keyboard.press("j")
+    expect(at_list.locator(".line").first).to_have_class(re.compile("current"))
+
+
+def test_a_question_mark_shows_the_keys_and_escape_gives_the_focus_back(at_list: Page) -> None:
+    at_list.keyboard.press("j")
+    at_list.keyboard.press("?")
+    expect(at_list.get_by_role("dialog", name="Keys")).to_be_visible()
+    at_list.keyboard.press("j")
+    expect(at_list.locator(".line").first).to_have_class(re.compile("current"))
+
+    at_list.keyboard.press("Escape")
+
+    expect(at_list.locator("#keys")).to_be_hidden()
+    expect(at_list.locator(".line [data-open]").first).to_be_focused()
+
+
+def test_by_keyboard_alone_from_the_door_to_an_article(page: Page, place: Place) -> None:
+    keys = page.keyboard
+    page.goto("/auth/register")
+    for text in ("eve@example.com", PASSWORD, PASSWORD):
+        keys.type(text)
+        keys.press("Tab")
+    keys.press("Space")
+    keys.press("Enter")
+    page.wait_for_url("**/dashboard")
+
+    press_until(page, "Tab", "details.add summary")
+    keys.press("Enter")
+    for text in ("Rivage", place.zoo.url("rivage", "/flux.xml"), ""):
+        keys.press("Tab")
+        keys.type(text)
+    keys.press("Enter")
+    expect(state_of(page, "Rivage")).to_have_text("working")
+    page.locator("body").focus()
+    press_until(page, "Tab", ".feed .name")
+    keys.press("Enter")
+    page.wait_for_url("**/read?feed=*")
+    keys.press("j")
+    keys.press("Enter")
+    expect(page.locator("article.page")).to_be_visible()
+
+
+def press_until(page: Page, key: str, selector: str) -> None:
+    for _ in range(60):
+        page.keyboard.press(key)
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{key} never reached {selector}")
+
+
+def test_a_whole_list_is_read_at_once(browser: Browser, place: Place) -> None:
+    with open_page(browser, place) as page:
+        register(page, "finn@example.com")
+        follow(page, "Rivage", place.zoo.url("rivage", "/flux.xml"))
+        page.goto("/read")
+        expect(page.locator(".line").first).to_be_visible()
+
+        page.keyboard.press("A")
+
+        expect(page.get_by_role("heading", name="All read.")).to_be_visible()

@@ -1,0 +1,73 @@
+"""What holds of the looks without a browser: contrasts of the colours, no dead rules, nothing inline.
+
+The pages themselves are looked at in tests/flows/browser.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headwater.web
+
+WEB = Path(headwater.web.__file__).parent
+CSS = re.sub(r"/\*.*?\*/", "", (WEB / "static" / "headwater.css").read_text(), flags=re.DOTALL)
+TEMPLATES = {path.relative_to(WEB / "templates").as_posix(): path.read_text() for path in WEB.rglob("*.html")}
+TOKENS = {
+    name: (light, dark)
+    for name, light, dark in re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", CSS)
+}
+TEXT, PART = 4.5, 3.0  # WCAG AA: of text, and of what must be seen to be used
+PAIRS = [
+    *((text, ground, TEXT) for text in ("ink", "quiet", "water") for ground in ("paper", "raised", "sunk", "shallow")),
+    *((text, ground, TEXT) for text in ("good", "wait", "bad", "star") for ground in ("paper", "raised")),
+    ("ink", "blush", TEXT),
+    ("on-water", "water", TEXT),
+    ("paper", "bad", TEXT),
+    ("edge", "paper", PART),
+    ("edge", "raised", PART),
+]
+WRITTEN_BY_TEMPLATES = {"working", "pending", "error", "added", "invalid"}  # states, as {{ … }}
+WRITTEN_BY_HTMX = {"htmx-request", "htmx-indicator"}
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    brighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize(("text", "ground", "least"), PAIRS, ids=[f"{text}-on-{ground}" for text, ground, _ in PAIRS])
+def test_colours_can_be_told_apart_in_the_light_and_in_the_dark(text: str, ground: str, least: float) -> None:
+    found = [contrast(one, other) for one, other in zip(TOKENS[text], TOKENS[ground], strict=True)]
+
+    assert min(found) >= least
+
+
+def test_every_colour_is_a_token_so_that_both_schemes_have_it() -> None:
+    rules = re.sub(r"--[\w-]+: [^;]+;", "", CSS)
+
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{}]*;)", rules) == []
+
+
+def test_no_rule_is_for_what_no_page_has() -> None:
+    styled = set(re.findall(r"\.([a-zA-Z][\w-]*)", re.sub(r"\{[^{}]*\}", "{}", CSS)))
+    script = (WEB / "static" / "headwater.js").read_text()
+    used = set(re.findall(r"[\w-]+", " ".join([script, *re.findall(r'class="([^"]*)"', "".join(TEMPLATES.values()))])))
+
+    assert styled - used - WRITTEN_BY_TEMPLATES - WRITTEN_BY_HTMX == set()
+
+
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_a_template_has_nothing_inline_which_the_policy_would_stop(name: str) -> None:
+    assert re.findall(r"\sstyle=|<style|\son\w+=|<script(?![^>]* src=)|javascript:", TEMPLATES[name]) == []
+
+
+@pytest.mark.parametrize("query", ["prefers-reduced-motion", "prefers-contrast", "print", "max-width"])
+def test_readers_who_need_it_otherwise_are_thought_of(query: str) -> None:
+    assert re.search(rf"@media[^{{]*{query}", CSS)
