@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, failing_of, plain, prompt_of, shown
@@ -19,6 +19,7 @@ from headwater.library.summaries.types import (
     Summary,
     SummaryOptions,
     SummaryStatus,
+    Written,
 )
 from headwater.library.summaries.writer import PROMPT
 from headwater.types import ArticleId
@@ -168,6 +169,7 @@ def test_what_a_model_writes_is_rendered() -> None:
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400) | st.lists(st.sampled_from("[]()<>*_`#!:/1234 \nx\\\"'&;"), max_size=200).map("".join))
 def test_any_answer_is_cited_and_rendered(content: str) -> None:
     html = to_html(cite(content, DAY))
@@ -231,6 +233,12 @@ def test_an_answer_that_is_none_is_broken(body: bytes) -> None:
 
     assert isinstance(outcome, NotWritten)
     assert outcome.failing is Failing.BROKEN
+
+
+def test_an_answer_that_tells_nothing_of_its_cost_is_an_answer() -> None:
+    body = b'{"choices": [{"message": {"content": " It rained.\\r\\n"}}], "usage": null}'
+
+    assert read_answer(body, "m") == Written("It rained.", "m")
 
 
 def test_the_key_is_not_part_of_what_options_look_like() -> None:

@@ -18,17 +18,17 @@ def shown(told: list[tuple[str, str, str]]) -> str:
 
 
 def stories(told: list[tuple[str, str, str]]) -> list[str]:
-    return re.findall(r"^- (.*)$", tell(a_day(told)), re.MULTILINE)
+    return re.findall(r"<li>(.*?)</li>", to_html(tell(a_day(told))), re.DOTALL)
 
 
 def test_a_story_of_three_feeds_is_told_once_and_first() -> None:
     first, *others = stories(ENGLISH)
 
     assert "Storm Edda floods Bremvik harbour" in first
-    assert "left 14\\,000 homes without power" in first
+    assert "left 14,000 homes without power" in first
     assert "Also in" in first
-    assert "[National Wire]" in first
-    assert "[Sea \\& Ships]" in first
+    assert ">National Wire</a>" in first
+    assert ">Sea &amp; Ships</a>" in first
     assert not any("Edda" in other for other in others)
 
 
@@ -71,6 +71,15 @@ def test_what_a_feed_puts_under_everything_is_not_news() -> None:
     assert FOOTER not in shown(ENGLISH)
 
 
+def test_of_many_feeds_with_one_story_some_are_named() -> None:
+    told = [(f"Feed {number}", ENGLISH[0][1], ENGLISH[0][2]) for number in range(9)]
+
+    (only,) = stories(told)
+
+    assert only.count('href="/articles/') == 6
+    assert "and 3 others." in only
+
+
 def test_every_link_leads_to_an_article_it_was_given() -> None:
     day = a_day(EVERY)
 
@@ -93,7 +102,7 @@ def test_markup_in_titles_and_texts_is_shown_and_does_nothing() -> None:
     assert "<img" not in html
     assert "evil.example/" not in "".join(re.findall(r'href="([^"]*)"', html))
     assert "**Bold** &lt;script&gt;" in html
-    assert "(&lt;b&gt;Feed&lt;/b&gt;)" in html
+    assert "· &lt;b&gt;Feed&lt;/b&gt;<br>" in html
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def tell(articles: Sequence[DayArticle]) -> str:
 def _opening(articles: Sequence[DayArticle], stories: int) -> str:
     feeds = len({article.feed_name for article in articles})
     return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours" + (
-        f" tell {_count(stories, 'story')}. These stand out:" if stories > 1 else ":"
+        f" tell {_count(stories, 'story')}{'. These stand out:' if stories > STORIES else ':'}" if stories > 1 else ":"
     )
 
 
@@ -174,15 +174,20 @@ def _told_already(story: _Story, chosen: Sequence[_Story]) -> float:
 
 
 def _told(story: _Story) -> str:
+    """A title and its feed; on a line of their own the sentences, and who else has the story."""
     first = story.members[0]
-    parts = [f"**{_link(first.article)}** ({escaped(first.article.feed_name)})", escaped(_quoted(first, story))]
-    others = {read.article.feed_name: read.article for read in reversed(story.members[1:])}
+    head = f"**{_link(first.article)}** · {escaped(first.article.feed_name)}"
+    body = " ".join(filter(None, (escaped(_quoted(first, story)), _also_in(story))))
+    return f"{head}\\\n  {body}" if body else head
+
+
+def _also_in(story: _Story) -> str:
+    first, *rest = story.members
+    others = {read.article.feed_name: read.article for read in reversed(rest)}
     others.pop(first.article.feed_name, None)
-    if others:
-        links = [_link(article, name) for name, article in sorted(others.items())]
-        more = f" and {_count(len(links) - ALSO_IN, 'other')}" if len(links) > ALSO_IN else ""
-        parts.append(f"*Also in* {', '.join(links[:ALSO_IN])}{more}.")
-    return " ".join(filter(None, parts))
+    links = [_link(article, name) for name, article in sorted(others.items())]
+    more = f" and {_count(len(links) - ALSO_IN, 'other')}" if len(links) > ALSO_IN else ""
+    return f"*Also in* {', '.join(links[:ALSO_IN])}{more}." if links else ""
 
 
 def _quoted(read: _Read, story: _Story) -> str:
