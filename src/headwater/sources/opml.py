@@ -1,0 +1,171 @@
+"""OPML, the file in which feeds move from one reader to another: bytes in, lines out, and back. Pure.
+
+Read without a tree, without a DTD and within bounds: a hostile file costs what its size costs, and ends in a refusal.
+Outlines inside outlines are categories; ours have one level, so that `News` in `World` becomes `World / News`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import format_datetime
+from itertools import groupby
+from typing import Any, cast
+
+from lxml import etree
+
+from headwater.errors import Invalid
+
+BYTES_MAX = 5_000_000
+LINES_MAX = 20_000
+DEPTH_MAX = 100
+NAME_MAX = 255
+CATEGORY_MAX = 100
+URL_KEPT = 2_100  # of a longer one so much that it is refused as too long and can still be shown
+
+_BARE_AMPERSAND = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FEED_SCHEME = re.compile(r"feed:(?://)?(?=https?://)|feed(?=://)", re.IGNORECASE)
+_FEED_TYPES = {"rss", "atom", "feed", "rdf"}
+_PIECE = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class OpmlLine:
+    """A feed in a file: as it stands there, so that what is wrong with it can be said."""
+
+    name: str
+    url: str
+    category: str = ""
+    site: str = ""
+
+
+def read_opml(data: bytes) -> list[OpmlLine]:
+    """The feeds of a file, in its order. Raises Invalid, in words for the person who chose the file."""
+    if len(data) > BYTES_MAX:
+        raise Invalid(f"This file is too large: {BYTES_MAX // 1_000_000} MB are read.")
+    data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not data:
+        raise Invalid("This file is empty.")
+    try:
+        lines = _parse(data)
+    except etree.XMLSyntaxError as error:
+        lines = _parse_mended(data, error)
+    if not lines:
+        raise Invalid("There are no feeds in this file.")
+    return lines
+
+
+def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
+    """A file that any reader takes, ours among them: an outline for each category, the feeds in it."""
+    root = etree.Element("opml", version="2.0")
+    head = etree.SubElement(root, "head")
+    etree.SubElement(head, "title").text = _writable(title)
+    etree.SubElement(head, "dateCreated").text = format_datetime(now)
+    body = etree.SubElement(root, "body")
+    for category, feeds in groupby(sorted(lines, key=lambda line: line.category), lambda line: line.category):
+        place = body
+        if category:
+            named = _writable(category)
+            place = etree.SubElement(body, "outline", text=named, title=named)
+        for feed in feeds:
+            etree.SubElement(place, "outline", _attributes(feed))
+    return etree.tostring(root, encoding="utf-8", xml_declaration=True, pretty_print=True)
+
+
+def _attributes(feed: OpmlLine) -> dict[str, str]:
+    name = _writable(feed.name)
+    found = {"type": "rss", "text": name, "title": name, "xmlUrl": _writable(feed.url)}
+    return {**found, "htmlUrl": _writable(feed.site)} if feed.site else found
+
+
+def _writable(text: str) -> str:
+    """Without what XML has no way to write."""
+    return _NOT_XML.sub("", text)
+
+
+def _parse(data: bytes) -> list[OpmlLine]:
+    reader = _Reader()
+    # A file that could declare entities is refused at its DOCTYPE, and none is ever loaded from elsewhere. What is left
+    # are the five of XML itself: with entities off altogether, libxml2 hands `&amp;` in attributes over as `&#38;`.
+    parser = etree.XMLParser(
+        target=cast("Any", reader), resolve_entities="internal", no_network=True, load_dtd=False, huge_tree=False
+    )
+    for at in range(0, len(data), _PIECE):
+        parser.feed(data[at : at + _PIECE])
+    parser.close()
+    return reader.lines
+
+
+def _parse_mended(data: bytes, error: etree.XMLSyntaxError) -> list[OpmlLine]:
+    """Once more with `&` written as it should be: the one mistake that many exporters make. Raises Invalid."""
+    mended = _BARE_AMPERSAND.sub(b"&amp;", data)
+    if mended != data:
+        try:
+            return _parse(mended)
+        except etree.XMLSyntaxError as other:
+            error = other
+    raise Invalid(
+        f"This file is not OPML, or is damaged: it cannot be read from line {error.lineno or 1} on."
+    ) from error
+
+
+class _Reader:
+    """Told of each element by the parser; keeps the feeds and nothing else. Its methods raise Invalid."""
+
+    def __init__(self) -> None:
+        self.lines: list[OpmlLine] = []
+        self._folders: list[str | None] = []  # the open elements; None: one that names no category
+
+    def doctype(self, _name: str, _public: str | None, _system: str | None) -> None:
+        """Nothing that OPML needs stands in a DTD, and much that hurts."""
+        raise Invalid("This file has a document type declaration, as no OPML needs. Remove it and try again.")
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
+        local = tag.rpartition("}")[2].lower()
+        if not self._folders and local != "opml":
+            raise Invalid(f"This is no OPML file: it begins with <{local[:40]}>.")
+        if len(self._folders) >= DEPTH_MAX:
+            raise Invalid(f"The outlines of this file are nested more than {DEPTH_MAX} deep.")
+        self._folders.append(self._outline(attributes) if local == "outline" else None)
+
+    def end(self, _tag: str) -> None:
+        """An element ends."""
+        self._folders.pop()
+
+    def data(self, _text: str) -> None:
+        """Text stands in the head only, and is of no use here."""
+
+    def close(self) -> None:
+        """The file is at its end."""
+
+    def _outline(self, given: Mapping[str, str]) -> str | None:
+        """Keeps a feed; of anything else says what it is called, since it may be a category."""
+        found = {name.lower(): value.strip() for name, value in given.items()}
+        name = " ".join((found.get("title") or found.get("text") or "").split())[:NAME_MAX]
+        is_feed = "xmlurl" in found or found.get("type", "").lower() in _FEED_TYPES
+        if not is_feed:
+            return name or None
+        if len(self.lines) >= LINES_MAX:
+            raise Invalid(f"There are more than {LINES_MAX:,} feeds in this file. Split it.")
+        site = found.get("htmlurl", "")[:URL_KEPT]
+        # Where only the site is named we follow that, and find its feed.
+        url = _followable(found.get("xmlurl") or found.get("url") or site)
+        self.lines.append(OpmlLine(name or url[:NAME_MAX], url, self._category(found.get("category", "")), site))
+        return None
+
+    def _category(self, attribute: str) -> str:
+        """The outlines around a feed; where there are none, the first of the categories it names itself."""
+        around = " / ".join(folder for folder in self._folders if folder)
+        own = " / ".join(part.strip() for part in attribute.partition(",")[0].split("/") if part.strip())
+        return " ".join((around or own).split())[:CATEGORY_MAX].strip()
+
+
+def _followable(url: str) -> str:
+    """`feed:https://…` and `feed://…` are how some programs write a feed's address."""
+    found = _FEED_SCHEME.match(url)
+    if found is None:
+        return url[:URL_KEPT]
+    rest = url[found.end() :]
+    return (f"http{rest}" if rest.startswith("://") else rest)[:URL_KEPT]
