@@ -1,0 +1,2 @@
+REVOKE SELECT ON source_suggestions FROM headwater_person;
+DROP TABLE import_lines, imports;

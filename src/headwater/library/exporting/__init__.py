@@ -1,0 +1,1 @@
+"""All that is a person's, for them to take along."""

@@ -1,0 +1,145 @@
+"""From a person's rows to a ZIP of JSON files, written as it is sent.
+
+In: whose, and files that others made (OPML). Out: pieces of the ZIP. Neither the archive nor a whole table is ever in
+memory: rows are read a page at a time, each in a short transaction, and no transaction waits for a slow download.
+"""
+
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+import msgspec
+
+from headwater.db import Connection, Database
+from headwater.library.exporting import store
+from headwater.types import UserId
+
+ROWS_AT_ONCE = 500
+FIRST = UUID(int=0)
+README = """\
+What is yours in Headwater, as of {now:%Y-%m-%d %H:%M} UTC.
+
+profile.json         your account, where you are logged in, your tokens' names, who you are to other log-ins
+subscriptions.opml   the feeds you follow, for any other reader
+subscriptions.json   the same with all that is known; read_until: everything listed up to then counts as read
+sources.json         sources that are here because you named them
+articles.json        articles you read (is_read), kept unread (is_read is false) or starred (starred_at)
+summaries.json       summaries made for you
+events.json          what Headwater noted of what you did
+imports.json         lines of files that you brought along, and what came of them
+
+Times are UTC in ISO 8601. Of passwords and tokens Headwater keeps digests only: they are not in here.
+"""
+
+
+class Row(Protocol):
+    """What a page is made of."""
+
+    @property
+    def id(self) -> UUID:
+        """Where the next page begins."""
+        ...
+
+
+R_co = TypeVar("R_co", bound=Row, covariant=True)
+R = TypeVar("R", bound=Row)
+
+
+class ReadPage(Protocol[R_co]):
+    """One of the store's lists."""
+
+    def __call__(self, conn: Connection, *, after: UUID, limit: int) -> Coroutine[Any, Any, Sequence[R_co]]:
+        """The rows after an id."""
+        ...
+
+
+TABLES: Mapping[str, ReadPage[Any]] = {
+    "subscriptions.json": store.list_subscriptions,
+    "sources.json": store.list_submitted,
+    "articles.json": store.list_marks,
+    "summaries.json": store.list_summaries,
+    "events.json": store.list_events,
+    "imports.json": store.list_import_lines,
+}
+
+
+async def export(
+    database: Database, user_id: UserId, *, files: Mapping[str, bytes], now: datetime
+) -> AsyncIterator[bytes]:
+    """The pieces of a person's ZIP, in order. Raises Unavailable."""
+    sink = _Sink()
+
+    def called(name: str) -> ZipInfo:
+        info = ZipInfo(name, now.timetuple()[:6])
+        info.compress_type = ZIP_DEFLATED
+        info.external_attr = 0o644 << 16
+        return info
+
+    with ZipFile(sink, "w") as archive:
+        archive.writestr(called("README.txt"), README.format(now=now))
+        archive.writestr(called("profile.json"), await _profile(database, user_id))
+        for name, content in files.items():
+            archive.writestr(called(name), content)
+        yield sink.take()
+        for name, read in TABLES.items():
+            with archive.open(called(name), "w", force_zip64=True) as member:
+                async for piece in _json(pages(database, user_id, read)):
+                    member.write(piece)
+                    yield sink.take()
+    yield sink.take()
+
+
+async def pages(database: Database, user_id: UserId, read: ReadPage[R]) -> AsyncIterator[Sequence[R]]:
+    """All rows of one of the store's lists. Raises Unavailable."""
+    after, is_full = FIRST, True
+    while is_full:
+        async with database.as_user(user_id) as conn:
+            rows = await read(conn, after=after, limit=ROWS_AT_ONCE)
+        is_full = len(rows) == ROWS_AT_ONCE
+        if rows:
+            after = rows[-1].id
+            yield rows
+
+
+async def _json(found: AsyncIterator[Sequence[Row]]) -> AsyncIterator[bytes]:
+    """A list, one row to a line."""
+    before = b"[\n"
+    async for rows in found:
+        yield before + b",\n".join(msgspec.json.encode(row) for row in rows)
+        before = b",\n"
+    yield b"[]\n" if before == b"[\n" else b"\n]\n"
+
+
+async def _profile(database: Database, user_id: UserId) -> bytes:
+    async with database.as_user(user_id) as conn:
+        found = {
+            "profile": await store.find_profile(conn),
+            "sessions": await store.list_sessions(conn),
+            "tokens": await store.list_tokens(conn),
+            "identities": await store.list_identities(conn),
+        }
+    return msgspec.json.format(msgspec.json.encode(found), indent=2)
+
+
+class _Sink:
+    """Where the ZIP is written to: it only goes forward, and is emptied as it goes."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def write(self, piece: bytes) -> int:
+        self._pieces.append(bytes(piece))
+        return len(piece)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        taken = b"".join(self._pieces)
+        self._pieces.clear()
+        return taken

@@ -1,0 +1,159 @@
+"""What a person takes along, read a page at a time.
+
+Run under `Database.as_user`: row-level security leaves only one's own rows. A page begins after an id, so that each can
+be a short transaction of its own, however slowly the file is taken.
+"""
+
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.library.exporting.types import (
+    ExportedEvent,
+    ExportedIdentity,
+    ExportedImportLine,
+    ExportedMark,
+    ExportedSession,
+    ExportedSource,
+    ExportedSubscription,
+    ExportedSummary,
+    ExportedToken,
+    Profile,
+)
+
+
+async def find_profile(conn: Connection) -> Profile | None:
+    """Who asks."""
+    async with conn.cursor(row_factory=class_row(Profile)) as cur:
+        await cur.execute("SELECT id, email, role, confirmed_at, privacy_accepted_at, created_at FROM users")
+        return await cur.fetchone()
+
+
+async def list_sessions(conn: Connection) -> list[ExportedSession]:
+    """Where they are logged in."""
+    async with conn.cursor(row_factory=class_row(ExportedSession)) as cur:
+        await cur.execute("SELECT id, started_at, seen_at, address, user_agent FROM sessions ORDER BY started_at")
+        return await cur.fetchall()
+
+
+async def list_tokens(conn: Connection) -> list[ExportedToken]:
+    """Their tokens for programs."""
+    async with conn.cursor(row_factory=class_row(ExportedToken)) as cur:
+        await cur.execute("SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
+        return await cur.fetchall()
+
+
+async def list_identities(conn: Connection) -> list[ExportedIdentity]:
+    """Who they are to others."""
+    async with conn.cursor(row_factory=class_row(ExportedIdentity)) as cur:
+        await cur.execute("SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
+        return await cur.fetchall()
+
+
+async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSubscription]:
+    """What they follow."""
+    async with conn.cursor(row_factory=class_row(ExportedSubscription)) as cur:
+        await cur.execute(
+            """
+            SELECT subscriptions.id, subscriptions.name,
+                coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site, category,
+                CASE
+                    WHEN last_polled_at IS NULL THEN 'pending'
+                    WHEN last_error IS NULL THEN 'working'
+                    ELSE 'error'
+                END AS status,
+                nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
+            FROM subscriptions
+            JOIN sources ON sources.id = source_id
+            LEFT JOIN feed_state USING (source_id)
+            WHERE subscriptions.id > %(after)s
+            ORDER BY subscriptions.id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSource]:
+    """What is followed because they named it. Sources are shared: here a WHERE says whose."""
+    async with conn.cursor(row_factory=class_row(ExportedSource)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, feed_url, url, created_at
+            FROM sources
+            WHERE submitted_by = current_person() AND id > %(after)s
+            ORDER BY id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_marks(conn: Connection, *, after: UUID, limit: int) -> list[ExportedMark]:
+    """What they read, kept unread and starred."""
+    async with conn.cursor(row_factory=class_row(ExportedMark)) as cur:
+        await cur.execute(
+            """
+            SELECT article_id AS id, url, title, published_at, is_read, read_at, starred_at
+            FROM marks
+            JOIN articles ON articles.id = article_id
+            WHERE article_id > %(after)s
+            ORDER BY article_id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSummary]:
+    """Their summaries."""
+    async with conn.cursor(row_factory=class_row(ExportedSummary)) as cur:
+        await cur.execute(
+            """
+            SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error,
+                created_at, finished_at
+            FROM summaries
+            WHERE id > %(after)s
+            ORDER BY id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_events(conn: Connection, *, after: UUID, limit: int) -> list[ExportedEvent]:
+    """What they did."""
+    async with conn.cursor(row_factory=class_row(ExportedEvent)) as cur:
+        await cur.execute(
+            """
+            SELECT id, event_type, metadata, created_at
+            FROM events
+            WHERE id > %(after)s
+            ORDER BY id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> list[ExportedImportLine]:
+    """The lines of files they brought."""
+    async with conn.cursor(row_factory=class_row(ExportedImportLine)) as cur:
+        await cur.execute(
+            """
+            SELECT import_lines.id, file_name, created_at AS imported_at, number, name, url, category, outcome, reason
+            FROM import_lines
+            JOIN imports ON imports.id = import_id
+            WHERE import_lines.id > %(after)s
+            ORDER BY import_lines.id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()

@@ -1,0 +1,171 @@
+"""Every statement on `imports` and `import_lines`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection, translate
+from headwater.errors import Conflict
+from headwater.sources.importing.types import Import, ImportLine, LineOutcome
+from headwater.sources.opml import OpmlLine
+from headwater.types import UserId
+
+
+async def add_import(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: str, now: datetime) -> None:
+    """Begin an import. Raises Conflict while another of this person's is under way."""
+    with translate(imports_one_at_a_time=Conflict("An import of yours is under way. Wait until it has ended.")):
+        await conn.execute(
+            """
+            INSERT INTO imports (id, user_id, file_name, created_at)
+            VALUES (%(id)s, %(user_id)s, %(file_name)s, %(now)s)
+            """,
+            {"id": import_id, "user_id": user_id, "file_name": file_name, "now": now},
+        )
+
+
+async def add_lines(
+    conn: Connection, *, import_id: UUID, user_id: UserId, ids: Sequence[UUID], lines: Sequence[OpmlLine]
+) -> None:
+    """Keep the lines of a file; they wait."""
+    await conn.execute(
+        """
+        INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
+        SELECT line.id, %(user_id)s, %(import_id)s, line.number, line.name, line.url, line.category
+        FROM unnest(%(ids)s::uuid[], %(names)s::text[], %(urls)s::text[], %(categories)s::text[]) WITH ORDINALITY
+            AS line (id, name, url, category, number)
+        """,
+        {
+            "import_id": import_id,
+            "user_id": user_id,
+            "ids": list(ids),
+            "names": [line.name for line in lines],
+            "urls": [line.url for line in lines],
+            "categories": [line.category for line in lines],
+        },
+    )
+
+
+async def forget_older(conn: Connection, *, keep: int) -> None:
+    """Forget all of this person's imports that have ended, save the latest."""
+    await conn.execute(
+        """
+        DELETE FROM imports
+        WHERE finished_at IS NOT NULL
+            AND id NOT IN (SELECT id FROM imports ORDER BY created_at DESC, id DESC LIMIT %(keep)s)
+        """,
+        {"keep": keep},
+    )
+
+
+async def list_imports(conn: Connection) -> list[Import]:
+    """This person's imports, the latest first."""
+    async with conn.cursor(row_factory=class_row(Import)) as cur:
+        await cur.execute(
+            """
+            SELECT imports.id, file_name, created_at, finished_at, lines.*
+            FROM imports
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS total,
+                    count(*) FILTER (WHERE outcome = 'added') AS added,
+                    count(*) FILTER (WHERE outcome = 'followed') AS followed,
+                    count(*) FILTER (WHERE outcome = 'invalid') AS invalid
+                FROM import_lines
+                WHERE import_id = imports.id
+            ) AS lines
+            ORDER BY created_at DESC, imports.id DESC
+            """
+        )
+        return await cur.fetchall()
+
+
+async def find_import(conn: Connection, *, import_id: UUID) -> Import | None:
+    """One of this person's imports."""
+    async with conn.cursor(row_factory=class_row(Import)) as cur:
+        await cur.execute(
+            """
+            SELECT imports.id, file_name, created_at, finished_at, lines.*
+            FROM imports
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS total,
+                    count(*) FILTER (WHERE outcome = 'added') AS added,
+                    count(*) FILTER (WHERE outcome = 'followed') AS followed,
+                    count(*) FILTER (WHERE outcome = 'invalid') AS invalid
+                FROM import_lines
+                WHERE import_id = imports.id
+            ) AS lines
+            WHERE imports.id = %(id)s
+            """,
+            {"id": import_id},
+        )
+        return await cur.fetchone()
+
+
+async def list_lines(
+    conn: Connection, *, import_id: UUID, outcome: LineOutcome | None, after: int, limit: int
+) -> list[ImportLine]:
+    """What came of the lines, in the file's order: those with one outcome, or all that have one."""
+    async with conn.cursor(row_factory=class_row(ImportLine)) as cur:
+        await cur.execute(
+            """
+            SELECT id, number, name, url, category, outcome, reason
+            FROM import_lines
+            WHERE import_id = %(import_id)s
+                AND number > %(after)s
+                AND outcome IS NOT NULL
+                AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+            ORDER BY number
+            LIMIT %(limit)s
+            """,
+            {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def hold_person(conn: Connection, *, user_id: UserId) -> bool:
+    """Keep an account from being deleted until this transaction ends; whether there is one.
+
+    Before any other lock, as a deletion does too: so the two never wait for each other.
+    """
+    cur = await conn.execute("SELECT FROM users WHERE id = %(id)s FOR KEY SHARE", {"id": user_id})
+    return cur.rowcount == 1
+
+
+async def claim_line(conn: Connection, *, user_id: UserId, import_id: UUID) -> ImportLine | None:
+    """The next line that waits and that nobody else works on; held until this transaction ends."""
+    async with conn.cursor(row_factory=class_row(ImportLine)) as cur:
+        await cur.execute(
+            """
+            SELECT id, number, name, url, category, outcome, reason
+            FROM import_lines
+            WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL
+            ORDER BY number
+            LIMIT 1
+            FOR UPDATE SKIP LOCKED
+            """,
+            {"import_id": import_id, "user_id": user_id},
+        )
+        return await cur.fetchone()
+
+
+async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, reason: str) -> None:
+    """What came of a line."""
+    await conn.execute(
+        "UPDATE import_lines SET outcome = %(outcome)s, reason = %(reason)s WHERE id = %(id)s",
+        {"id": line_id, "outcome": outcome.value, "reason": reason},
+    )
+
+
+async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
+    """The import has ended, if no line waits any more."""
+    await conn.execute(
+        """
+        UPDATE imports
+        SET finished_at = %(now)s
+        WHERE id = %(id)s
+            AND finished_at IS NULL
+            AND NOT EXISTS (SELECT FROM import_lines WHERE import_id = %(id)s AND outcome IS NULL)
+        """,
+        {"id": import_id, "now": now},
+    )

@@ -1,0 +1,47 @@
+"""All that is a reader's, to take along: the ZIP, and their feeds as OPML."""
+
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.di import NamedDependency
+from litestar.response import Stream
+
+from headwater.db import Database
+from headwater.library.exporting.archive import export, pages
+from headwater.library.exporting.store import list_subscriptions
+from headwater.sources.opml import OpmlLine, write_opml
+from headwater.types import Clock, UserId
+
+AnyRequest = Request[Any, Any, Any]
+
+
+@get("/account/export")
+async def export_all(request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Stream:
+    """Everything, as a ZIP that is made while it is sent."""
+    now = clock()
+    files = {"subscriptions.opml": await _opml(database, request.user.id, clock)}
+    pieces = export(database, request.user.id, files=files, now=now)
+    return Stream(pieces, media_type="application/zip", headers=_attached(f"headwater-{now:%Y-%m-%d}.zip"))
+
+
+@get("/opml/export")
+async def export_opml(
+    request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]
+) -> Response[bytes]:
+    """The feeds a reader follows, for any other reader."""
+    content = await _opml(database, request.user.id, clock)
+    return Response(content, media_type="text/x-opml+xml", headers=_attached(f"headwater-{clock():%Y-%m-%d}.opml"))
+
+
+async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
+    found = [row async for rows in pages(database, user_id, list_subscriptions) for row in rows]
+    lines = [OpmlLine(row.name, row.url, row.category or "", row.site or "") for row in found]
+    lines.sort(key=lambda line: line.name.casefold())
+    return write_opml("Feeds of Headwater", lines, clock())
+
+
+def _attached(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}
+
+
+export_pages = [export_all, export_opml]

@@ -1,0 +1,258 @@
+"""What a reader takes along is all of theirs and nobody else's; what they leave behind is nothing."""
+
+import json
+from collections.abc import AsyncIterator
+from io import BytesIO
+from typing import Any
+from uuid import UUID
+from zipfile import ZipFile
+
+import pytest
+from litestar import Litestar
+from psycopg.types.json import Jsonb
+
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.db import Database
+from headwater.ids import new_id
+from headwater.library.exporting import archive
+from headwater.server import create_app
+from headwater.sources import store as sources
+from headwater.sources.opml import read_opml
+from headwater.types import UserId
+from tests.builders import an_article
+from tests.clock import START, MovableClock
+from tests.web.visitor import PAGE, PASSWORD, Person, a_person
+
+pytestmark = pytest.mark.database
+
+FILES = {
+    "README.txt", "profile.json", "subscriptions.opml", "subscriptions.json", "sources.json", "articles.json",
+    "summaries.json", "events.json", "imports.json",
+}  # fmt: skip
+# Tables with a user_id that the ZIP speaks of, and what is in there of no use to anyone but us.
+EXPORTED = {
+    "sessions", "api_tokens", "outside_identities", "events", "subscriptions", "marks", "summaries", "imports",
+    "import_lines",
+}  # fmt: skip
+LEFT_OUT = {"mailed_tokens"}  # a digest that ends within the hour
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def ada(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        await person.register()
+        yield person
+
+
+async def id_of(database: Database, email: str) -> UserId:
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT id FROM users WHERE email = %(email)s", {"email": email})
+        row = await cur.fetchone()
+    assert row is not None
+    return UserId(row[0])
+
+
+async def fill(person: Person, database: Database, email: str, word: str) -> UserId:
+    """A row of this person's in every table that can have one, each with a word to know it by."""
+    user_id = await id_of(database, email)
+    url = f"https://{word}.example/feed"
+    assert (await person.send("POST", "/feeds", name=f"{word} feed", url=url, category=word)).status_code == 204
+    await person.submit("/account/tokens", name=f"{word} token", scopes="read")
+    opml = f'<opml><body><outline text="{word} line" xmlUrl="{word}"/></body></opml>'.encode()
+    form = {"_csrf_token": person.token}
+    await person.client.post("/opml", headers=PAGE, data=form, files={"file": (f"{word}.opml", opml)})
+    async with database.transaction() as conn:
+        source = await sources.find_by_url(conn, url=url)
+        article = an_article(f"https://{word}.example/1", title=f"{word} article")
+        await articles.keep(conn, seen_at=START, listed=[Listed(source.id, article)])
+        for statement in (
+            """
+            INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at)
+            SELECT %(user)s, id, true, %(now)s, %(now)s FROM articles WHERE title = %(word)s || ' article'
+            """,
+            """
+            INSERT INTO summaries (id, user_id, status, content, model, cost, created_at)
+            VALUES (%(id)s, %(user)s, 'ready', %(word)s || ' summary', 'm', 0.0123, %(now)s)
+            """,
+            """
+            INSERT INTO events (id, user_id, event_type, metadata, created_at)
+            VALUES (%(id)s, %(user)s, 'user_login', %(metadata)s, %(now)s)
+            """,
+            "INSERT INTO outside_identities (issuer, subject, user_id) VALUES ('i', %(word)s, %(user)s)",
+            """
+            INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
+            VALUES (%(word)s::bytea, %(user)s, 'reset', %(word)s, %(now)s)
+            """,
+        ):
+            values = {"id": new_id(), "user": user_id, "word": word, "now": START, "metadata": Jsonb({"word": word})}
+            await conn.execute(statement.encode(), values)
+    return user_id
+
+
+async def download(person: Person) -> dict[str, bytes]:
+    sent = await person.open("/account/export")
+    assert sent.status_code == 200
+    assert sent.headers["content-type"] == "application/zip"
+    assert sent.headers["content-disposition"] == 'attachment; filename="headwater-2026-03-01.zip"'
+    with ZipFile(BytesIO(sent.content)) as found:
+        assert found.testzip() is None
+        return {name: found.read(name) for name in found.namelist()}
+
+
+async def tables_of_people(database: Database) -> set[str]:
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            """
+            SELECT table_name
+            FROM information_schema.columns
+            JOIN information_schema.tables USING (table_schema, table_name)
+            WHERE column_name = 'user_id' AND table_schema = 'public' AND table_type = 'BASE TABLE'
+            """
+        )
+        return {row[0] for row in await cur.fetchall()}
+
+
+async def test_a_reader_takes_all_of_theirs_along_and_nothing_of_anothers(
+    app: Litestar, ada: Person, database: Database
+) -> None:
+    user_id = await fill(ada, database, "ada@example.com", "apricot")
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        await fill(bob, database, "bob@example.com", "banana")
+        files = await download(ada)
+
+    assert set(files) == FILES
+    told: dict[str, Any] = {name: json.loads(data) for name, data in files.items() if name.endswith(".json")}
+    assert told["profile.json"]["profile"]["id"] == str(user_id)
+    assert told["profile.json"]["profile"]["email"] == "ada@example.com"
+    assert [one["name"] for one in told["profile.json"]["tokens"]] == ["apricot token"]
+    assert [one["subject"] for one in told["profile.json"]["identities"]] == ["apricot"]
+    assert len(told["profile.json"]["sessions"]) == 1
+    assert [(one["name"], one["category"], one["read_until"]) for one in told["subscriptions.json"]] == [
+        ("apricot feed", "apricot", None)
+    ]
+    assert [one["feed_url"] for one in told["sources.json"]] == ["https://apricot.example/feed"]
+    (article,) = told["articles.json"]
+    assert (article["title"], article["is_read"], article["starred_at"]) == (
+        "apricot article", True, "2026-03-01T12:00:00Z",
+    )  # fmt: skip
+    assert [(one["content"], float(one["cost"])) for one in told["summaries.json"]] == [("apricot summary", 0.0123)]
+    assert {"user_registered", "feed_added", "user_login"} == {one["event_type"] for one in told["events.json"]}
+    assert [(one["url"], one["outcome"]) for one in told["imports.json"]] == [("apricot", "invalid")]
+    assert [(line.name, line.category) for line in read_opml(files["subscriptions.opml"])] == [
+        ("apricot feed", "apricot")
+    ]
+    assert b"subscriptions.opml" in files["README.txt"]
+    everything = b"".join(files.values())
+    assert b"banana" not in everything
+    assert b"bob@" not in everything
+    assert PASSWORD.encode() not in everything
+    assert b"argon2" not in everything
+
+
+async def test_somebody_with_nothing_gets_files_that_can_be_read(ada: Person) -> None:
+    files = await download(ada)
+
+    assert set(files) == FILES
+    assert [json.loads(files[name]) for name in ("subscriptions.json", "articles.json", "summaries.json")] == [[]] * 3
+
+
+async def test_however_much_it_is_each_row_comes_once_and_no_piece_is_large(
+    ada: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "ROWS_AT_ONCE", 7)
+    user_id = await id_of(database, "ada@example.com")
+    async with database.transaction() as conn:
+        for number in range(50):
+            await conn.execute(
+                """
+                INSERT INTO events (id, user_id, event_type, metadata, created_at)
+                VALUES (%(id)s, %(user)s, 'user_login', %(metadata)s, %(now)s)
+                """,
+                {"id": new_id(), "user": user_id, "metadata": Jsonb({"n": number}), "now": START},
+            )
+
+    pieces = [piece async for piece in archive.export(database, user_id, files={}, now=START)]
+
+    with ZipFile(BytesIO(b"".join(pieces))) as found:
+        events = json.loads(found.read("events.json"))
+    assert sorted(event["metadata"].get("n", -1) for event in events) == [-1, *range(50)]
+    assert len(pieces) > 10
+    assert max(map(len, pieces)) < 20_000
+
+
+async def test_no_connection_is_held_while_a_piece_is_taken(conninfo: str, ada: Person, database: Database) -> None:
+    user_id = await id_of(database, "ada@example.com")
+    pieces = archive.export(database, user_id, files={}, now=START)
+    await anext(pieces)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            """
+            SELECT count(*)
+            FROM pg_stat_activity
+            WHERE datname = current_database() AND state LIKE 'idle in transaction%' AND pid <> pg_backend_pid()
+            """
+        )
+        row = await cur.fetchone()
+
+    assert row == (0,)
+    assert [piece async for piece in pieces]
+
+
+async def test_every_table_of_people_is_taken_along_or_left_out_on_purpose(database: Database) -> None:
+    assert await tables_of_people(database) == EXPORTED | LEFT_OUT
+
+
+async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person, database: Database) -> None:
+    user_id = await fill(ada, database, "ada@example.com", "apricot")
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        bobs = await fill(bob, database, "bob@example.com", "banana")
+    before = await rows_of(database, user_id)
+
+    gone = await ada.submit("/account/delete", current_password=PASSWORD)
+
+    assert gone.status_code == 303
+    assert all(before.values()), before
+    assert not any((await rows_of(database, user_id)).values())
+    assert all((await rows_of(database, bobs)).values())
+    assert await tables_that_hold(database, "apricot") == {"poll_hosts"}  # when a host was asked last, by whomever
+    # Tries to log in are counted by address and swept when their hour has passed.
+    assert await tables_that_hold(database, "ada@example.com") <= {"attempts"}
+    assert await tables_that_hold(database, str(user_id)) == set()
+
+
+async def rows_of(database: Database, user_id: UUID) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for table in sorted(await tables_of_people(database)):
+        async with database.transaction() as conn:
+            cur = await conn.execute(
+                f'SELECT count(*) FROM "{table}" WHERE user_id = %(id)s'.encode(),
+                {"id": user_id},
+            )
+            row = await cur.fetchone()
+        counts[table] = row[0] if row else 0
+    return counts
+
+
+async def tables_that_hold(database: Database, text: str) -> set[str]:
+    """Every table in which this text stands anywhere."""
+    found: set[str] = set()
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")
+        for (table,) in await cur.fetchall():
+            hits = await conn.execute(
+                f'SELECT count(*) FROM "{table}" AS row WHERE row::text LIKE %(like)s'.encode(),
+                {"like": f"%{text}%"},
+            )
+            row = await hits.fetchone()
+            if row and row[0]:
+                found.add(table)
+    return found
