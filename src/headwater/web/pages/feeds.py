@@ -1,8 +1,12 @@
 """The feeds a reader follows, as seed 002 lays them down: a list, and what adds, changes and drops one.
 
 A change answers 204 and the event `refreshFeedList`; the list then asks for itself again, with the filters as they are.
+While something is under way (a first poll, a search for feeds where a page was named) the list asks after those lines,
+and only those that have changed come back. A line that is being edited does not ask.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -21,6 +25,8 @@ from headwater.library.decide import page_count
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import store as sources
 from headwater.sources.follow import enable
+from headwater.sources.offers.offer import list_offered
+from headwater.sources.offers.store import list_items
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_all_unwanted
 from headwater.types import Clock, UserId
 from headwater.web.forms import FeedForm
@@ -30,6 +36,13 @@ AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 SEARCH_MAX = 255
 REFRESH = {"HX-Trigger": "refreshFeedList"}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedChoice:
+    """One of the feeds that were found on a page."""
+
+    url: str = ""
 
 
 @get("/feeds", exception_handlers=refusals("Failed to load feeds"))
@@ -47,8 +60,30 @@ async def feeds(
         total = await library.count_feeds(conn, query=query)
         pages = page_count(total, FEEDS_PER_PAGE)
         items = await library.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
+        offers = await list_offered(conn, items)
     found = FeedPage(items, query.page, pages, total)
-    return Template("feeds/list.html", context={"found": found, "query": query, "now": clock()})
+    context = {"found": found, "query": query, "now": clock(), "offers": offers}
+    return Template("feeds/list.html", context=context)
+
+
+@get("/feeds/changed", exception_handlers=refusals("Failed to load feeds"))
+async def changed(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    watched: FromQuery[list[str] | None] = None,
+) -> Template | Response[None]:
+    """Those lines that are not any more as they were seen; 204 when all are."""
+    seen = read_watched(watched or [])
+    async with database.as_user(request.user.id) as conn:
+        items = await list_items(conn, subscription_ids=list(seen))
+        offers = await list_offered(conn, items)
+    news = [item for item in items if offers.face_of(item) != seen[item.id]]
+    if not news:
+        return Response(None, status_code=204)
+    is_waiting = any(offers.face_of(item) for item in items)
+    context = {"feeds": news, "now": clock(), "offers": offers, "is_waiting": is_waiting}
+    return Template("feeds/changed.html", context=context)
 
 
 @post(
@@ -141,6 +176,44 @@ async def retry(
     return Response(None, status_code=204, headers=REFRESH)
 
 
+@post(
+    "/feeds/{feed_id:str}/switch",
+    status_code=204,
+    exception_handlers=refusals("Failed to update feed", place="feed-item-{feed_id}-errors"),
+)
+async def switch(
+    request: AnyRequest,
+    feed_id: FromPath[str],
+    data: Annotated[FeedChoice, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Follow a feed that was found on a page, in place of the page."""
+    before = await _find(database, request.user.id, feed_id)
+    async with database.transaction() as conn:
+        await change_feed(
+            conn,
+            user_id=request.user.id,
+            before=before,
+            name=before.name,
+            url=data.url,
+            category=before.category or "",
+            now=clock(),
+        )
+    await _leave(database, clock())
+    return Response(None, status_code=204, headers=REFRESH)
+
+
+def read_watched(watched: Sequence[str]) -> dict[UUID, str]:
+    """Which lines are asked after, each with the face it had: `id:face`. Raises ValidationException."""
+    if len(watched) > FEEDS_PER_PAGE:
+        raise ValidationException("Invalid query parameters")
+    try:
+        return {UUID(feed_id): face for feed_id, _, face in (one.partition(":") for one in watched)}
+    except ValueError as error:
+        raise ValidationException("Invalid query parameters") from error
+
+
 def read_query(search: str, status: str, page: str) -> FeedsQuery:
     """What the filters say. Raises ValidationException."""
     number = int(page) if page.isascii() and page.isdigit() and len(page) <= 6 else 0
@@ -170,4 +243,4 @@ def _id(text: str) -> UUID:
         raise FeedNotFound from error
 
 
-feed_pages = [feeds, add, edit_form, change, drop, retry]
+feed_pages = [feeds, changed, add, edit_form, change, drop, retry, switch]
