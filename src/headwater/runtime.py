@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from headwater import __version__
+from headwater.accounts.keys import FixedKey, PublishedKeys
+from headwater.accounts.outside import Issuer
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
+from headwater.errors import InvalidSettings
 from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
@@ -155,6 +158,21 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
         accounts=account_options(settings),
         mailer=Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from),
     )
+
+
+def token_issuer(settings: Settings, client: Client) -> Issuer | None:
+    """The outsider whose tokens open the API, where one is set. Raises Invalid, InvalidSettings."""
+    if not settings.jwt_issuer:
+        if settings.jwt_key or settings.jwks_url:
+            raise InvalidSettings(["HEADWATER_JWT_ISSUER is empty: whose keys are those?"])
+        return None
+    if bool(settings.jwt_key) == bool(settings.jwks_url):
+        raise InvalidSettings(["HEADWATER_JWT_ISSUER needs either HEADWATER_JWT_KEY or HEADWATER_JWKS_URL."])
+    if settings.jwt_key:
+        keys = FixedKey(settings.jwt_key.get_secret_value())
+    else:
+        keys = PublishedKeys(client, settings.jwks_url or "", utc_now)
+    return Issuer(keys, utc_now, name=settings.jwt_issuer, audience=settings.jwt_audience)
 
 
 def account_options(settings: Settings) -> AccountOptions:

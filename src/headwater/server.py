@@ -14,6 +14,7 @@ from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
 from headwater.accounts.bearers import Bearers
+from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.asgi.errors import break_down, refuse, refuse_http
 from headwater.asgi.headers import add_security_headers
@@ -27,15 +28,21 @@ from headwater.web import WebOptions, templates, web_routes
 
 
 def create_app(
-    database: Database, clock: Clock, api_token: SecretStr | None = None, web: WebOptions | None = None
+    database: Database,
+    clock: Clock,
+    api_token: SecretStr | None = None,
+    web: WebOptions | None = None,
+    issuer: Issuer | None = None,
 ) -> Litestar:
-    """Everything that is served. `api_token` is the operator's own, beside those of people."""
+    """Everything that is served. `api_token` is the operator's own and `issuer` the outsider whose tokens open the API,
+    beside those that people make here."""
     web = web or WebOptions()
+    bearers = Bearers(database, clock, api_token, Outsiders(database, clock, web.accounts), issuer)
     return Litestar(
         route_handlers=[
             health_routes,
             *web_routes(database, clock, web),
-            *api_routes(Bearers(database, clock, api_token)),
+            *api_routes(bearers),
         ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),

@@ -177,6 +177,25 @@ class Settings(BaseModel):
         pattern=r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$",
         description="Who the letters are from.",
     )
+    jwt_issuer: str = Field(
+        "",
+        pattern=r"^[!-~]{0,500}$",
+        description="Outside issuer whose JWTs open the API, as their claim `iss` names it. Supabase: "
+        "https://PROJECT.supabase.co/auth/v1. Empty: none is believed.",
+    )
+    jwt_audience: str = Field(
+        "headwater",
+        pattern=r"^[!-~]{1,500}$",
+        description="Whom those JWTs must be meant for, their claim `aud`. Supabase: authenticated.",
+    )
+    jwt_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="What those JWTs are signed with: an HS256 secret, or a public key in PEM."
+    )
+    jwks_url: Annotated[str | None, BeforeValidator(_blank_is_none)] = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="Where the issuer publishes its keys (JWKS), instead of `jwt_key`.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="How events are written; `auto` is readable on a terminal and JSON otherwise."
@@ -424,6 +443,10 @@ _ALLOWED = {
     "elasticsearch_url": "an address such as https://user:password@host:9200",
     "elasticsearch_api_key": "an API key",
     "elasticsearch_index": "a name in small letters, such as raw_content",
+    "jwks_url": "a URL such as https://issuer.example/.well-known/jwks.json",
+    "jwt_audience": "a name such as authenticated",
+    "jwt_issuer": "a name, mostly a URL such as https://issuer.example",
+    "jwt_key": "a secret of 32 or more bytes, or a public key in PEM",
     "public_url": "an address without a path, such as https://reader.example",
     "smtp_from": "an address such as Headwater <headwater@example.com>",
     "smtp_url": "an address such as smtp://user:password@mail.example:587, or smtps://",

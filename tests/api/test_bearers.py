@@ -6,11 +6,14 @@ import pytest
 from httpx import AsyncClient, Response
 
 from headwater.accounts import store
+from headwater.accounts.keys import FixedKey
+from headwater.accounts.outside import Issuer
 from headwater.accounts.people import create_account, give_role
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Role, User
 from headwater.db import Database
 from headwater.server import create_app
+from tests.accounts.issuer import AUDIENCE, NAME, NOW, RSA, claims, signed
 from tests.api.conftest import FRONTIER
 from tests.browser import visit
 from tests.clock import MovableClock
@@ -167,3 +170,31 @@ async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, 
 
     async with people.database.transaction() as conn:
         assert [one.used_at for one in await store.list_api_tokens(conn, user_id=user.id)] == [clock()]
+
+
+@pytest.fixture
+async def trusting(database: Database, clock: MovableClock) -> AsyncIterator[AsyncClient]:
+    """An app that believes the JWTs of an outside issuer."""
+    keys = FixedKey(RSA.as_pem(private=False).decode())
+    issuer = Issuer(keys, clock, name=NAME, audience=AUDIENCE)
+    async with visit(create_app(database, clock, issuer=issuer)) as client:
+        yield client
+
+
+async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: People) -> None:
+    await people.person(Role.SUPER_ADMIN)
+
+    reader = await read(trusting, signed(claims()))
+    admin = await read(trusting, signed(claims(sub="boss", email="super_admin@example.com")))
+    late = await read(trusting, signed(claims(exp=NOW - 60)))
+    again = await read(trusting, signed(claims()))
+
+    assert [reader.status_code, admin.status_code, late.status_code, again.status_code] == [403, 200, 401, 403]
+    async with people.database.transaction() as conn:
+        assert [user.email for user in await store.list_users(conn)] == ["super_admin@example.com", "ann@example.com"]
+
+
+async def test_without_an_issuer_set_no_jwt_is_believed(api: AsyncClient, people: People) -> None:
+    await people.person(Role.SUPER_ADMIN)
+
+    assert (await read(api, signed(claims(email="super_admin@example.com")))).status_code == 401

@@ -130,6 +130,15 @@ async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
     await conn.execute("UPDATE users SET role = %(role)s WHERE id = %(id)s", {"id": user_id, "role": role.value})
 
 
+async def close_ways_in(conn: Connection, *, user_id: UserId) -> None:
+    """No password, session, token or outside identity that was there opens this account any more."""
+    await conn.execute("UPDATE users SET password_hash = NULL WHERE id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM sessions WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM outside_identities WHERE user_id = %(id)s", {"id": user_id})
+
+
 async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     """The address is theirs."""
     await conn.execute(

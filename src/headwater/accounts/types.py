@@ -109,6 +109,16 @@ class Visitor:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a person is to an outside issuer."""
+
+    issuer: str
+    subject: str
+    email: str  # empty where the issuer tells none
+    is_email_verified: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ApiToken:
     """A personal token for programs; the secret itself is shown once and never kept."""
 

@@ -48,7 +48,8 @@ def require_bearer(bearers: Bearers) -> Check:
 
 
 def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    needed = Scope.READ if connection.scope.get("method") in READING else Scope.WRITE
+    is_reading = connection.scope["type"] == "http" and connection.scope["method"] in READING
+    needed = Scope.READ if is_reading else Scope.WRITE
     if not grants(bearer.scopes, needed):
         headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
         raise PermissionDeniedException(f"The token may not {needed}.", headers=headers)

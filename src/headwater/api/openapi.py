@@ -21,7 +21,9 @@ REF = "#/components/schemas/{model}"
 ABOUT = """\
 Everything here speaks JSON, and needs a token in the header `Authorization: Bearer …`: one that you make on your
 account page, or the operator's own in `HEADWATER_API_TOKEN`. Reading needs the scope `read`, changes need `write`; the
-frontier is for moderators and administrators. What goes wrong is told in one shape, `application/problem+json` (RFC 9457):
+frontier is for moderators and administrators.
+
+What goes wrong is told in one shape, `application/problem+json` (RFC 9457):
 `type` leads to where the documentation tells of it, `detail` says what happened, `advice` what to do.
 """
 ALWAYS: Sequence[int] = (401, 403, 422, 500, 503)

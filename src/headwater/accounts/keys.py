@@ -1,0 +1,131 @@
+"""Keys of somebody whose tokens we believe: one that was set, or those that they publish (JWKS)."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any, Protocol, TypeAlias, cast
+
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, JWKRegistry, OctKey, OKPKey, RSAKey
+
+from headwater.errors import Invalid, Unavailable
+from headwater.net import Client
+from headwater.net.types import FetchError
+from headwater.observability.log import get_logger
+from headwater.types import Clock
+
+log = get_logger()
+
+Key: TypeAlias = OctKey | RSAKey | ECKey | OKPKey
+
+SECRET_LEAST = 32  # bytes; HS256 is as strong as its secret
+FRESH = timedelta(minutes=10)
+AGAIN = timedelta(minutes=1)  # least time between two requests, whatever is asked of us
+WITHIN = timedelta(seconds=10)
+MAX_BYTES = 500_000
+
+
+class Keys(Protocol):
+    """Where keys come from."""
+
+    async def find(self, kid: str | None) -> Key | None:
+        """The key with this name. Raises Unavailable."""
+        ...
+
+
+class FixedKey:
+    """The one key of the settings: a secret, or a public key in PEM."""
+
+    def __init__(self, text: str) -> None:
+        """Raises Invalid."""
+        self._key = _read(text)
+
+    async def find(self, kid: str | None) -> Key | None:  # noqa: ARG002  it is the only one, however it is called
+        """Always the same."""
+        return self._key
+
+
+class PublishedKeys:
+    """Keys at an address: asked for when they are first needed, when they are old, and when one is not among them."""
+
+    def __init__(self, client: Client, url: str, clock: Clock) -> None:
+        self._client = client
+        self._url = url
+        self._clock = clock
+        self._keys: dict[str | None, Key] = {}
+        self._asked_at: datetime | None = None
+
+    async def find(self, kid: str | None) -> Key | None:
+        """The key with this name; without a name, the only one there is. Raises Unavailable."""
+        since = self._clock() - self._asked_at if self._asked_at else None
+        if since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None):
+            await self._ask()
+        if not self._keys:
+            raise Unavailable("The keys of the outside issuer cannot be had just now.")
+        return self._choose(kid)
+
+    def _choose(self, kid: str | None) -> Key | None:
+        if kid is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(kid)
+
+    async def _ask(self) -> None:
+        self._asked_at = self._clock()
+        try:
+            answer = await self._client.get(self._url, within=WITHIN, max_bytes=MAX_BYTES)
+            found = _read_set(answer.body) if answer.status == 200 else {}
+        except (FetchError, ValueError, RecursionError) as error:
+            log.warning("keys of the outside issuer not read", url=self._url, error=str(error))
+            return  # those that are known stay good: an issuer that is away for a while has not revoked them
+        if found:
+            self._keys = found
+        else:
+            log.warning("keys of the outside issuer not read", url=self._url, status=answer.status)
+
+
+def algorithms_of(key: Key) -> list[str]:
+    """By which algorithms a key may sign. The key decides, never the token: a public key is no HMAC secret."""
+    match key:
+        case OctKey():
+            return ["HS256"]
+        case RSAKey():
+            return ["RS256", "PS256"]
+        case ECKey():
+            return {"P-256": ["ES256"], "P-384": ["ES384"]}.get(key.curve_name, [])
+        case OKPKey():
+            return ["EdDSA", "Ed25519"]
+
+
+def _read(text: str) -> Key:
+    text = text.replace("\\n", "\n").strip()  # as a PEM looks in a variable that takes one line
+    if "-----BEGIN" not in text:
+        if len(text.encode()) < SECRET_LEAST:
+            raise Invalid(f"HEADWATER_JWT_KEY is too short: a secret of {SECRET_LEAST} or more bytes is needed.")
+        return OctKey.import_key(text)
+    if "PRIVATE" in text:
+        raise Invalid("HEADWATER_JWT_KEY is a private key: set the public one, and keep the other to yourself.")
+    for kind in (RSAKey, ECKey, OKPKey):
+        try:
+            return kind.import_key(text)
+        except (ValueError, TypeError, JoseError):
+            continue
+    raise Invalid("HEADWATER_JWT_KEY cannot be read: a secret or a public key in PEM is needed.")
+
+
+def _read_set(body: bytes) -> dict[str | None, Key]:
+    """The public keys for signatures among those of a set; raises ValueError when it is none."""
+    document: Any = json.loads(body)
+    listed: Any = cast("dict[str, Any]", document).get("keys") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it is no set of keys")  # noqa: TRY004  what came is a value of ours, not a wrong type
+    return dict(pair for item in cast("list[Any]", listed) if (pair := _read_one(item)))
+
+
+def _read_one(item: object) -> tuple[str | None, Key] | None:
+    given = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
+    if given.get("use", "sig") != "sig" or given.get("kty") not in {"RSA", "EC", "OKP"}:
+        return None  # a secret that is published is none
+    try:
+        key = JWKRegistry.import_key(given)
+    except (ValueError, TypeError, KeyError, JoseError):
+        return None
+    return (key.kid, key) if algorithms_of(key) else None
