@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from litestar import Litestar
@@ -12,6 +13,7 @@ from headwater.articles.types import Listed
 from headwater.content import store as content
 from headwater.content.types import Extracted, NewContent
 from headwater.db import Database
+from headwater.library.types import Place
 from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.types import ArticleId
@@ -119,11 +121,9 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
     page = (await ada.open("/read")).text
     second = ids(page)["Story 2"]
 
-    class At:
-        id = second
-        listed_at = START + timedelta(minutes=2)
+    place = Place(START + timedelta(minutes=2), ArticleId(UUID(second)))
 
-    await ada.submit("/read/all", until=place_text(At))  # pyright: ignore[reportArgumentType]
+    await ada.submit("/read/all", until=place_text(place))
     above = shown((await ada.open("/read")).text)
     await ada.submit("/read/all", back="https://evil.example/")
     after = await ada.open("/read")

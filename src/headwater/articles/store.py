@@ -134,7 +134,17 @@ async def _link(
                 WITH ORDINALITY AS entry (article_id, source_id, entry_id, number)
         ), linked AS (
             INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
-            SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s, articles.listed_at
+            SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s,
+                coalesce(
+                    -- As it is listed already, though its date may have changed: it has one place in every list.
+                    (
+                        SELECT known.listed_at
+                        FROM article_sources AS known
+                        WHERE known.article_id = entry.article_id
+                        LIMIT 1
+                    ),
+                    articles.listed_at
+                )
             FROM entry
             JOIN articles ON articles.id = entry.article_id
             JOIN sources ON sources.id = entry.source_id

@@ -3,6 +3,7 @@
 Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -18,10 +19,13 @@ from headwater.library.types import (
     FeedsQuery,
     Neighbour,
     Place,
-    Shelf,
     Subscription,
 )
 from headwater.types import ArticleId, SourceId, UserId
+
+# How many of the newest articles of all are looked at for each line of a list, before every feed is asked.
+LOOK_PER_LINE = 40
+LOOK_MAX = 5_000
 
 
 async def subscribe(
@@ -145,14 +149,27 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
 async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """The newest articles of this person's feeds.
 
-    The newest N of all are among the newest N of those N feeds that have the newest one. So the cost grows with the
-    number of feeds (one index probe each) and not with the number of articles.
+    Who follows much of what comes in finds a page of it among the newest of all: `walked`. Otherwise each feed is
+    asked: the newest N of all are among the newest N of those feeds whose own newest is one of the N newest of such
+    (ranked, since feeds may share it). So the cost grows with the number of feeds at most, never with that of articles.
     """
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
             """
-            WITH fresh AS (
-                SELECT source_id, name, read_until
+            WITH walked AS MATERIALIZED (
+                SELECT listed_at, article_id, name
+                FROM (
+                    SELECT listed_at, article_id, source_id
+                    FROM article_sources
+                    WHERE %(feed)s::uuid IS NULL
+                        AND %(category)s::text IS NULL
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT %(look)s
+                ) AS latest
+                JOIN subscriptions USING (source_id)
+            ), fresh AS MATERIALIZED (
+                SELECT source_id, name, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
                 FROM subscriptions
                 CROSS JOIN LATERAL (
                     SELECT listed_at, article_id
@@ -164,11 +181,12 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 ) AS newest
                 WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
                     AND (%(category)s::text IS NULL OR category = %(category)s)
-                ORDER BY newest.listed_at DESC, newest.article_id DESC
-                LIMIT %(limit)s
-            ), newest AS (
-                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name,
-                    listed_at <= read_until AS is_read
+                    AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+            ), listed AS (
+                SELECT listed_at, article_id, name
+                FROM walked
+                UNION ALL
+                SELECT listed_at, article_id, name
                 FROM fresh
                 CROSS JOIN LATERAL (
                     SELECT listed_at, article_id
@@ -178,11 +196,25 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT %(limit)s
                 ) AS listed
+                WHERE rank <= %(limit)s
+            ), newest AS MATERIALIZED (
+                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+                FROM listed
                 ORDER BY listed_at DESC, article_id DESC, name
                 LIMIT %(limit)s
             )
             SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
-                coalesce(marks.is_read, newest.is_read) AS is_read, starred_at IS NOT NULL AS is_starred
+                coalesce(
+                    marks.is_read,
+                    (
+                        SELECT bool_and(listed.listed_at <= read_until)
+                        FROM article_sources AS listed
+                        JOIN subscriptions USING (source_id)
+                        WHERE listed.article_id = newest.article_id
+                    ),
+                    false
+                ) AS is_read,
+                starred_at IS NOT NULL AS is_starred
             FROM newest
             JOIN articles ON articles.id = newest.article_id
             LEFT JOIN marks ON marks.article_id = newest.article_id
@@ -194,7 +226,10 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
 
 
 async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
-    """The newest unread articles: those after a feed's mark that were not read, and those that were marked unread."""
+    """The newest unread articles: those after a feed's mark that were not read, and those that were marked unread.
+
+    Found as `list_newest` finds the newest.
+    """
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
             """
@@ -203,8 +238,23 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 FROM subscriptions
                 WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
                     AND (%(category)s::text IS NULL OR category = %(category)s)
-            ), unread AS (
+            ), walked AS MATERIALIZED (
                 SELECT listed_at, article_id, name
+                FROM (
+                    SELECT listed_at, article_id, source_id
+                    FROM article_sources
+                    WHERE %(feed)s::uuid IS NULL
+                        AND %(category)s::text IS NULL
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT %(look)s
+                ) AS latest
+                JOIN feed USING (source_id)
+                WHERE listed_at > read_until
+                    AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read)
+            ), fresh AS MATERIALIZED (
+                SELECT source_id, name, read_until,
+                    dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
                 FROM feed
                 CROSS JOIN LATERAL (
                     SELECT listed_at, article_id
@@ -216,17 +266,37 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                             SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
                         )
                     ORDER BY listed_at DESC, article_id DESC
+                    LIMIT 1
+                ) AS newest
+                WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+            ), unread AS (
+                SELECT listed_at, article_id, name
+                FROM walked
+                UNION ALL
+                SELECT listed_at, article_id, name
+                FROM fresh
+                CROSS JOIN LATERAL (
+                    SELECT listed_at, article_id
+                    FROM article_sources
+                    WHERE article_sources.source_id = fresh.source_id
+                        AND listed_at > fresh.read_until
+                        AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                        AND NOT EXISTS (
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                        )
+                    ORDER BY listed_at DESC, article_id DESC
                     LIMIT %(limit)s
                 ) AS listed
+                WHERE rank <= %(limit)s
                 UNION ALL
                 SELECT listed_at, article_id, name
                 FROM marks
                 JOIN article_sources USING (article_id)
                 JOIN feed USING (source_id)
-                WHERE is_read = false
+                WHERE NOT is_read
                     AND listed_at <= feed.read_until
                     AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-            ), newest AS (
+            ), newest AS MATERIALIZED (
                 SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
                 FROM unread
                 ORDER BY listed_at DESC, article_id DESC, name
@@ -251,6 +321,7 @@ def _page(query: ArticlesQuery) -> dict[str, object]:
         "listed_at": query.after.listed_at if query.after else "infinity",
         "article_id": query.after.article_id if query.after else UUID(int=2**128 - 1),
         "limit": query.limit,
+        "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
     }
 
 
@@ -271,7 +342,17 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
                     ),
                     ''
                 ) AS feed_name,
-                coalesce(marks.is_read, false) AS is_read, true AS is_starred
+                coalesce(
+                    marks.is_read,
+                    (
+                        SELECT bool_and(listed.listed_at <= read_until)
+                        FROM article_sources AS listed
+                        JOIN subscriptions USING (source_id)
+                        WHERE listed.article_id = articles.id
+                    ),
+                    false
+                ) AS is_read,
+                true AS is_starred
             FROM marks
             JOIN articles ON articles.id = marks.article_id
             WHERE starred_at IS NOT NULL
@@ -296,14 +377,15 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
                 coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
                 coalesce(articles.published_at, content.published_at) AS published_at, articles.listed_at,
                 content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
-                coalesce(marks.is_read, articles.listed_at <= mine.read_until, false) AS is_read,
+                coalesce(marks.is_read, mine.is_read, false) AS is_read,
                 starred_at IS NOT NULL AS is_starred
             FROM articles
             LEFT JOIN content ON content.article_id = articles.id
             LEFT JOIN content AS original ON original.article_id = content.duplicate_of
             LEFT JOIN marks ON marks.article_id = articles.id
             CROSS JOIN LATERAL (
-                SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names, max(read_until) AS read_until
+                SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
+                    bool_and(article_sources.listed_at <= read_until) AS is_read
                 FROM article_sources
                 JOIN subscriptions USING (source_id)
                 WHERE article_sources.article_id = articles.id
@@ -320,8 +402,18 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
     async with conn.cursor(row_factory=class_row(Neighbour)) as cur:
         await cur.execute(
             """
-            SELECT subscriptions.id, name, category, unread.count AS unread
+            WITH kept AS MATERIALIZED (
+                SELECT source_id, count(*)
+                FROM marks
+                JOIN article_sources USING (article_id)
+                JOIN subscriptions USING (source_id)
+                WHERE NOT is_read AND listed_at <= read_until
+                GROUP BY source_id
+            )
+            SELECT subscriptions.id, name, category,
+                least(unread.count + coalesce(kept.count, 0), %(most)s)::integer AS unread
             FROM subscriptions
+            LEFT JOIN kept USING (source_id)
             CROSS JOIN LATERAL (
                 SELECT count(*)
                 FROM (
@@ -342,46 +434,135 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
         return await cur.fetchall()
 
 
-async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None) -> list[ArticleLine]:
-    """Articles of this person's feeds that hold these words, the newest first; on the starred shelf only such."""
+async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleId]:
+    """Articles that hold these words, whoever lists them: all, or `most` and more."""
+    cur = await conn.execute(
+        """
+        WITH told AS MATERIALIZED (
+            SELECT article_id
+            FROM search_queries(%(words)s) AS spoken
+            JOIN content ON content.search @@ spoken.query AND content_config(content.language) = ANY (spoken.configs)
+            LIMIT %(most)s
+        ), titled AS MATERIALIZED (
+            SELECT id
+            FROM articles
+            WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
+            LIMIT %(most)s
+        )
+        SELECT article_id FROM told
+        UNION
+        SELECT content.article_id FROM told JOIN content ON content.duplicate_of = told.article_id
+        UNION
+        SELECT id FROM titled
+        """,
+        {"words": words, "most": most},
+    )
+    return [ArticleId(row[0]) for row in await cur.fetchall()]
+
+
+async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
+    """Those of these articles that hold these words."""
+    cur = await conn.execute(
+        """
+        WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
+        SELECT articles.id
+        FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+        JOIN articles ON articles.id = wanted.id
+        LEFT JOIN content ON content.article_id = articles.id
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        WHERE to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
+            OR EXISTS (
+                SELECT FROM spoken
+                WHERE coalesce(content.search, original.search) @@ spoken.query
+                    AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
+            )
+        """,
+        {"words": words, "article_ids": list(article_ids)},
+    )
+    return [ArticleId(row[0]) for row in await cur.fetchall()]
+
+
+async def list_among(
+    conn: Connection, *, article_ids: Sequence[ArticleId], query: ArticlesQuery, since: datetime | None
+) -> list[ArticleLine]:
+    """The newest of these articles that are of this person's feeds."""
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
             """
-            WITH spoken AS MATERIALIZED (
-                SELECT config::regconfig, websearch_to_tsquery(config::regconfig, %(words)s) AS query
-                FROM unnest(ARRAY[
-                    'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
-                    'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
-                    'swedish', 'turkish'
-                ]) AS config
-            ), hit AS (
-                SELECT DISTINCT coalesce(twin.article_id, content.article_id) AS article_id
-                FROM content
-                JOIN spoken ON content.search @@ spoken.query AND content_config(content.language) = spoken.config
-                LEFT JOIN content AS twin ON twin.duplicate_of = content.article_id
-                UNION
-                SELECT id
-                FROM articles
-                WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
+            WITH newest AS MATERIALIZED (
+                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, subscriptions.name
+                FROM unnest(%(article_ids)s::uuid[]) AS wanted (article_id)
+                JOIN article_sources USING (article_id)
+                JOIN subscriptions USING (source_id)
+                WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                    AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+                    AND (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
+                    AND (%(category)s::text IS NULL OR category = %(category)s)
+                ORDER BY listed_at DESC, article_id DESC, subscriptions.name
+                LIMIT %(limit)s
             )
-            SELECT DISTINCT ON (articles.listed_at, articles.id) articles.id, url, title, author, summary,
-                articles.listed_at, subscriptions.name AS feed_name,
-                coalesce(marks.is_read, articles.listed_at <= read_until) AS is_read,
+            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
+                coalesce(
+                    marks.is_read,
+                    (
+                        SELECT bool_and(listed.listed_at <= read_until)
+                        FROM article_sources AS listed
+                        JOIN subscriptions USING (source_id)
+                        WHERE listed.article_id = newest.article_id
+                    ),
+                    false
+                ) AS is_read,
                 starred_at IS NOT NULL AS is_starred
-            FROM hit
-            JOIN articles ON articles.id = hit.article_id
-            JOIN article_sources ON article_sources.article_id = articles.id
-            JOIN subscriptions USING (source_id)
-            LEFT JOIN marks ON marks.article_id = articles.id
-            WHERE (articles.listed_at, articles.id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-                AND (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
-                AND (%(category)s::text IS NULL OR category = %(category)s)
-                AND (%(since)s::timestamptz IS NULL OR articles.listed_at >= %(since)s)
-                AND (NOT %(is_starred)s OR starred_at IS NOT NULL)
-            ORDER BY articles.listed_at DESC, articles.id DESC, subscriptions.name
+            FROM newest
+            JOIN articles ON articles.id = newest.article_id
+            LEFT JOIN marks ON marks.article_id = newest.article_id
+            ORDER BY newest.listed_at DESC, newest.article_id DESC
+            """,
+            {**_page(query), "article_ids": list(article_ids), "since": since},
+        )
+        return await cur.fetchall()
+
+
+async def search_starred(
+    conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None
+) -> list[ArticleLine]:
+    """What this person starred and holds these words, in the order of `list_starred`."""
+    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
+        await cur.execute(
+            """
+            WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
+            SELECT articles.id, articles.url, articles.title, articles.author, articles.summary,
+                marks.starred_at AS listed_at, coalesce(mine.name, '') AS feed_name,
+                coalesce(marks.is_read, mine.is_read, false) AS is_read, true AS is_starred
+            FROM marks
+            JOIN articles ON articles.id = marks.article_id
+            LEFT JOIN content ON content.article_id = articles.id
+            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+            CROSS JOIN LATERAL (
+                SELECT min(subscriptions.name) AS name, bool_and(article_sources.listed_at <= read_until) AS is_read,
+                    bool_or(subscriptions.id = %(feed)s) AS is_of_feed,
+                    bool_or(subscriptions.category = %(category)s) AS is_of_category
+                FROM article_sources
+                JOIN subscriptions USING (source_id)
+                WHERE article_sources.article_id = articles.id
+            ) AS mine
+            WHERE starred_at IS NOT NULL
+                AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                AND articles.listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+                AND (%(feed)s::uuid IS NULL OR mine.is_of_feed)
+                AND (%(category)s::text IS NULL OR mine.is_of_category)
+                AND (
+                    to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
+                    OR EXISTS (
+                        SELECT FROM spoken
+                        WHERE coalesce(content.search, original.search) @@ spoken.query
+                            AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
+                    )
+                )
+            ORDER BY starred_at DESC, marks.article_id DESC
             LIMIT %(limit)s
             """,
-            {**_page(query), "words": words, "since": since, "is_starred": query.shelf is Shelf.STARRED},
+            {**_page(query), "words": words, "since": since},
         )
         return await cur.fetchall()
 
@@ -435,14 +616,16 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
                 ORDER BY listed_at
                 LIMIT 1
             ),
-            (
-                SELECT listed_at
-                FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id
-                ORDER BY listed_at DESC
-                LIMIT 1
-            ),
-            read_until
+            greatest(
+                read_until,
+                (
+                    SELECT listed_at
+                    FROM article_sources
+                    WHERE article_sources.source_id = subscriptions.source_id
+                    ORDER BY listed_at DESC
+                    LIMIT 1
+                )
+            )
         )
         WHERE source_id IN (SELECT source_id FROM article_sources WHERE article_id = %(article_id)s)
         """,
@@ -483,9 +666,10 @@ async def mark_above_read(
         SELECT DISTINCT %(user_id)s::uuid, article_id, true, %(now)s::timestamptz
         FROM subscriptions
         JOIN article_sources USING (source_id)
+        LEFT JOIN marks USING (article_id)
         WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
             AND (%(category)s::text IS NULL OR category = %(category)s)
-            AND listed_at > read_until
+            AND (listed_at > read_until OR NOT is_read)
             AND (listed_at, article_id) >= (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ON CONFLICT (user_id, article_id) DO UPDATE
         SET is_read = true, read_at = excluded.read_at

@@ -121,6 +121,11 @@ class ArticleLine:
     is_read: bool
     is_starred: bool
 
+    @property
+    def place(self) -> Place:
+        """Where it stands in its list."""
+        return Place(self.listed_at, self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class ArticleFull:
@@ -149,3 +154,11 @@ class Neighbour:
     name: str
     category: str | None
     unread: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A page of a list, and where it goes on. A search may go on without a line yet: there is more to look at."""
+
+    lines: list[ArticleLine]
+    then: Place | None

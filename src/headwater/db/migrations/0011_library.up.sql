@@ -12,9 +12,23 @@ ALTER TABLE article_sources ADD COLUMN listed_at timestamptz;
 UPDATE article_sources SET listed_at = articles.listed_at FROM articles WHERE articles.id = article_id;
 ALTER TABLE article_sources ALTER COLUMN listed_at SET NOT NULL;
 CREATE INDEX article_sources_newest ON article_sources (source_id, listed_at DESC, article_id DESC);
+CREATE INDEX article_sources_latest ON article_sources (listed_at DESC, article_id DESC, source_id);
 
 -- Titles of feeds whose pages were never fetched are found too.
 CREATE INDEX articles_titles ON articles USING gin (to_tsvector('simple', title));
+
+-- What words become in each language that PostgreSQL knows; languages that make the same of them share a row.
+CREATE FUNCTION search_queries(words text) RETURNS TABLE (query tsquery, configs regconfig[])
+    LANGUAGE sql STABLE PARALLEL SAFE ROWS 5
+    BEGIN ATOMIC
+        SELECT websearch_to_tsquery(config, words), array_agg(config)
+        FROM unnest(ARRAY[
+            'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian', 'indonesian',
+            'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish', 'swedish', 'turkish'
+        ]::regconfig[]) AS config
+        WHERE numnode(websearch_to_tsquery(config, words)) > 0
+        GROUP BY 1;
+    END;
 
 CREATE TABLE subscriptions (
     id uuid PRIMARY KEY,
@@ -40,9 +54,38 @@ CREATE TABLE marks (
     PRIMARY KEY (user_id, article_id)
 );
 
-CREATE INDEX marks_by_article ON marks (article_id);
+CREATE INDEX marks_by_article ON marks (article_id, user_id);
+CREATE INDEX marks_read ON marks (user_id, article_id) WHERE is_read;  -- lists skip what was read without a look at it
 CREATE INDEX marks_unread ON marks (user_id) WHERE NOT is_read;
 CREATE INDEX marks_starred ON marks (user_id, starred_at DESC, article_id DESC) WHERE starred_at IS NOT NULL;
+
+-- An article that comes late, dated before what its readers have marked all read, is unread all the same.
+CREATE FUNCTION marks_keep_late_unread() RETURNS trigger
+    LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO marks (user_id, article_id, is_read)
+    SELECT DISTINCT user_id, article_id, false
+    FROM linked
+    JOIN subscriptions USING (source_id)
+    WHERE listed_at <= read_until
+        AND seen_at > read_until
+        AND NOT EXISTS (  -- unless another of their feeds has brought it before
+            SELECT
+            FROM article_sources AS known
+            JOIN subscriptions AS theirs USING (source_id)
+            WHERE known.article_id = linked.article_id
+                AND known.seen_at < linked.seen_at
+                AND theirs.user_id = subscriptions.user_id
+        )
+    ON CONFLICT (user_id, article_id) DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER article_sources_keep_late_unread
+    AFTER INSERT ON article_sources
+    REFERENCING NEW TABLE AS linked
+    FOR EACH STATEMENT EXECUTE FUNCTION marks_keep_late_unread();
 
 CREATE TABLE summaries (
     id uuid PRIMARY KEY,

@@ -15,7 +15,8 @@ from litestar.response import Redirect, Template
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
 from headwater.library import store
-from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, Place, Shelf
+from headwater.library.search import page_of, search
+from headwater.library.types import ARTICLES_PER_PAGE, ArticlesQuery, FeedsQuery, Found, Place, Shelf
 from headwater.types import ArticleId, Clock
 from headwater.web.forms import AllRead
 
@@ -23,6 +24,7 @@ AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 
 UNREAD_COUNTED = 100
+FEEDS_AT_ONCE = 100
 SEARCH_MAX = 200
 PERIODS = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
 
@@ -45,23 +47,44 @@ async def read(
     since = clock() - PERIODS[period] if period in PERIODS else None
     is_part = "hx-request" in request.headers and bool(after)
     async with database.as_user(request.user.id) as conn:
-        lines = await _lines(conn, query, words, since)
-        neighbours = [] if is_part else await store.list_neighbours(conn, most=UNREAD_COUNTED)
+        found = await _find(conn, query, words, since)
+        beside = {} if is_part else await _beside(conn, query)
     context = {
         "user": request.user,
         "now": clock(),
-        "lines": lines,
-        "next": place_text(lines[-1]) if len(lines) == query.limit else "",
-        "neighbours": neighbours,
+        "lines": found.lines,
+        "next": place_text(found.then) if found.then else "",
         "shelf": query.shelf,
         "feed": query.feed,
         "category": query.category,
         "words": words,
         "period": period if period in PERIODS else "",
         "most": UNREAD_COUNTED,
-        "name": next((one.name for one in neighbours if one.id == query.feed), category),
+        **beside,
     }
     return Template("read/lines.html" if is_part else "read/page.html", context=context)
+
+
+@get("/read/feeds")
+async def neighbours(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    shelf: FromQuery[str] = "unread",
+    feed: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+) -> Template:
+    """The list of feeds beside the articles, with what is unread in each. Raises Invalid."""
+    query = read_query(shelf, feed, category, "")
+    async with database.as_user(request.user.id) as conn:
+        found = await store.list_neighbours(conn, most=UNREAD_COUNTED)
+    context = {
+        "neighbours": found,
+        "shelf": query.shelf,
+        "feed": query.feed,
+        "category": query.category,
+        "most": UNREAD_COUNTED,
+    }
+    return Template("read/neighbours.html", context=context)
 
 
 @get("/articles/{article_id:uuid}")
@@ -140,9 +163,9 @@ def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuer
     return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
 
 
-def place_text(line: ArticleLine) -> str:
+def place_text(place: Place) -> str:
     """Where the next page begins, as it stands in an address."""
-    text = f"{line.listed_at.astimezone(UTC).isoformat()}|{line.id}"
+    text = f"{place.listed_at.astimezone(UTC).isoformat()}|{place.article_id}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -159,16 +182,28 @@ def _place(text: str) -> Place | None:
     return place
 
 
-async def _lines(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> list[ArticleLine]:
+async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> Found:
     if words:
-        return await store.search(conn, words=words, query=query, since=since)
+        return await search(conn, words=words, query=query, since=since)
     match query.shelf:
         case Shelf.STARRED:
-            return await store.list_starred(conn, query=query)
+            lines = await store.list_starred(conn, query=query)
         case Shelf.UNREAD:
-            return await store.list_unread(conn, query=query)
+            lines = await store.list_unread(conn, query=query)
         case Shelf.ALL:
-            return await store.list_newest(conn, query=query)
+            lines = await store.list_newest(conn, query=query)
+    return page_of(lines, query.limit)
+
+
+async def _beside(conn: Connection, query: ArticlesQuery) -> dict[str, object]:
+    """The list of feeds, and the name of the one that is open. A long list asks for itself, after the articles."""
+    total = await store.count_feeds(conn, query=FeedsQuery())
+    opened = await store.find_subscription(conn, subscription_id=query.feed) if query.feed else None
+    return {
+        "has_feeds": total > 0,
+        "neighbours": await store.list_neighbours(conn, most=UNREAD_COUNTED) if total <= FEEDS_AT_ONCE else None,
+        "name": opened.name if opened else query.category,
+    }
 
 
 async def _mark(
@@ -187,4 +222,4 @@ async def _mark(
         await store.advance(conn, article_id=article_id)
 
 
-read_pages = [read, article, mark, mark_all]
+read_pages = [read, neighbours, article, mark, mark_all]
