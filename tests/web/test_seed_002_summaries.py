@@ -10,22 +10,17 @@ from uuid import UUID
 
 import pytest
 from httpx import Response
-from litestar import Litestar, Router
-from litestar.types import ASGIApp
+from litestar import Litestar
 
-from headwater.accounts.access import Access
-from headwater.accounts.types import AccountOptions
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
-from headwater.asgi.forgery import SignForms, refuse_forgery
-from headwater.asgi.session import Recognise, require_role
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.server import create_app
 from headwater.types import SourceId, UserId
-from headwater.web.pages.summaries import summary_dependencies, summary_pages
+from headwater.web import WebOptions
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.library.summaries.service import Reply, Service, a_service, completion, refusal
@@ -41,25 +36,7 @@ PROGRESS = 'hx-trigger="every 2s"'
 
 
 def an_app(database: Database, clock: MovableClock, options: SummaryOptions) -> Litestar:
-    made = create_app(database, clock)
-    access = Access(database, clock, AccountOptions())
-
-    def recognise(app: ASGIApp) -> ASGIApp:
-        return Recognise(app, access, clock)
-
-    def sign_forms(app: ASGIApp) -> ASGIApp:
-        return SignForms(app, access)
-
-    made.register(
-        Router(
-            "/",
-            route_handlers=summary_pages,
-            middleware=[recognise, sign_forms],
-            guards=[refuse_forgery, require_role],
-            dependencies=summary_dependencies(database, clock, options),
-        )
-    )
-    return made
+    return create_app(database, clock, web=WebOptions(summaries=options))
 
 
 @pytest.fixture

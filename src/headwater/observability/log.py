@@ -52,7 +52,8 @@ def configure_log(level: str, style: Literal["auto", "console", "json"]) -> None
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # Other libraries report through us only what a person must look at: we log our own requests and outages.
-    for name in ("uvicorn", "litestar", "aiohttp", "asyncio", "psycopg", "psycopg.pool"):
+    quiet = ("uvicorn", "litestar", "aiohttp", "asyncio", "psycopg", "psycopg.pool", "openai", "httpx", "httpcore")
+    for name in quiet:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 

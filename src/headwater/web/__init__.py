@@ -20,6 +20,7 @@ from headwater.accounts.types import AccountOptions
 from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
 from headwater.asgi.session import Recognise, require_role
 from headwater.db import Database
+from headwater.library.summaries.types import SummaryOptions
 from headwater.net.mail import Mailer
 from headwater.types import Clock
 from headwater.web.format import count, gentle, host, moment, since, until
@@ -27,9 +28,12 @@ from headwater.web.letters import PostOffice
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
+from headwater.web.pages.export import export_pages
 from headwater.web.pages.feeds import feed_pages
 from headwater.web.pages.front import front_pages
+from headwater.web.pages.opml import opml_pages
 from headwater.web.pages.read import read_pages
+from headwater.web.pages.summaries import summary_dependencies, summary_pages
 
 _FOLDER = Path(__file__).parent
 _HTMX = Path(str(files("js_lib_htmx"))) / "static" / "htmx"
@@ -42,6 +46,7 @@ class WebOptions:
     site: str = "http://127.0.0.1:8000"  # where people find us; links in letters begin with it
     accounts: AccountOptions = field(default_factory=AccountOptions)
     mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
+    summaries: SummaryOptions = field(default_factory=SummaryOptions)
 
 
 def csrf_field(request: Request[Any, Any, Any]) -> Markup:
@@ -72,12 +77,23 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
 
     pages = Router(
         "/",
-        route_handlers=[*front_pages, *auth_pages, *account_pages, dashboard, *feed_pages, *read_pages],
+        route_handlers=[
+            *front_pages,
+            *auth_pages,
+            *account_pages,
+            *export_pages,
+            dashboard,
+            *feed_pages,
+            *opml_pages,
+            *summary_pages,
+            *read_pages,
+        ],
         middleware=[recognise, sign_forms],
         guards=[refuse_forgery, require_role],
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
             "post_office": Provide(lambda: office, sync_to_thread=False),
+            **summary_dependencies(database, clock, options.summaries),
         },
         cache_control=CacheControlHeader(no_store=True),
         include_in_schema=False,
