@@ -14,11 +14,13 @@ from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.server import create_app
+from headwater.sources import store as sources
 from headwater.sources.importing import store
 from headwater.sources.importing.types import IMPORTS_KEPT, Import, LineOutcome
 from headwater.sources.importing.work import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.types import UserId
+from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
@@ -288,6 +290,38 @@ async def test_the_same_file_of_two_readers_makes_each_source_once(database: Dat
     ended = [await how_far(database, *both) for both in zip(readers, imports, strict=True)]
     assert [one.added for one in ended] == [25, 25]
     assert await scalar(database, "SELECT count(*) FROM sources") == 25
+
+
+async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
+    database: Database, importer: Importer
+) -> None:
+    user_id = await a_reader(database)
+    import_id = await importer.begin(user_id, "f", feeds(1))
+    async with database.transaction() as conn:
+        before = await a_source(conn, url="https://0.example.com/feed")
+
+    async with database.transaction() as conn:
+        await conn.execute("DELETE FROM sources")
+        working = asyncio.create_task(importer.finish(user_id, import_id))
+        await until_somebody_waits(database)
+    await working
+
+    assert (await how_far(database, user_id, import_id)).added == 1
+    async with database.transaction() as conn:
+        assert (await sources.find_by_url(conn, url="https://0.example.com/feed")).id != before.id
+
+
+async def until_somebody_waits(database: Database) -> None:
+    """Until a statement waits for a lock that another holds."""
+    while not await scalar(
+        database,
+        """
+        SELECT count(*)
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'
+        """,
+    ):
+        await asyncio.sleep(0.01)
 
 
 async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Database, importer: Importer) -> None:

@@ -76,22 +76,24 @@ class Importer:
         return True
 
     async def _follow(self, conn: Connection, user_id: UserId, line: ImportLine) -> tuple[LineOutcome, str]:
-        try:
+        # Twice: somebody else may bring the same address, or be the last to leave it, in this very moment.
+        for is_last in (False, True):
             try:
                 await self._add(conn, user_id, line)
-            except SourceExists:  # somebody else brought the same address in this very moment: now it is there
-                await self._add(conn, user_id, line)
-        except AlreadySubscribed:
-            return LineOutcome.FOLLOWED, ""
-        except Unavailable:
-            raise
-        except HeadwaterError as error:
-            return LineOutcome.INVALID, str(error)
-        except Exception:
-            # A bug of ours; a line that had no outcome would be tried for ever, and hold up those behind it.
-            log.exception("import line broke", line_id=str(line.id), url=line.url)
-            return LineOutcome.INVALID, BROKEN
-        return LineOutcome.ADDED, ""
+            except AlreadySubscribed:
+                return LineOutcome.FOLLOWED, ""
+            except Unavailable:
+                raise
+            except HeadwaterError as error:
+                if is_last or not isinstance(error, SourceExists):
+                    return LineOutcome.INVALID, str(error)
+            except Exception:
+                # A bug of ours; a line that had no outcome would be tried for ever, and hold up those behind it.
+                if is_last:
+                    log.exception("import line broke", line_id=str(line.id), url=line.url)
+            else:
+                return LineOutcome.ADDED, ""
+        return LineOutcome.INVALID, BROKEN
 
     async def _add(self, conn: Connection, user_id: UserId, line: ImportLine) -> None:
         # Within a savepoint: what is refused leaves nothing, and the line can still be answered. And an outage is told
