@@ -88,7 +88,7 @@ def a_place() -> Iterator[Place]:
 def photograph_everything(browser: Browser, place: Place) -> None:
     OUT.mkdir(exist_ok=True)
     with open_page(browser, place) as page:
-        register(page, "newcomer@example.com")
+        register(page)
         photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide")
     profile = settle_in(browser, place, (*FEEDS, *CAGES))
     for scheme in ("light", "dark"):
@@ -105,7 +105,7 @@ def photograph_everything(browser: Browser, place: Place) -> None:
 def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, str], ...]) -> dict[str, object]:
     """The profile of somebody who follows these feeds; all of them have been polled."""
     with open_page(browser, place) as page:
-        register(page, "ada@example.com")
+        register(page)
         for name, host, path, category in feeds:
             add_feed(page, name, place.zoo.url(host, path), category)
         for name, *_ in feeds:
@@ -145,9 +145,12 @@ def photograph_for_readme(browser: Browser, place: Place) -> None:
         dress: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": 1200, "height": 760}}
         with open_page(browser, place, storage_state=profile, **dress) as page:
             page.goto("/read?shelf=all", wait_until="networkidle")
-            for key in "mjsjmjj":
-                page.keyboard.press(key)
-                page.wait_for_timeout(250)
+            if scheme == "light":
+                page.get_by_role("button", name="Mark read").nth(2).click()
+                page.get_by_role("button", name="Star").nth(1).click()
+                expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
+            page.keyboard.press("j")
+            page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=README / f"reader-{scheme}.png")
             print(f"docs/images/reader-{scheme}.png")
 

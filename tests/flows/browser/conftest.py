@@ -1,6 +1,7 @@
-"""One browser and one server for each module of this folder; each test is a person with a profile of its own.
+"""One server for all of these stories, one browser for each module; each test is a person with a profile of its own.
 
-Not for the whole session: while Playwright's own loop is open in this thread, no test with a loop can run.
+The browser does not live for the whole session: while Playwright's loop is open in this thread, no test that has a loop
+of its own can run.
 """
 
 from collections.abc import Iterator
@@ -13,22 +14,26 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.flows.browser.person import CHROMIUM, Place, open_browser, open_page, running
 from tests.flows.zoo_thread import open_zoo
 
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("NO BROWSER HERE: none of these flows was tested. Install chromium (apt install chromium).")
-    with sync_playwright() as playwright, open_browser(playwright) as browser:
-        yield browser
+NO_BROWSER = "NO BROWSER HERE: none of these flows was tested. Install chromium (apt install chromium)."
 
 
-@pytest.fixture(scope="module")
-def place(browser: Browser) -> Iterator[Place]:
+@pytest.fixture(scope="session")
+def place() -> Iterator[Place]:
     """As a person starts it: the embedded database, in a folder that its own account can enter."""
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
     with TemporaryDirectory(prefix="headwater-test-", ignore_cleanup_errors=True) as name, open_zoo() as zoo:
         Path(name).chmod(0o755)
         with running(Path(name), zoo) as place:
             yield place
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
+    with sync_playwright() as playwright, open_browser(playwright) as browser:
+        yield browser
 
 
 @pytest.fixture

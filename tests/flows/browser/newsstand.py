@@ -42,7 +42,7 @@ def open_newsstand() -> Iterator[Newsstand]:
             self.end_headers()
             self.wfile.write(body.encode())
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the standard library's name
             """Nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:

@@ -6,16 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from playwright.sync_api import Browser, Locator, Page, Playwright, expect
+from playwright.sync_api import Browser, Locator, Page, Playwright, ViewportSize, expect
 
 from headwater.zoo import DOMAIN, Zoo
 from tests.headwater_process import Headwater
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PASSWORD = "correct horse battery"
-WIDE = {"width": 1280, "height": 860}
-PHONE = {"width": 360, "height": 740}
+WIDE: ViewportSize = {"width": 1280, "height": 860}
+PHONE: ViewportSize = {"width": 360, "height": 740}
 PATIENCE_MS = 20_000
 HASTE = {
     "HEADWATER_ALLOW_LOOPBACK": "true",
@@ -54,7 +55,8 @@ def running(folder: Path, zoo: Zoo) -> Iterator[Place]:
 def open_page(browser: Browser, place: Place, **more: Any) -> Iterator[Page]:
     """A page in a profile of its own. Whatever breaks in it breaks the test."""
     broken: list[str] = []
-    context = browser.new_context(base_url=place.url, **{"viewport": WIDE, "reduced_motion": "reduce", **more})
+    wishes: dict[str, Any] = {"viewport": WIDE, "reduced_motion": "reduce", **more}
+    context = browser.new_context(base_url=place.url, **wishes)
     context.set_default_timeout(PATIENCE_MS)
     context.on("weberror", lambda error: broken.append(str(error.error)))
     context.on("console", lambda said: broken.append(said.text) if is_refusal_of_policy(said.text) else None)
@@ -69,7 +71,9 @@ def is_refusal_of_policy(said: str) -> bool:
     return "Content Security Policy" in said
 
 
-def register(page: Page, email: str) -> None:
+def register(page: Page) -> str:
+    """Make an account that nobody else has. Returns its address."""
+    email = f"{uuid4().hex}@example.com"
     page.goto("/auth/register")
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
@@ -77,6 +81,7 @@ def register(page: Page, email: str) -> None:
     page.get_by_label("I accept the").check()
     page.get_by_role("button", name="Register").click()
     page.wait_for_url("**/dashboard")
+    return email
 
 
 def add_feed(page: Page, name: str, url: str, category: str = "") -> None:

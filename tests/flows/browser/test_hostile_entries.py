@@ -63,7 +63,7 @@ PAYLOADS = (
     "<div class=line data-line><a data-open href=/auth/logout data-key=s>x</a></div>",
     f"]]><script>{RUN}</script><![CDATA[",
     f"<!--><img src=x onerror={RUN!r}>-->",
-    "<img src=/pwned><img name=body><img id=main><a id=htmx name=htmx href=clobber:x>x</a>",
+    "<img src=x name=body><img id=main><a id=htmx name=htmx href=clobber:x>x</a>",
     "{{ 7 * 7 }}{% include 'account/page.html' %}${7*7}<%= 7*7 %>",
 )
 FORBIDDEN_TAGS = "script, style, iframe, object, embed, form, input, button, base, meta, link, template, svg, math"
@@ -109,7 +109,7 @@ def test_nothing_that_a_feed_sends_runs(browser: Browser, place: Place, stand: N
     with open_page(browser, place, bypass_csp=True) as page:
         page.on("dialog", lambda dialog: ran.append(dismissed(dialog)))
         page.on("request", lambda request: ran.append(request.url) if "pwned" in request.url else None)
-        register(page, "ada@example.com")
+        register(page)
         follow(page, f"Hostile {PAYLOADS[5]}", stand.url("/feed.json"), PAYLOADS[10])
         seen = [*shown(page, "/dashboard")]
         page.goto("/read?shelf=all")

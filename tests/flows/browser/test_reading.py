@@ -26,7 +26,7 @@ LIST = "/read?shelf=all"
 def reader(browser: Browser, place: Place) -> dict[str, object]:
     """The profile of somebody who follows two feeds of the zoo: many articles in two languages."""
     with open_page(browser, place) as page:
-        register(page, "reader@example.com")
+        register(page)
         follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
         follow(page, "Rivage", place.zoo.url("rivage", "/flux.xml"))
         return dict(page.context.storage_state())
@@ -40,7 +40,7 @@ def at_list(browser: Browser, place: Place, reader: dict[str, object]) -> Iterat
 
 
 def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) -> None:
-    register(page, "ada@example.com")
+    register(page)
     expect(page.locator("#feed-list-container")).to_contain_text("No feeds yet")
     follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
 
@@ -67,7 +67,7 @@ def test_a_feed_turns_from_pending_to_working_before_ones_eyes(page: Page) -> No
     with open_newsstand() as stand:
         stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
         stand.gate.clear()
-        register(page, "bob@example.com")
+        register(page)
         add_feed(page, "Slow Review", stand.url("/feed.xml"))
         expect(state_of(page, "Slow Review")).to_have_text("pending")
 
@@ -81,8 +81,51 @@ RSS = """<rss version="2.0"><channel><title>Slow Review</title><link>http://x.ex
 <item><title>At last</title><link>http://x.example/1</link><description>Good.</description></item></channel></rss>"""
 
 
+def test_a_day_is_summed_up_where_the_feeds_are(page: Page, place: Place) -> None:
+    register(page)
+    follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
+
+    page.locator("#summary-container").get_by_role("button", name="Generate").click()
+
+    expect(page.locator("#summary-container")).to_contain_text("Made on this machine", timeout=30_000)
+
+
+def test_feeds_come_along_from_another_reader_and_leave_again(page: Page, place: Place) -> None:
+    register(page)
+    page.get_by_role("link", name="Import and export").click()
+    page.get_by_label("OPML file").set_input_files(
+        {
+            "name": "mine.opml",
+            "mimeType": "text/x-opml",
+            "buffer": OPML.format(place.zoo.url("daily", "/feed.xml")).encode(),
+        }
+    )
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("#import-progress")).to_contain_text("1 added")
+
+    page.goto("/dashboard")
+    expect(state_of(page, "Zoo Daily")).to_be_visible()
+    page.get_by_role("link", name="Import and export").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download OPML").click()
+    assert "daily.zoo.test" in download.value.path().read_text()
+
+
+OPML = """<opml version="2.0"><body><outline text="News">
+<outline type="rss" text="Zoo Daily" xmlUrl="{}"/></outline></body></opml>"""
+
+
+def test_the_empty_list_leads_to_the_form_that_fills_it(page: Page) -> None:
+    register(page)
+    page.goto("/read")
+
+    page.get_by_role("link", name="Add the first").click()
+
+    expect(page.locator("#feed-add-form").get_by_label("Name")).to_be_visible()
+
+
 def test_a_refused_feed_says_why_and_keeps_what_was_typed(page: Page, place: Place) -> None:
-    register(page, "cleo@example.com")
+    register(page)
     add_feed(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
     form = page.locator("#feed-add-form")
     form.get_by_label("Name").fill("Again")
@@ -95,9 +138,9 @@ def test_a_refused_feed_says_why_and_keeps_what_was_typed(page: Page, place: Pla
 
 
 def test_who_comes_back_logs_in(page: Page) -> None:
-    register(page, "dora@example.com")
+    email = register(page)
     page.get_by_role("button", name="Log out").click()
-    page.get_by_label("Email").fill("dora@example.com")
+    page.get_by_label("Email").fill(email)
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_contain_text("Invalid email or password")
@@ -276,7 +319,7 @@ def press_until(page: Page, key: str, selector: str) -> None:
 
 def test_a_whole_list_is_read_at_once(browser: Browser, place: Place) -> None:
     with open_page(browser, place) as page:
-        register(page, "finn@example.com")
+        register(page)
         follow(page, "Rivage", place.zoo.url("rivage", "/flux.xml"))
         page.goto("/read")
         expect(page.locator(".line").first).to_be_visible()
