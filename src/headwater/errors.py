@@ -25,6 +25,7 @@
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
         ├── IndexUnavailable
+        ├── IssuerUnavailable
         ├── AiUnavailable
         ├── SummaryFailed
         ├── EmbeddedServerFailed
@@ -259,6 +260,14 @@ class SummaryFailed(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("Failed to generate summary. Please try again later.")
+
+
+class IssuerUnavailable(Unavailable):
+    """Whoever vouches for people elsewhere does not answer."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} does not answer just now. Try again in a moment.")
+        self.name = name
 
 
 class IndexMismatch(Conflict):

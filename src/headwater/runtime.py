@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from headwater import __version__
 from headwater.accounts.keys import FixedKey, PublishedKeys
+from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database, check_conninfo
@@ -173,6 +174,23 @@ def token_issuer(settings: Settings, client: Client) -> Issuer | None:
     else:
         keys = PublishedKeys(client, settings.jwks_url or "", utc_now)
     return Issuer(keys, utc_now, name=settings.jwt_issuer, audience=settings.jwt_audience)
+
+
+def outside_login(settings: Settings, client: Client, *, site: str) -> OpenId | None:
+    """The issuer at whose door people may log in, where one is set. Raises InvalidSettings."""
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_client_id or settings.oidc_client_secret is None:
+        raise InvalidSettings(
+            ["HEADWATER_OIDC_ISSUER needs HEADWATER_OIDC_CLIENT_ID and HEADWATER_OIDC_CLIENT_SECRET."]
+        )
+    options = OpenIdOptions(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        back=f"{site}/auth/openid/callback",
+    )
+    return OpenId(client, utc_now, options)
 
 
 def account_options(settings: Settings) -> AccountOptions:

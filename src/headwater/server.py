@@ -14,6 +14,7 @@ from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
 from headwater.accounts.bearers import Bearers
+from headwater.accounts.openid import OpenId
 from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.asgi.errors import break_down, refuse, refuse_http
@@ -33,11 +34,13 @@ def create_app(
     api_token: SecretStr | None = None,
     web: WebOptions | None = None,
     issuer: Issuer | None = None,
+    openid: OpenId | None = None,
 ) -> Litestar:
     """Everything that is served. `api_token` is the operator's own and `issuer` the outsider whose tokens open the API,
-    beside those that people make here."""
+    beside those that people make here. `openid` is where people may log in instead."""
     web = web or WebOptions()
-    bearers = Bearers(database, clock, api_token, Outsiders(database, clock, web.accounts), issuer)
+    outsiders = Outsiders(database, clock, web.accounts)
+    bearers = Bearers(database, clock, api_token, outsiders, issuer)
     return Litestar(
         route_handlers=[
             health_routes,
@@ -47,12 +50,14 @@ def create_app(
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "clock": Provide(lambda: clock, sync_to_thread=False),
+            "openid": Provide(lambda: openid, sync_to_thread=False),
+            "outsiders": Provide(lambda: outsiders, sync_to_thread=False),
         },
         exception_handlers={HeadwaterError: refuse, HTTPException: refuse_http, Exception: break_down},
         before_send=[add_security_headers],
         middleware=[observe],
         template_config=templates,
-        state=State({FOUND_BY_HTTPS: web.site.startswith("https://")}),
+        state=State({FOUND_BY_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
         openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
     )

@@ -196,6 +196,18 @@ class Settings(BaseModel):
         pattern=r"^https?://\S+$",
         description="Where the issuer publishes its keys (JWKS), instead of `jwt_key`.",
     )
+    oidc_issuer: str = Field(
+        "",
+        pattern=r"^(https?://[^\s?#@]+)?$",
+        description="OpenID Connect issuer at which people may log in, too. Its address to come back to is "
+        "`public_url` and /auth/openid/callback. Empty: none.",
+    )
+    oidc_client_id: str = Field(
+        "", pattern=r"^[!-~]{0,500}$", description="Under which name Headwater is known to that issuer."
+    )
+    oidc_client_secret: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="How Headwater shows to that issuer that it is itself."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
     log_format: Literal["auto", "console", "json"] = Field(
         "auto", description="How events are written; `auto` is readable on a terminal and JSON otherwise."
@@ -447,6 +459,9 @@ _ALLOWED = {
     "jwt_audience": "a name such as authenticated",
     "jwt_issuer": "a name, mostly a URL such as https://issuer.example",
     "jwt_key": "a secret of 32 or more bytes, or a public key in PEM",
+    "oidc_client_id": "the client id that the issuer gave",
+    "oidc_client_secret": "the client secret that the issuer gave",
+    "oidc_issuer": "an address such as https://accounts.example, exactly as the issuer writes it",
     "public_url": "an address without a path, such as https://reader.example",
     "smtp_from": "an address such as Headwater <headwater@example.com>",
     "smtp_url": "an address such as smtp://user:password@mail.example:587, or smtps://",

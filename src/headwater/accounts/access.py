@@ -118,6 +118,14 @@ class Access:
             await record(conn, found.user.id, EventType.USER_LOGIN, now)
             return await self._let_in(conn, found.user, visitor, now)
 
+    async def welcome(self, user: User, visitor: Visitor) -> LoggedIn | Mailed:
+        """Let in somebody whom an outside issuer vouches for."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            await store.forget_ended(conn, now=now)
+            await record(conn, user.id, EventType.USER_LOGIN, now)
+            return await self._let_in(conn, user, visitor, now)
+
     async def recognise(self, access: str) -> SessionRow | None:
         """The session that a short-lived token opens, while it does."""
         async with self._database.transaction() as conn:

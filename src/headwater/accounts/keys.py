@@ -3,11 +3,12 @@
 import json
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, cast
+from urllib.parse import urlsplit
 
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, JWKRegistry, OctKey, OKPKey, RSAKey
 
-from headwater.errors import Invalid, Unavailable
+from headwater.errors import Invalid, IssuerUnavailable
 from headwater.net import Client
 from headwater.net.types import FetchError
 from headwater.observability.log import get_logger
@@ -28,7 +29,7 @@ class Keys(Protocol):
     """Where keys come from."""
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key with this name. Raises Unavailable."""
+        """The key with this name. Raises IssuerUnavailable."""
         ...
 
 
@@ -55,12 +56,12 @@ class PublishedKeys:
         self._asked_at: datetime | None = None
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key with this name; without a name, the only one there is. Raises Unavailable."""
+        """The key with this name; without a name, the only one there is. Raises IssuerUnavailable."""
         since = self._clock() - self._asked_at if self._asked_at else None
         if since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None):
             await self._ask()
         if not self._keys:
-            raise Unavailable("The keys of the outside issuer cannot be had just now.")
+            raise IssuerUnavailable(urlsplit(self._url).hostname or self._url)
         return self._choose(kid)
 
     def _choose(self, kid: str | None) -> Key | None:

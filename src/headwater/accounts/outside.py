@@ -34,7 +34,7 @@ class Issuer:
         self._audience = audience
 
     async def claims_of(self, token: str) -> Mapping[str, Any] | None:
-        """What a token says, when it is signed, in time and for us; None otherwise. Raises Unavailable."""
+        """What a token says, when it is signed, in time and for us; None otherwise. Raises IssuerUnavailable."""
         if len(token) > TOKEN_MAX:
             return None
         try:
@@ -45,7 +45,7 @@ class Issuer:
             return None
 
     async def identify(self, token: str) -> Identity | None:
-        """Whom a token names. Raises Unavailable."""
+        """Whom a token names. Raises IssuerUnavailable."""
         claims = await self.claims_of(token)
         return identity_of(self.name, claims) if claims is not None else None
 

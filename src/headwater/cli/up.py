@@ -11,7 +11,7 @@ from headwater.accounts import store as accounts
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
 from headwater.pipeline import every_stage
-from headwater.runtime import Runtime, open_runtime, token_issuer, web_options
+from headwater.runtime import Runtime, open_runtime, outside_login, token_issuer, web_options
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
 from headwater.workers import run_stages
@@ -51,7 +51,8 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     """All that is served on this socket."""
     web = web_options(runtime.settings, listens_at=address_of(listener))
     issuer = token_issuer(runtime.settings, runtime.tools.client)
-    return create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token, web, issuer)
+    openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
+    return create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid)
 
 
 async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:

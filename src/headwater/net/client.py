@@ -32,7 +32,7 @@ OPEN_FILES = 65_536
 
 
 class Client:
-    """Makes GET requests. Use as an async context manager."""
+    """Makes requests. Use as an async context manager."""
 
     def __init__(
         self, *, user_agent: str, allow_loopback: bool = False, resolve: Mapping[str, str] | None = None
@@ -78,6 +78,14 @@ class Client:
             async with asyncio.timeout(within.total_seconds()):
                 return await self._ask(_followable(url), headers or {}, max_bytes, ())
 
+    async def post(
+        self, url: str, *, form: Mapping[str, str], within: timedelta, max_bytes: int, headers: Mapping[str, str]
+    ) -> Response:
+        """The response to a form, which goes nowhere but to this URL. Raises FetchError."""
+        with _in_time(url, within):
+            async with asyncio.timeout(within.total_seconds()):
+                return await self._ask(_followable(url), headers, max_bytes, (), form=form)
+
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
         """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
         with _in_time(url, within):
@@ -115,12 +123,16 @@ class Client:
         max_bytes: int,
         hops: tuple[Hop, ...],
         read: _Reader | None = None,
+        form: Mapping[str, str] | None = None,
     ) -> Response:
         assert self._session is not None, "open the client first"
         target = URL(url, encoded=True)
         try:
             check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
-            async with self._session.get(target, headers=headers, allow_redirects=False) as answer:
+            method = "GET" if form is None else "POST"
+            async with self._session.request(
+                method, target, headers=headers, data=form, allow_redirects=False
+            ) as answer:
                 body = await (read or _read)(answer, url, max_bytes)
                 return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:

@@ -1,8 +1,11 @@
-"""Coming in: register, log in, log out, a forgotten password, a confirmed address."""
+"""Coming in: register, log in, log out, a forgotten password, a confirmed address, somebody else's door."""
 
+import secrets
+from datetime import timedelta
 from typing import Annotated, Any
 
 from litestar import Request, get, post
+from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromQuery
@@ -10,10 +13,20 @@ from litestar.response import Redirect, Template
 
 from headwater.accounts import store
 from headwater.accounts.access import Access, LoggedIn, Mailed
+from headwater.accounts.openid import Attempt, OpenId
+from headwater.accounts.outside import Outsiders
 from headwater.asgi.errors import status_of
 from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
 from headwater.db import Database
-from headwater.errors import EmailTaken, HeadwaterError, Invalid, TooManyAttempts
+from headwater.errors import (
+    EmailTaken,
+    HeadwaterError,
+    Invalid,
+    IssuerUnavailable,
+    NotFound,
+    NotLoggedIn,
+    TooManyAttempts,
+)
 from headwater.types import Clock
 from headwater.web.forms import Forgotten, Login, Registration, Reset
 from headwater.web.letters import PostOffice
@@ -21,6 +34,8 @@ from headwater.web.letters import PostOffice
 AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 HOME = "/dashboard"
+ATTEMPT_COOKIE = "headwater_openid"
+ATTEMPT_LIFETIME = timedelta(minutes=10)
 
 
 @get("/auth/register", role=PUBLIC)
@@ -153,10 +168,66 @@ async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access])
     )
 
 
+@get("/auth/openid", role=PUBLIC)
+async def leave_for_openid(request: AnyRequest, openid: NamedDependency[OpenId | None]) -> Template | Redirect:
+    """To somebody else's door. Raises NotFound."""
+    if openid is None:
+        raise NotFound("People log in here, and nowhere else.")
+    attempt = Attempt(secrets.token_urlsafe(32))
+    try:
+        address = await openid.address(attempt)
+    except IssuerUnavailable as error:
+        return _again("auth/login.html", Login(), error)
+    return Redirect(address, status_code=303, cookies=[_attempt_cookie(request, attempt.seed)])
+
+
+@get("/auth/openid/callback", role=PUBLIC)
+async def come_from_openid(
+    request: AnyRequest,
+    access: NamedDependency[Access],
+    outsiders: NamedDependency[Outsiders],
+    openid: NamedDependency[OpenId | None],
+    post_office: NamedDependency[PostOffice],
+    clock: NamedDependency[Clock],
+    code: FromQuery[str] = "",
+    iss: FromQuery[str] = "",
+) -> Template | Redirect:
+    """Back from there: let them in who came back with what this browser was sent away with."""
+    attempt = Attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
+    state = request.query_params.get("state", "")  # as a parameter its name is the framework's own
+    try:
+        if openid is None or not attempt.seed or not attempt.is_answered_by(state):
+            raise NotLoggedIn("This log-in was not begun here, or took too long. Try again.")
+        identity = await openid.identify(attempt, code=code, issuer=iss)
+        user = await outsiders.account_of(identity, may_be_first=True)
+        came = await access.welcome(user, visitor_of(request))
+    except HeadwaterError as error:
+        again = _again("auth/login.html", Login(), error)
+        again.cookies = [_attempt_cookie(request, "")]
+        return again
+    welcome = await _welcome(request, came, post_office, clock)
+    welcome.cookies = [*welcome.cookies, _attempt_cookie(request, "")]
+    return welcome
+
+
+def _attempt_cookie(request: AnyRequest, seed: str) -> Cookie:
+    """What the browser keeps meanwhile, and forgets when it is back: an attempt is good once."""
+    lifetime = round(ATTEMPT_LIFETIME.total_seconds()) if seed else 0
+    return Cookie(
+        ATTEMPT_COOKIE,
+        path="/auth/openid",
+        value=seed,
+        max_age=lifetime,
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
 def _again(template: str, form: object, error: HeadwaterError) -> Template:
     """The form once more, with what was typed and what is wrong with it. What is broken is told elsewhere."""
     status = status_of(error)
-    if status >= 500:
+    if status >= 500 and not isinstance(error, IssuerUnavailable):
         raise error
     wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
     headers = {} if wait is None else {"Retry-After": str(round(wait))}
@@ -175,4 +246,5 @@ async def _welcome(
 
 auth_pages = [
     register_page, register, login_page, log_in, log_out, forgot_page, forgot, reset_page, reset, confirm_page, confirm,
+    leave_for_openid, come_from_openid,
 ]  # fmt: skip

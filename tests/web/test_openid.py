@@ -1,0 +1,229 @@
+"""Logging in at somebody else's door, there and back, against a provider on loopback."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from httpx import URL, Response
+from joserfc.jwk import RSAKey
+from litestar import Litestar
+from pydantic import SecretStr
+
+from headwater.accounts import store
+from headwater.accounts.openid import OpenId, OpenIdOptions
+from headwater.accounts.people import create_account
+from headwater.accounts.types import AccountOptions, Role
+from headwater.db import Database
+from headwater.net import Client
+from headwater.server import create_app
+from headwater.web import WebOptions
+from tests.accounts.issuer import NOW
+from tests.accounts.provider import CLIENT_ID, CLIENT_SECRET, Provider, open_provider
+from tests.clock import MovableClock
+from tests.web.visitor import PASSWORD, Person, a_person
+
+pytestmark = pytest.mark.database
+
+SITE = "http://127.0.0.1:8000"
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[Provider]:
+    async with open_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+async def openid(provider: Provider, clock: MovableClock) -> AsyncIterator[OpenId]:
+    options = OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), f"{SITE}/auth/openid/callback")
+    async with Client(user_agent="test", allow_loopback=True) as client:
+        yield OpenId(client, clock, options)
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock, openid: OpenId) -> Litestar:
+    return create_app(database, clock, openid=openid)
+
+
+@pytest.fixture
+async def person(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        yield person
+
+
+async def leave(person: Person) -> URL:
+    """To the provider, which sends straight back. Returns where to."""
+    away = await person.open("/auth/openid")
+    assert away.status_code == 303
+    async with httpx.AsyncClient() as outside:
+        return URL((await outside.get(away.headers["location"])).headers["location"])
+
+
+async def go_there_and_back(person: Person) -> Response:
+    back = await leave(person)
+    return await person.open(f"{back.path}?{back.query.decode()}")
+
+
+async def test_the_door_is_shown_where_it_is_set(person: Person, database: Database, clock: MovableClock) -> None:
+    await create_account(database, clock, email="root@example.com", password=PASSWORD, role=None)
+    async with a_person(create_app(database, clock)) as elsewhere:
+        without = await elsewhere.open("/auth/login")
+        nowhere = await elsewhere.open("/auth/openid")
+
+    assert 'href="/auth/openid"' in (await person.open("/auth/login")).text
+    assert "/auth/openid" not in without.text
+    assert nowhere.status_code == 404
+
+
+async def test_who_comes_back_is_let_in_and_known_again(person: Person, app: Litestar, database: Database) -> None:
+    came = await go_there_and_back(person)
+    inside = await person.open("/dashboard")
+    async with a_person(app) as again:
+        await go_there_and_back(again)
+
+    assert (came.status_code, came.headers["location"]) == (303, "/dashboard")
+    assert inside.status_code == 200
+    cookies = came.headers.get_list("set-cookie")
+    assert all("HttpOnly" in line and "SameSite=lax" in line for line in cookies)
+    assert any(line.startswith("headwater_openid=") and "Max-Age=0" in line for line in cookies)
+    async with database.transaction() as conn:
+        (user,) = await store.list_users(conn)
+        cur = await conn.execute("SELECT event_type FROM events ORDER BY id")
+        events = [name for (name,) in await cur.fetchall()]
+    assert (user.email, user.role, user.confirmed_at is not None) == ("ann@example.com", Role.SUPER_ADMIN, True)
+    assert events == ["user_registered", "user_login", "user_login"]
+
+
+async def test_a_secret_may_go_in_the_form_where_that_is_all_they_take(provider: Provider, person: Person) -> None:
+    provider.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+
+    came = await go_there_and_back(person)
+
+    assert came.status_code == 303
+    assert provider.refusals == []
+
+
+async def test_a_code_is_no_good_to_another_browser(app: Litestar, person: Person) -> None:
+    back = await leave(person)
+    async with a_person(app) as victim:
+        planted = await victim.open(f"{back.path}?{back.query.decode()}")
+        await leave(victim)
+        begun = await victim.open(f"{back.path}?{back.query.decode()}")
+        inside = await victim.open("/dashboard")
+
+    assert [planted.status_code, begun.status_code, inside.status_code] == [401, 401, 303]
+    assert "was not begun here" in planted.text
+
+
+async def test_an_attempt_is_good_once(person: Person) -> None:
+    back = await leave(person)
+    path = f"{back.path}?{back.query.decode()}"
+    first = await person.open(path)
+    await person.submit("/auth/logout")
+
+    assert (first.status_code, (await person.open(path)).status_code) == (303, 401)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "error=access_denied", "code=x", "code=x&state=y", "code=%00&state=%ff", "state=é"], ids=range(6)
+)
+async def test_who_comes_back_with_nothing_sees_the_door_again(person: Person, query: str) -> None:
+    await leave(person)
+
+    refused = await person.open(f"/auth/openid/callback?{query}")
+
+    assert refused.status_code == 401
+    assert "Log in" in refused.text
+
+
+async def test_a_code_that_the_provider_does_not_know_is_refused(person: Person, provider: Provider) -> None:
+    back = await leave(person)
+
+    refused = await person.open(str(back.copy_set_param("code", "invented")).removeprefix(SITE))
+
+    assert refused.status_code == 401
+    assert provider.refusals == ["invalid_grant"]
+
+
+async def test_another_issuer_may_not_send_back(person: Person) -> None:
+    back = await leave(person)
+
+    refused = await person.open(str(back.copy_set_param("iss", "https://evil.example")).removeprefix(SITE))
+
+    assert refused.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"nonce": "another"},
+        {"nonce": None},
+        {"iss": "https://evil.example"},
+        {"aud": "another-client"},
+        {"aud": [CLIENT_ID, "another"], "azp": "another"},
+        {"aud": [CLIENT_ID, "another"]},
+        {"exp": NOW - 60},
+        {"sub": None},
+    ],
+    ids=["nonce", "no-nonce", "issuer", "audience", "other-party", "many", "over", "nobody"],
+)
+async def test_a_token_that_is_not_for_this_very_attempt_lets_nobody_in(
+    person: Person, provider: Provider, told: dict[str, Any]
+) -> None:
+    provider.told = told
+
+    refused = await go_there_and_back(person)
+
+    assert refused.status_code == 401
+    assert "did not work" in refused.text
+    assert (await person.open("/dashboard")).status_code == 303
+
+
+async def test_a_token_signed_by_somebody_else_lets_nobody_in(person: Person, provider: Provider) -> None:
+    provider.signs_with = RSAKey.generate_key(2048, {"kid": "rsa"})
+
+    assert (await go_there_and_back(person)).status_code == 401
+
+
+async def test_an_address_leads_to_its_account_only_when_it_is_verified(
+    person: Person, provider: Provider, database: Database, clock: MovableClock
+) -> None:
+    await create_account(database, clock, email="ann@example.com", password=PASSWORD, role=Role.SUPER_ADMIN)
+    provider.person = {"sub": "thief", "email": "ann@example.com", "email_verified": False}
+    refused = await go_there_and_back(person)
+    provider.person = {"sub": "ann", "email": "ann@example.com", "email_verified": True}
+
+    came = await go_there_and_back(person)
+
+    assert (refused.status_code, came.status_code) == (409, 303)
+    async with database.transaction() as conn:
+        assert len(await store.list_users(conn)) == 1
+
+
+async def test_a_closed_registration_is_closed_here_too(
+    database: Database, clock: MovableClock, openid: OpenId
+) -> None:
+    await create_account(database, clock, email="root@example.com", password=PASSWORD, role=None)
+    options = WebOptions(accounts=AccountOptions(registration=False))
+    async with a_person(create_app(database, clock, web=options, openid=openid)) as person:
+        refused = await go_there_and_back(person)
+
+    assert refused.status_code == 403
+    assert "Registration is closed" in refused.text
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"issuer": "https://evil.example"}, {"jwks_uri": "file:///etc/passwd"}, {"token_endpoint": None}],
+    ids=["issuer", "scheme", "missing"],
+)
+async def test_a_provider_that_cannot_be_used_is_said(
+    person: Person, provider: Provider, metadata: dict[str, Any]
+) -> None:
+    provider.metadata = metadata
+
+    away = await person.open("/auth/openid")
+
+    assert away.status_code == 503
+    assert "does not answer just now" in away.text
