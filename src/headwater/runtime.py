@@ -21,6 +21,7 @@ from headwater.errors import InvalidSettings
 from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
+from headwater.library.summaries.types import SummaryOptions
 from headwater.net import Client
 from headwater.net.mail import Mailer, Post
 from headwater.pipeline import StageOptions, Tools
@@ -158,6 +159,20 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
         site=(settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/"),
         accounts=account_options(settings),
         mailer=Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from),
+        summaries=summary_options(settings),
+    )
+
+
+def summary_options(settings: Settings) -> SummaryOptions:
+    """How summaries are made."""
+    key = settings.openrouter_api_key
+    return SummaryOptions(
+        api_key=key.get_secret_value() if key else None,
+        base_url=settings.openrouter_base_url,
+        model=settings.summary_model,
+        temperature=settings.summary_temperature,
+        max_tokens=settings.summary_max_tokens,
+        timeout=settings.summary_timeout,
     )
 
 

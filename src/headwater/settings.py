@@ -39,6 +39,8 @@ PLAIN_NAMES = {
     "MAX_RETRIES": "max_retries",
     "ELASTICSEARCH_URL": "elasticsearch_url",
     "ELASTICSEARCH_API_KEY": "elasticsearch_api_key",
+    "OPENROUTER_API_KEY": "openrouter_api_key",
+    "OPENROUTER_BASE_URL": "openrouter_base_url",
 }
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$")
@@ -352,6 +354,23 @@ class Settings(BaseModel):
     elasticsearch_index: str = Field(
         "raw_content", pattern=r"^[a-z][a-z0-9_-]{0,100}$", description="Name of the alias that stands for the index."
     )
+    openrouter_api_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None, description="Key of the service that writes summaries. Empty: they are made on this machine."
+    )
+    openrouter_base_url: str = Field(
+        "https://openrouter.ai/api/v1",
+        pattern=r"^https?://\S+$",
+        description="OpenAI-compatible service that is asked.",
+    )
+    summary_model: str = Field("openai/gpt-4o-mini", pattern=r"^\S{1,200}$", description="Model that writes summaries.")
+    summary_temperature: float = Field(0.3, ge=0, le=2, description="How freely it writes; low is steady.")
+    summary_max_tokens: int = Field(1000, ge=100, le=8000, description="Longest summary, in tokens.")
+    summary_timeout: Duration = Field(
+        timedelta(seconds=60),
+        ge=timedelta(seconds=5),
+        le=timedelta(minutes=5),
+        description="How long one try at a summary may take; a failed one is repeated once after 2 s.",
+    )
     drain_timeout: Duration = Field(
         timedelta(seconds=10),
         ge=timedelta(0),
@@ -450,6 +469,8 @@ def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> st
 
 # What a type alone does not say.
 _ALLOWED = {
+    "openrouter_api_key": "an API key",
+    "summary_model": "the name of a model, such as openai/gpt-4o-mini",
     "api_token": f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs",
     "database_url": "an address such as postgresql://user:password@host/database",
     "elasticsearch_url": "an address such as https://user:password@host:9200",
@@ -483,6 +504,8 @@ def allowed(name: str) -> str:
         return "one of " + ", ".join(get_args(kind))
     if kind is bool:
         return "true or false"
+    if kind is float:
+        return f"a number from {bounds['ge']} to {bounds['le']}"
     if kind is int:
         return f"a whole number from {bounds['ge']} to {bounds['le']}"
     if kind is timedelta:
