@@ -157,6 +157,42 @@ def test_a_token_that_could_be_guessed_or_not_be_sent_is_refused_without_being_s
     assert token not in told
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ()),
+        ("127.0.0.1", ("127.0.0.1",)),
+        ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
+        ("10.1.2.3/8", ("10.0.0.0/8",)),
+    ],
+    ids=["none", "one", "several", "inside"],
+)
+def test_proxies_are_a_list_of_addresses_and_networks(text: str, expected: tuple[str, ...]) -> None:
+    values = load_settings({"HEADWATER_TRUSTED_PROXIES": text}).values
+
+    assert values.trusted_proxies == expected
+    assert shown("trusted_proxies", values.trusted_proxies) == ", ".join(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TRUSTED_PROXIES", "*"),
+        ("TRUSTED_PROXIES", "proxy.example"),
+        ("PUBLIC_URL", "reader.example"),
+        ("PUBLIC_URL", "https://reader.example/path"),
+        ("PUBLIC_URL", "https://ann:pw@reader.example"),
+        ("SMTP_FROM", "nobody"),
+        ("SMTP_FROM", "a@b.example\r\nBcc: c@d.example"),
+        ("SESSION_LIFETIME", "1s"),
+        ("OIDC_ISSUER", "accounts.example"),
+        ("JWKS_URL", "file:///etc/passwd"),
+    ],
+)
+def test_what_people_find_us_by_is_checked_at_the_start(name: str, value: str) -> None:
+    assert f"HEADWATER_{name} is" in problems({f"HEADWATER_{name}": value})
+
+
 def test_a_token_is_masked_and_an_empty_one_is_none() -> None:
     values = load_settings({"HEADWATER_API_TOKEN": "0123456789abcdef"}).values
 

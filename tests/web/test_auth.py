@@ -1,13 +1,16 @@
 """The doors, through the pages: who comes in, who does not, and what a browser is given."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
+from httpx import AsyncClient
 from litestar import Litestar
 
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database
-from headwater.server import create_app
+from headwater.server import address_of, create_app, listen, serve
 from headwater.web import WebOptions
 from tests.clock import MovableClock
 from tests.web.visitor import PASSWORD, Person, a_person
@@ -57,6 +60,38 @@ async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litest
         came = await person.register()
 
     assert all("Secure" in line for line in came.headers.get_list("set-cookie"))
+
+
+async def test_cookies_are_for_https_where_people_find_us_by_it(database: Database, clock: MovableClock) -> None:
+    """A proxy in front speaks https with the browser, and plainly with us."""
+    app = create_app(database, clock, web=WebOptions(site="https://reader.example"))
+    async with a_person(app) as person:
+        page = await person.open("/auth/register")
+
+    assert page.headers.get_list("set-cookie")
+    assert all("Secure" in line for line in page.headers.get_list("set-cookie"))
+
+
+@pytest.mark.parametrize(
+    ("trusted", "expected"),
+    [((), {"127.0.0.1"}), (("127.0.0.1",), {"203.0.113.7"}), (("192.0.2.0/24",), {"127.0.0.1"})],
+    ids=["nobody", "the-proxy", "another"],
+)
+async def test_only_a_trusted_proxy_says_who_asks(
+    app: Litestar, database: Database, trusted: tuple[str, ...], expected: set[str]
+) -> None:
+    stop = asyncio.Event()
+    with listen("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1), trusted_proxies=trusted))
+        async with AsyncClient(base_url=address_of(listener)) as client:
+            client.headers["X-Forwarded-For"] = "203.0.113.7"
+            await Person(client).register()
+        stop.set()
+        await serving
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT address FROM sessions")
+        assert {address for (address,) in await cur.fetchall()} == expected
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import smtplib
 import ssl
 from dataclasses import dataclass
 from email.message import EmailMessage
+from ipaddress import ip_address
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
@@ -86,9 +87,23 @@ class Mailer:
             server = smtplib.SMTP(post.host, post.port, timeout=TIMEOUT_S)
         with server:
             server.ehlo()
-            if not post.is_encrypted and server.has_extn("starttls"):
+            is_encrypted = post.is_encrypted
+            if not is_encrypted and server.has_extn("starttls"):
                 server.starttls(context=context)
                 server.ehlo()
+                is_encrypted = True
             if post.user:
+                if not may_show_password(post.host, is_encrypted=is_encrypted):
+                    raise smtplib.SMTPNotSupportedError("it offers no encryption, and the password is not sent without")
                 server.login(post.user, post.password)
             server.send_message(letter)
+
+
+def may_show_password(host: str, *, is_encrypted: bool) -> bool:
+    """Whoever can listen on the way can also make a server look as if it offered no encryption."""
+    if is_encrypted or host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

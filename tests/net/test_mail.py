@@ -1,0 +1,153 @@
+"""Letters, handed in at a mail server on loopback."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from structlog.testing import capture_logs
+
+from headwater.errors import Invalid
+from headwater.net.mail import Mailer, Post, may_show_password
+from tests.net.post_box import PASSWORD, USER, PostBox, open_post_box, self_signed
+
+FROM = "Headwater <headwater@example.com>"
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[PostBox]:
+    async with open_post_box() as box:
+        yield box
+
+
+def mailer(box: PostBox, user: str = "", password: str = "") -> Mailer:
+    credentials = f"{user}:{quote(password, safe='')}@" if user else ""
+    return Mailer(Post.parse(f"smtp://{credentials}127.0.0.1:{box.port}"), FROM)
+
+
+async def test_a_letter_arrives_as_it_was_written(box: PostBox) -> None:
+    text = "Grüße aus dem Maschinenraum:\n\nhttps://reader.example/auth/reset?token=" + "x" * 80 + "\n.\n..so\n"
+
+    sent = await mailer(box).send("ann@example.com", "A new password – für Sie", text)
+
+    assert sent
+    (letter,) = box.letters
+    assert (letter["From"], letter["To"]) == (FROM, "ann@example.com")
+    assert letter["Subject"] == "A new password – für Sie"
+    assert letter["Auto-Submitted"] == "auto-generated"
+    assert letter.get_content().replace("\r\n", "\n").rstrip() == _undotted(text)
+    assert [line.split(" ")[1] for line in box.recipients] == ["TO:<ann@example.com>"]
+
+
+def _undotted(text: str) -> str:
+    # On the wire a line that begins with a dot has one more; our post box leaves it as it came.
+    return "\n".join(f".{line}" if line.startswith(".") else line for line in text.rstrip().split("\n"))
+
+
+async def test_who_has_a_name_and_a_password_shows_them(box: PostBox) -> None:
+    box.wants_login = True
+
+    without = await mailer(box).send("ann@example.com", "A", "text")
+    wrong = await mailer(box, USER, "wrong").send("ann@example.com", "B", "text")
+    box.logins.clear()
+    right = await mailer(box, USER, PASSWORD).send("ann@example.com", "C", "text")
+
+    assert (without, wrong, right) == (False, False, True)
+    assert box.logins == [(USER, PASSWORD)]
+    assert [letter["Subject"] for letter in box.letters] == ["C"]
+
+
+@pytest.mark.parametrize("refused", ["MAIL", "RCPT", "DATA"])
+async def test_a_letter_that_is_refused_is_told_to_the_log_alone(box: PostBox, refused: str) -> None:
+    box.refuses = refused
+
+    with capture_logs() as told:
+        sent = await mailer(box).send("ann@example.com", "A", "a text with a secret link")
+
+    assert not sent
+    assert [(line["event"], line["log_level"]) for line in told] == [("mail not sent", "warning")]
+    assert "secret link" not in str(told)
+
+
+async def test_a_server_that_hangs_up_or_is_not_there_is_survived(box: PostBox) -> None:
+    box.hangs_up = True
+    hung_up = await mailer(box).send("ann@example.com", "A", "text")
+    nowhere = await Mailer(Post.parse("smtp://127.0.0.1:1"), FROM).send("ann@example.com", "A", "text")
+
+    assert (hung_up, nowhere) == (False, False)
+
+
+async def test_a_server_that_should_speak_tls_and_does_not_gets_nothing(box: PostBox) -> None:
+    sent = await Mailer(Post.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
+
+    assert not sent
+    assert box.letters == []
+
+
+@pytest.mark.parametrize(
+    ("to", "subject"),
+    [("ann@example.com\r\nBcc: all@example.com", "A"), ("ann@example.com", "A\r\nBcc: all@example.com")],
+    ids=["to", "subject"],
+)
+async def test_no_header_is_smuggled_in(box: PostBox, to: str, subject: str) -> None:
+    assert not await mailer(box).send(to, subject, "text")
+    assert box.letters == []
+
+
+async def test_where_no_server_is_set_the_letter_is_in_the_log() -> None:
+    with capture_logs() as told:
+        sent = await Mailer(None, FROM).send("ann@example.com", "A", "follow this link")
+
+    assert not sent
+    assert told[0]["text"] == "follow this link"
+    assert told[0]["to"] == "ann@example.com"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("smtp://mail.example", Post("mail.example", 587, "", "", False)),
+        ("smtps://mail.example", Post("mail.example", 465, "", "", True)),
+        ("smtp://a%40b:p%3Aw@mail.example:25", Post("mail.example", 25, "a@b", "p:w", False)),
+    ],
+    ids=["plain", "tls", "credentials"],
+)
+def test_where_letters_are_handed_in_is_read_from_one_address(url: str, expected: Post) -> None:
+    assert Post.parse(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ann:s3cret@mail.example", "http://ann:s3cret@mail.example", "smtp://", "smtp://ann:s3cret@[x", "smtp://a:99999"],
+    ids=["no-scheme", "http", "nothing", "broken", "port"],
+)
+def test_an_address_that_is_none_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(Invalid, match="HEADWATER_SMTP_URL cannot be read") as refusal:
+        Post.parse(url)
+
+    assert "s3cret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_encrypted", "expected"),
+    [
+        ("mail.example", True, True),
+        ("mail.example", False, False),
+        ("192.0.2.1", False, False),
+        ("127.0.0.1", False, True),
+        ("::1", False, True),
+        ("localhost", False, True),
+    ],
+)
+def test_a_password_goes_nowhere_in_the_clear_but_to_this_machine(
+    host: str, is_encrypted: bool, expected: bool
+) -> None:
+    assert may_show_password(host, is_encrypted=is_encrypted) is expected
+
+
+async def test_a_server_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
+    async with open_post_box(self_signed(tmp_path)) as box:
+        sent = await Mailer(Post.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
+
+    assert not sent
+    assert box.letters == []
