@@ -99,6 +99,7 @@ def photograph_everything(browser: Browser, place: Place) -> None:
             with open_page(browser, place, storage_state=profile, **dress) as page:
                 photograph(page, INSIDE, f"{scheme}-{width}")
                 photograph_what_opens(page, f"{scheme}-{width}")
+                photograph_import(page, f"{scheme}-{width}")
     print(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT.name}/")
 
 
@@ -110,6 +111,8 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
             add_feed(page, name, place.zoo.url(host, path), category)
         for name, *_ in feeds:
             expect(state_of(page, name)).not_to_have_text("pending", timeout=60_000)
+        page.locator("#summary-container").get_by_role("button", name="Generate").click()
+        expect(page.locator("#summary-container time")).to_be_visible(timeout=60_000)
         return dict(page.context.storage_state())
 
 
@@ -139,6 +142,21 @@ def photograph_what_opens(page: Page, dress: str) -> None:
     page.screenshot(path=OUT / f"article-{dress}.png")
 
 
+def photograph_import(page: Page, dress: str) -> None:
+    lines = ("https://a.example/feed", "https://a.example/feed", "file:///etc/passwd", "")
+    outlines = "".join(f'<outline type="rss" text="Line {n}" xmlUrl="{url}"/>' for n, url in enumerate(lines))
+    page.goto("/opml")
+    page.get_by_label("OPML file").set_input_files(
+        {"name": "mine.opml", "mimeType": "text/x-opml", "buffer": f"<opml><body>{outlines}</body></opml>".encode()}
+    )
+    page.get_by_role("button", name="Import").click()
+    page.get_by_role("link", name="Report").or_(page.locator("#import-report")).first.wait_for()
+    if page.locator("#import-report").count() == 0:
+        page.get_by_role("link", name="Report").click()
+    page.wait_for_timeout(2000)  # until it has ended, and the report has come
+    page.screenshot(path=OUT / f"import-{dress}.png")
+
+
 def photograph_for_readme(browser: Browser, place: Place) -> None:
     profile = settle_in(browser, place, FEEDS)
     for scheme in ("light", "dark"):
@@ -150,6 +168,7 @@ def photograph_for_readme(browser: Browser, place: Place) -> None:
                 page.get_by_role("button", name="Star").nth(1).click()
                 expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
             page.keyboard.press("j")
+            page.mouse.move(0, 0)
             page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=README / f"reader-{scheme}.png")
             print(f"docs/images/reader-{scheme}.png")
