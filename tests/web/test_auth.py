@@ -1,6 +1,7 @@
 """The doors, through the pages: who comes in, who does not, and what a browser is given."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -10,9 +11,11 @@ from litestar import Litestar
 
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database
+from headwater.net.mail import Mailer, Post
 from headwater.server import address_of, create_app, listen, serve
 from headwater.web import WebOptions
 from tests.clock import MovableClock
+from tests.net.post_box import open_post_box
 from tests.web.visitor import PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -215,3 +218,43 @@ async def test_a_forgotten_password_says_the_same_whoever_asks(app: Litestar, pe
 
     assert known.status_code == unknown.status_code == 200
     assert known.text.replace("ada@", "bob@") == unknown.text
+
+
+async def test_a_forgotten_password_is_changed_by_letter(database: Database, clock: MovableClock) -> None:
+    async with open_post_box() as box:
+        mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
+        app = create_app(database, clock, web=WebOptions(site="https://reader.example", mailer=mailer))
+        async with a_person(app) as person:
+            person.client.base_url = "https://reader.example"  # pyright: ignore[reportAttributeAccessIssue]
+            await person.register()
+            await person.submit("/auth/logout")
+            await person.open("/auth/forgot")
+            await person.submit("/auth/forgot", email="ada@example.com")
+            (letter,) = box.letters
+            link = re.search(r"https://reader\.example(/auth/reset\?token=(\S+))", letter.get_content())
+            assert link is not None
+            await person.open(link[1])
+            fields = {"token": link[2], "password": "another sentence", "password_confirm": "another sentence"}
+            changed = await person.submit("/auth/reset", **fields)
+            again = await person.submit("/auth/reset", **fields)
+            came = await person.submit("/auth/login", email="ada@example.com", password="another sentence")
+
+    assert letter["To"] == "ada@example.com"
+    assert (changed.status_code, again.status_code, came.status_code) == (200, 401, 303)
+
+
+async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: Database, clock: MovableClock) -> None:
+    async with open_post_box() as box:
+        mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
+        app = create_app(database, clock, web=WebOptions(mailer=mailer))
+        async with a_person(app) as person:
+            await person.register()
+        async with a_person(app) as stranger:
+            await stranger.open("/auth/forgot")
+            forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept": "text/html"}
+            fields = {"email": "ada@example.com", "_csrf_token": stranger.token}
+            await stranger.client.post("/auth/forgot", headers=forged, data=fields)
+
+    (letter,) = box.letters
+    assert "http://127.0.0.1:8000/auth/reset" in letter.get_content()
+    assert "evil.example" not in letter.as_string()
