@@ -42,6 +42,14 @@ def test_a_success_clears_everything_and_304_is_one(success: Polled | NotModifie
     assert steps[-1].happened == (Happening.ENABLED,)
 
 
+def test_what_never_was_a_feed_is_looked_for_at_once_and_what_was_one_only_when_it_is_given_up() -> None:
+    never = play("default", ["not_a_feed"] * 2)
+    once = play("default", [GOOD, *["not_a_feed"] * 2])
+
+    assert [step.happened for step in never] == [(Happening.LOST,), ()]
+    assert not any(Happening.LOST in step.happened for step in once)
+
+
 def test_a_streak_counts_one_class() -> None:
     steps = play("cooldown", [*["upstream_failure"] * 9, "forbidden", "upstream_failure"])
 

@@ -232,6 +232,8 @@ class Access:
         await self._check(user, password)
         async with self._database.transaction() as conn:
             await store.remove_user(conn, user_id=user.id)
+            for bucket in ("login", "mail"):
+                await store.clear_attempts(conn, bucket=f"{bucket}:{email_key(user.email)}")
 
     async def _check(self, user: User, password: str) -> Credentials:
         async with self._database.transaction() as conn:

@@ -105,7 +105,10 @@ def _after_failure(
         off = Off(now, failed.kind, _until(rule.cooldown, now))
         happened = (Happening.DISABLED, Happening.LOST) if rule.rediscover else (Happening.DISABLED,)
         return Decision(replace(failing, off=off), _end(off), rule.level, happened)
-    return Decision(failing, now + _wait(failing, failed, rule, options), rule.level)
+    # What never was a feed is most likely the page of one, which somebody has just named: look for it at once.
+    is_page = rule.rediscover and state.last_full_at is None and failing.consecutive_errors == 1
+    happened = (Happening.LOST,) if is_page else ()
+    return Decision(failing, now + _wait(failing, failed, rule, options), rule.level, happened)
 
 
 def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
