@@ -11,12 +11,14 @@ def test_the_demo_shows_articles_and_failing_cages_and_leaves_nothing(headwater:
     temporary.mkdir(mode=0o755)
     with headwater.start("demo", TMPDIR=str(temporary), DATABASE_URL="postgresql://not.used/") as demo:
         page = wait_for(lambda: page if ">0</b> pending" in (page := demo.get("/")[1]) else None, demo)
+        found = wait_for(lambda: found if "<mark>" in (found := demo.get("/?q=lighthouse")[1]) else None, demo)
         code = demo.stop()
         said = demo.output
 
     cages = [exhibit for exhibit in EXHIBITS if exhibit.is_cage]
-    assert f'<h2 id="sources-title">{len(EXHIBITS)} sources</h2>' in page
+    assert f'<h2 id="sources-title">{len(EXHIBITS) + 2} sources</h2>' in page
     assert page.count("<article>") == 50
+    assert "<mark>lighthouse</mark>" in found.lower()
     failing = re.search(r"<b>(\d+)</b> failing", page)
     assert failing is not None
     assert int(failing[1]) >= len(cages)  # some exhibits have moods

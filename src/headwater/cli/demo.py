@@ -51,7 +51,7 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
             await _follow_exhibits(runtime, zoo)
             say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
             say("So are a site that has only sitemaps, and one that has neither feed nor sitemap.")
-            say("Their pages are fetched and read: search their full text for a word, such as harbour.")
+            say("Their pages are fetched and read: search their full text for a word, such as lighthouse.")
             say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
             await run_everything(runtime, listener, stop)
 
