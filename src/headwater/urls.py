@@ -6,6 +6,7 @@ out of the key, so that http and https are one page and a site that only speaks 
 
 import hashlib
 import re
+from typing import NamedTuple
 
 import can_ada
 
@@ -32,8 +33,26 @@ _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
 
 
+class ReadUrl(NamedTuple):
+    """A URL as it is asked for, without its fragment; the form under which equal pages meet; its host without port."""
+
+    href: str
+    canonical: str
+    host: str
+
+
+def read_url(text: str) -> ReadUrl:
+    """All of it with one look. Raises InvalidUrl."""
+    parsed = _parsed(text)
+    return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed), parsed.hostname)
+
+
 def parse_url(text: str, base: str | None = None) -> str:
     """The absolute http(s) URL that a browser would open for this text. Raises InvalidUrl."""
+    return _parsed(text, base).href
+
+
+def _parsed(text: str, base: str | None = None) -> can_ada.URL:
     text = text.strip()
     if len(text) > MAX_LENGTH:
         raise InvalidUrl(f"{text[:60]}…", f"longer than {MAX_LENGTH} characters")
@@ -45,7 +64,7 @@ def parse_url(text: str, base: str | None = None) -> str:
         raise InvalidUrl(text, "only http and https are followed")
     if parsed.username or parsed.password:
         raise InvalidUrl(text, "a name or password inside a URL is not sent")
-    return parsed.href
+    return parsed
 
 
 def complete_url(text: str) -> str:
@@ -60,11 +79,14 @@ def complete_url(text: str) -> str:
 
 def canonical(url: str) -> str:
     """The one form under which equal pages meet (seed 004's rules on WHATWG parsing). Raises InvalidUrl."""
-    parsed = can_ada.parse(parse_url(url))
+    return _canonical(_parsed(url))
+
+
+def _canonical(parsed: can_ada.URL) -> str:
     port = "" if parsed.port in {"80", "443"} else parsed.port
     host = f"{parsed.hostname}:{port}" if port else parsed.hostname
     path = parsed.pathname.rstrip("/") or "/"
-    query = _clean_query(parsed.search.removeprefix("?"))
+    query = _clean_query(search) if (search := parsed.search.removeprefix("?")) else ""
     return f"https://{host}{path}{'?' + query if query else ''}"
 
 
@@ -75,7 +97,7 @@ def url_key(url: str) -> bytes:
 
 def host_of(url: str) -> str:
     """The host name, without port. Raises InvalidUrl."""
-    return can_ada.parse(parse_url(url)).hostname
+    return _parsed(url).hostname
 
 
 def is_same_site(host: str, other: str) -> bool:

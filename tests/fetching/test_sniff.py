@@ -46,7 +46,7 @@ HTML, XML, TEXT = "text/html; charset=utf-8", "application/xml", "text/plain"
         (b"%PDF-1.7\n", HTML, Form.PDF),
         (b"PK\x03\x04\x14\x00", HTML, Form.ARCHIVE),
         (b"Rar!\x1a\x07\x01\x00", None, Form.ARCHIVE),
-        (gzip.compress(b"<urlset>"), XML, Form.GZIP),
+        (gzip.compress(b"<urlset>", mtime=0), XML, Form.GZIP),
         (b"\x89PNG\r\n\x1a\n\x00", HTML, Form.IMAGE),
         (b"\xff\xd8\xff\xe0\x00", HTML, Form.IMAGE),
         (b"GIF89a\x01\x00", HTML, Form.IMAGE),

@@ -20,6 +20,7 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
             wait_for(lambda: "No feed meets this filter" in reader.open("/feeds?status=pending"), demo)
             working = reader.open("/feeds?status=working")
             articles = reader.open("/read")
+            found = wait_for(lambda: lines(reader.open("/read?shelf=all&q=lighthouse")), demo)
             article = reader.open(re.findall(r"/articles/[0-9a-f-]{36}", articles)[0])
         code = demo.stop()
         said = demo.output
@@ -30,6 +31,7 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
     assert told_total(working) >= 0.8 * len(meadows)  # some exhibits have moods
     assert articles.count("<article>") >= PER_PAGE
     assert "<article" in article
+    assert found
     assert code == 0
     assert "Traceback" not in said
     assert list(temporary.iterdir()) == []
@@ -44,3 +46,7 @@ def told_total(page: str) -> int:
     found = re.search(r"Page \d+ of \d+, (\d+) feeds", page)
     assert found is not None, page
     return int(found[1])
+
+
+def lines(page: str) -> list[str]:
+    return re.findall(r"data-open>([^<]+)<", page)

@@ -13,9 +13,12 @@ from headwater.accounts.types import Role
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
 from headwater.cli.up import Host, Port, run_everything
+from headwater.ids import new_id
+from headwater.library import store as library
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
+from headwater.sources import store as sources
 from headwater.sources.follow import follow
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Wishes
@@ -58,7 +61,7 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
             password = await _make_reader(runtime, zoo)
             say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
             say("So are a site that has only sitemaps, and one that has neither feed nor sitemap.")
-            say("Their pages are fetched and read: search their full text for a word, such as harbour.")
+            say("Their pages are fetched and read: search their full text for a word, such as lighthouse.")
             say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
             say(f"Log in as {READER} with the password {password}")
             await run_everything(runtime, listener, stop)
@@ -82,6 +85,18 @@ async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
             async with runtime.database.transaction() as conn:
                 name = exhibit.name.replace("-", " ").capitalize()
                 await add_feed(conn, user_id=user.id, name=name, url=zoo.url_of(exhibit), now=clock())
+    async with runtime.database.transaction() as conn:
+        sites = [source for source in await sources.list_all(conn) if source.feed_url is None]
+        for site in sites:
+            await library.subscribe(
+                conn,
+                subscription_id=new_id(),
+                user_id=user.id,
+                source_id=site.id,
+                name=site.name.capitalize(),
+                category="Sites without a feed",
+                now=clock(),
+            )
     return password
 
 

@@ -7,30 +7,13 @@ whatever single-byte encoding it claims to be: chance makes no such text.
 import codecs
 import re
 
+from headwater.encodings import MANY_BYTES, REFUSED, WIDER
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"""<meta[^>]{1,300}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{1,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})""")
 _HTTP = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _SEARCHED = 4_096  # browsers look at 1,024 bytes; some pages need more
-# What browsers read under these labels (https://encoding.spec.whatwg.org/#names-and-labels), in Python's names.
-_WIDER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
-_MANY_BYTES = ("gb", "hz", "big5", "cp932", "cp949", "euc", "iso2022", "shift", "johab")
-# Codecs of Python's that are no encodings of text, or of none that a page may have.
-_REFUSED = frozenset(
-    {"utf-7", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
-    | {"base64", "bz2", "hex", "quopri", "rot13", "uu", "zlib"}
-)
 
 
 def decode(body: bytes, content_type: str | None) -> str:
@@ -39,7 +22,7 @@ def decode(body: bytes, content_type: str | None) -> str:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "replace")
     labelled = [encoding for label in _labels(body, content_type) if (encoding := _encoding(label))]
-    many = [encoding for encoding in labelled if encoding.startswith(_MANY_BYTES)]
+    many = [encoding for encoding in labelled if encoding.startswith(MANY_BYTES)]
     for encoding in [*many, "utf-8", *labelled]:
         try:
             return body.decode(encoding)
@@ -61,6 +44,6 @@ def _encoding(label: str) -> str | None:
     except (LookupError, ValueError):
         return None
     # Bytes in which a label could be read, one byte a letter, are not UTF-16 or 32.
-    if info.name in _REFUSED or info.name.startswith(("utf-16", "utf-32")):
+    if info.name in REFUSED or info.name.startswith(("utf-16", "utf-32")):
         return None
-    return _WIDER.get(info.name, info.name)
+    return WIDER.get(info.name, info.name)

@@ -36,11 +36,11 @@ from headwater.extraction.types import (
 )
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions
-from headwater.ids import new_id
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import OutboxEntry
 from headwater.pages import store as pages
+from headwater.pages.queue import PageQueue
 from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import ArticleId, Clock, PageKind
@@ -88,22 +88,15 @@ class Extractor:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
+        self._waiting = PageQueue(database, clock, PageKind.ARTICLE, options.lease)
         self._batch = Batch[_Read, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedPage]:
         """Up to `limit` fetched pages, ours until the lease ends. Raises DatabaseUnavailable."""
-        now = self._clock()
+        claimed = await self._waiting.claim(limit)
+        sources = {page.source_id for page in claimed if page.source_id is not None}
         async with self._database.transaction() as conn:
-            claimed = await pages.claim(
-                conn,
-                kind=PageKind.ARTICLE,
-                lease=new_id(),
-                now=now,
-                leased_until=now + self._options.lease,
-                limit=limit,
-            )
-            sources = {page.source_id for page in claimed if page.source_id is not None}
             selectors = await store.find_selectors(conn, source_ids=list(sources)) if sources else {}
         return [
             ClaimedPage(page, selectors.get(page.source_id, NO_SELECTORS) if page.source_id else NO_SELECTORS)
@@ -112,10 +105,7 @@ class Extractor:
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
-        now = self._clock()
-        async with self._database.transaction() as conn:
-            oldest = await pages.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=now)
-        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+        return await self._waiting.lag()
 
     async def work(self, claimed: ClaimedPage) -> ExtractionReport:
         """Read one page and write what came of it. Raises DatabaseUnavailable: then the lease gives the page back."""

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from headwater.urls import canonical, host_of, parse_url
+from headwater.urls import read_url
 
 SHARDS = 16
 _WHOLE = 2**64 - 1
@@ -35,9 +35,7 @@ class Located(NamedTuple):
 
 def locate(url: str) -> Located:
     """Where a URL belongs. Raises InvalidUrl."""
-    asked = parse_url(url).partition("#")[0]
-    form = canonical(asked)
-    host = _host_in(form)
+    asked, form, host = read_url(url)
     host_id = host_id_of(host)
     digest = hashlib.sha256(form.removeprefix("https").encode()).digest()  # as urls.url_key does
     return Located(asked, form, host, Place(shard_of(host_id), host_id, _from_bytes(digest[:8])))
@@ -69,12 +67,6 @@ def shortened(url: str, host: str) -> str:
 def lengthened(stored: str, host: str) -> str:
     """What was shortened, whole again."""
     return f"https://{host}{stored}" if stored.startswith("/") else stored
-
-
-def _host_in(form: str) -> str:
-    """The host of a canonical URL, without its port."""
-    authority = form[len("https://") :].partition("/")[0]
-    return host_of(form) if ":" in authority else authority
 
 
 def _from_bytes(digest: bytes) -> int:

@@ -113,8 +113,7 @@ async def _add(
     """Insert what is new, raise what waits, revive what a feed lists again. Returns what is not simply known.
 
     What was taken for an article and is wanted as a sitemap or for its links is asked for again, whole.
-    The arrays go through a CTE, so that PostgreSQL does not know how long they are: for thousands it would rather read
-    the whole table than its index.
+    The arrays go through a CTE, so that the plan is the same however long they are: by the index, one URL at a time.
     """
     cur = conn.cursor(binary=True)
     await cur.execute(

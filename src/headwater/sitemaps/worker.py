@@ -9,9 +9,9 @@ from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.types import Fate, FrontierOptions, Settled, Submission
-from headwater.ids import new_id
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
+from headwater.pages.queue import PageQueue
 from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sitemaps import store
@@ -64,27 +64,16 @@ class Mapper:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
+        self._waiting = PageQueue(database, clock, PageKind.SITEMAP, options.lease)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[Page]:
         """Up to `limit` sitemaps that were fetched, ours until the lease ends. Raises DatabaseUnavailable."""
-        now = self._clock()
-        async with self._database.transaction() as conn:
-            return await pages.claim(
-                conn,
-                kind=PageKind.SITEMAP,
-                lease=new_id(),
-                now=now,
-                leased_until=now + self._options.lease,
-                limit=limit,
-            )
+        return await self._waiting.claim(limit)
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting sitemap has been waiting. Raises DatabaseUnavailable."""
-        now = self._clock()
-        async with self._database.transaction() as conn:
-            oldest = await pages.oldest_ready_at(conn, kind=PageKind.SITEMAP, now=now)
-        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+        return await self._waiting.lag()
 
     async def work(self, page: Page) -> Mapped:
         """Read a sitemap and queue what it lists. Raises DatabaseUnavailable: then the lease gives the page back."""

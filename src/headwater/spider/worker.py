@@ -8,9 +8,9 @@ from datetime import timedelta
 from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Fate, FrontierOptions, Settled
-from headwater.ids import new_id
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
+from headwater.pages.queue import PageQueue
 from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.spider import store
@@ -55,27 +55,16 @@ class Spider:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
+        self._waiting = PageQueue(database, clock, PageKind.LIST, options.lease)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[Page]:
         """Up to `limit` pages whose links are wanted, ours until the lease ends. Raises DatabaseUnavailable."""
-        now = self._clock()
-        async with self._database.transaction() as conn:
-            return await pages.claim(
-                conn,
-                kind=PageKind.LIST,
-                lease=new_id(),
-                now=now,
-                leased_until=now + self._options.lease,
-                limit=limit,
-            )
+        return await self._waiting.claim(limit)
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
-        now = self._clock()
-        async with self._database.transaction() as conn:
-            oldest = await pages.oldest_ready_at(conn, kind=PageKind.LIST, now=now)
-        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+        return await self._waiting.lag()
 
     async def work(self, page: Page) -> Spidered:
         """Find a page's links and queue them. Raises DatabaseUnavailable: then the lease gives the page back."""

@@ -8,6 +8,8 @@ stray windows-1252 in it, which is what such feeds turn out to be.
 import codecs
 import re
 
+from headwater.encodings import MANY_BYTES, REFUSED, WIDER
+
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})\s*["']""")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
 
@@ -26,21 +28,6 @@ _OPENINGS = (
     (b"\x4c\x6f\xa7\x94", "cp037"),  # "<?xm" in EBCDIC
 )
 
-# What browsers read under these labels (https://encoding.spec.whatwg.org/#names-and-labels), in Python's names.
-_WIDER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
-_MANY_BYTES = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
-_REFUSED = ("utf-7", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined")
 _UTF8 = ("utf-8", "utf8")
 _LABEL = re.compile(r"[A-Za-z0-9._:-]{1,40}")
 
@@ -70,7 +57,7 @@ def _decode(body: bytes, content_type: str | None) -> str:
         if body.startswith(opening):
             return body.decode(encoding, "replace")
     found = [encoding for label in _labels(body, content_type) if (encoding := _encoding(label))]
-    many = [encoding for encoding in found if encoding.startswith(_MANY_BYTES)]
+    many = [encoding for encoding in found if encoding.startswith(MANY_BYTES)]
     if many and (text := _strictly(body, many)) is not None:
         return text
     # A valid UTF-8 body is UTF-8, whatever single-byte encoding its label claims: chance makes no such text.
@@ -108,9 +95,9 @@ def _encoding(label: str) -> str | None:
     except (LookupError, ValueError):
         return None
     # Bytes in which a declaration could be read, one byte a letter, are not UTF-16 or 32: `_OPENINGS` came first.
-    if name in _REFUSED or name.startswith(("utf-16", "utf-32")):
+    if name in REFUSED or name.startswith(("utf-16", "utf-32")):
         return None
-    return _WIDER.get(name, name)
+    return WIDER.get(name, name)
 
 
 def _stray(error: UnicodeError) -> tuple[str, int]:
