@@ -57,8 +57,9 @@ FILL = (
     FROM generate_series(1, %(articles)s) AS n
     """,
     """
-    INSERT INTO article_sources (article_id, source_id, entry_id, seen_at)
-    SELECT md5('a' || n)::uuid, md5((1 + mod(n, %(feeds)s))::text)::uuid, n::text, %(start)s
+    INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+    SELECT md5('a' || n)::uuid, md5((1 + mod(n, %(feeds)s))::text)::uuid, n::text, %(start)s,
+        %(start)s::timestamptz + n * interval '1 second'
     FROM generate_series(1, %(articles)s) AS n
     """,
 )

@@ -1,7 +1,7 @@
 """What a person's lists show, held against the plain reading of the rules; and that nobody sees another's."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,8 +14,10 @@ from headwater.articles.types import Listed
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed
 from headwater.ids import new_id
+from headwater.library import search as searching
 from headwater.library import store
-from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Place
+from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Place, Shelf
+from headwater.sources import store as sources
 from headwater.types import ArticleId
 from tests.builders import a_source, an_article
 from tests.clock import START
@@ -203,3 +205,52 @@ async def test_feeds_are_found_by_name_and_status(database: Database, readers: R
     assert [feed.name for feed in named] == ["Weekly"]
     assert (pending, broken) == (2, 0)
     assert odd == []
+
+
+async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
+    database: Database, readers: Readers
+) -> None:
+    async with database.as_user(readers.ada.id) as conn:
+        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+    async with database.transaction() as conn:
+        source = await sources.find_by_url(conn, url="https://weekly.example/feed")
+        late = an_article("https://x.example/late", title="late", published_at=START)
+        await articles.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
+    async with database.as_user(readers.ada.id) as conn:
+        unread = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        beside = {one.name: one.unread for one in await store.list_neighbours(conn, most=100)}
+
+    assert unread == ["late"]
+    assert beside == {"Daily": 0, "Weekly": 1}
+
+
+async def test_an_article_whose_date_changes_keeps_its_one_place(database: Database, readers: Readers) -> None:
+    async with database.transaction() as conn:
+        daily = await sources.find_by_url(conn, url="https://daily.example/feed")
+        moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
+        await articles.keep(conn, seen_at=NOW, listed=[Listed(daily.id, moved)])
+    async with database.as_user(readers.ada.id) as conn:
+        shown = titles(await store.list_newest(conn, query=ArticlesQuery()))
+
+    assert shown == ["5", "4", "3", "2", "1"]
+
+
+@pytest.mark.parametrize(("step", "rare"), [(2, 1), (2, 100), (300, 1)], ids=["steps", "index", "one step"])
+async def test_a_search_finds_the_same_whichever_way_it_looks(
+    database: Database, readers: Readers, monkeypatch: pytest.MonkeyPatch, step: int, rare: int
+) -> None:
+    monkeypatch.setattr(searching, "STEP", step)
+    monkeypatch.setattr(searching, "RARE", rare)
+    found: list[str] = []
+    query = ArticlesQuery(shelf=Shelf.ALL, limit=1)
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE articles SET title = title || ' otters' WHERE title <> '3'")
+    async with database.as_user(readers.ada.id) as conn:
+        for _ in range(10):
+            page = await searching.search(conn, words="otters -4", query=query, since=START + timedelta(minutes=2))
+            found += titles(page.lines)
+            if page.then is None:
+                break
+            query = replace(query, after=page.then)
+
+    assert found == ["5 otters", "2 otters"]

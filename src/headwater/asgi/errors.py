@@ -99,6 +99,7 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
     if "text/html" not in request.headers.get("accept", ""):
         body = {"status": status, "detail": detail}
         return Response(body, status_code=status, headers=sent, media_type=MediaType.JSON)
+    sent = {"Cache-Control": "no-store", **sent}  # what is missing for one person, or now, is not missing for ever
     page = {
         "status": status,
         "title": TITLES.get(status, "That did not work"),

@@ -3,6 +3,7 @@
 Seed 002 names for each endpoint the words of a failure and the place where they belong; a route takes them from here.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,16 +20,19 @@ log = get_logger()
 AnyRequest = Request[Any, Any, Any]
 ExceptionHandlers = Mapping[type[Exception], Callable[[AnyRequest, Any], Template]]
 LOGGED_OUT = "Your session has ended."
+_ODD = re.compile(r"[^\w-]", re.ASCII)
 
 
 def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "Invalid query parameters") -> Any:  # noqa: ANN401  Litestar's own type is wider
     """Handlers for one route: `broken` is said when we fail; `place` is the id of the element that shows it."""
 
     def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
-        headers = {}
+        headers = {"Cache-Control": "no-store"}
         if place:
-            target = place.format(**request.path_params)
-            headers = {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML"}
+            # What stands in an address may be anything; an id of ours has no other characters than these.
+            plain = {name: _ODD.sub("", str(value)) for name, value in request.path_params.items()}
+            target = place.format(**plain)
+            headers |= {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML"}
         return Template(template, context={**context, "user": None}, status_code=status, headers=headers)
 
     def refuse_feed(request: AnyRequest, error: InvalidFeed) -> Template:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
@@ -26,6 +27,7 @@ Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 UNREAD_COUNTED = 100
 FEEDS_AT_ONCE = 100
 SEARCH_MAX = 200
+BACK = re.compile(r"/read(\?[!-~]*)?")  # a list, and nothing that leads elsewhere
 PERIODS = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
 
 
@@ -149,7 +151,7 @@ async def mark_all(
             await store.mark_above_read(
                 conn, user_id=request.user.id, feed=query.feed, category=query.category, place=query.after, now=until
             )
-    return Redirect(data.back if data.back.startswith("/read") else "/read", status_code=303)
+    return Redirect(data.back if BACK.fullmatch(data.back) else "/read", status_code=303)
 
 
 def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuery:

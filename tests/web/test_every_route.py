@@ -1,0 +1,221 @@
+"""Every route that exists, found from the app itself: a new one without a rule fails here.
+
+Strangers are let in nowhere but where a route says so, no change is made without the token of our own pages, nobody
+reaches another's rows by their id, and nothing personal is kept by what stands between.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from httpx import Response
+from litestar import Litestar
+
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.asgi.session import PUBLIC
+from headwater.db import Database
+from headwater.server import create_app
+from headwater.sources import store as sources
+from tests.builders import an_article
+from tests.clock import START, MovableClock
+from tests.web.visitor import HTMX, PAGE, Person, a_person
+
+pytestmark = pytest.mark.database
+
+# Open to everybody without saying so: what a machine asks before anybody can log in, and what is the same for all.
+OPEN = ("/healthz", "/readyz", "/metrics", "/static/", "/vendor/", "/api/openapi.json", "/api/docs")
+FEED = "https://example.com/feed.xml"
+OPML = b"<opml version='2.0'><body><outline type='rss' text='x' xmlUrl='https://other.example/feed'/></body></opml>"
+NOBODYS = str(UUID(int=7))
+# What stands for each parameter of a path, when only the door is tried. A new name needs a line here and in `ada`.
+ANYTHING = {
+    "session_id": NOBODYS,
+    "token_id": NOBODYS,
+    "feed_id": NOBODYS,
+    "article_id": NOBODYS,
+    "import_id": NOBODYS,
+    "url_id": NOBODYS,
+    "deed": "read",
+    "file_path": "headwater.css",
+}
+
+
+@dataclass(frozen=True, order=True)
+class Route:
+    """One method at one path."""
+
+    method: str
+    path: str
+    is_public: bool
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def at(self, values: dict[str, str]) -> str:
+        """The path with its parameters filled in."""
+        return re.sub(r"\{(\w+):\w+\}", lambda found: values[found[1]], self.path)
+
+    @property
+    def names(self) -> list[str]:
+        return re.findall(r"\{(\w+):", self.path)
+
+
+def routes_of(app: Litestar) -> list[Route]:
+    found = {
+        Route(method, route.path, handler.opt.get("role") == PUBLIC)
+        for route in app.routes
+        for handler in getattr(route, "route_handlers", [])
+        for method in handler.http_methods - {"OPTIONS", "HEAD"}
+    }
+    return sorted(found)
+
+
+EVERY = routes_of(
+    create_app(Database("", pool_size=1, wait=timedelta(seconds=1)), MovableClock())
+)  # nobody opens this one
+CLOSED = [one for one in EVERY if not one.is_public and one.path != "/api" and not one.path.startswith(OPEN)]
+OF_PAGES = [one for one in EVERY if not one.path.startswith(("/api", *OPEN))]
+CHANGES = [one for one in OF_PAGES if one.method != "GET"]
+WITH_ID = [one for one in CLOSED if one in OF_PAGES and one.names]
+
+
+def test_there_are_routes_to_look_at() -> None:
+    assert len(EVERY) >= 40
+    assert len(CHANGES) >= 15
+    assert len(WITH_ID) >= 10
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@dataclass(frozen=True)
+class Ada:
+    """Somebody who has one of everything, and the ids of it."""
+
+    person: Person
+    ids: dict[str, str]
+
+
+@pytest.fixture
+async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
+    async with a_person(app) as person:
+        await person.register()
+        await person.send("POST", "/feeds", name="Example", url=FEED)
+        await person.submit("/account/tokens", name="robot", scopes="read")
+        brought = await person.client.post(
+            "/opml",
+            headers={**PAGE, "X-CSRF-Token": person.token},
+            files={"file": ("x.opml", OPML, "text/x-opml")},
+        )
+        async with database.transaction() as conn:
+            source = await sources.find_by_url(conn, url=FEED)
+            await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+            cur = await conn.execute(
+                """
+                SELECT (SELECT id FROM sessions), (SELECT id FROM api_tokens),
+                    (SELECT id FROM subscriptions WHERE name = 'Example'), (SELECT id FROM articles)
+                """
+            )
+            row = await cur.fetchone()
+        assert row is not None
+        names = ("session_id", "token_id", "feed_id", "article_id")
+        ids = dict(zip(names, map(str, row), strict=True)) | {"deed": "star"}
+        ids["import_id"] = brought.headers.get("location", "").rpartition("/")[2]
+        yield Ada(person, ids)
+
+
+async def ask(person: Person, route: Route, path: str, **headers: str) -> Response:
+    data = {"x": "y"} if route.method in {"POST", "PATCH", "PUT"} else None
+    return await person.client.request(route.method, path, headers=headers, data=data)
+
+
+async def test_a_stranger_is_let_in_nowhere_but_where_a_route_says_so(app: Litestar) -> None:
+    answers: dict[str, object] = {}
+    async with a_person(app) as stranger:
+        await stranger.open("/auth/register")
+        for route in CLOSED:
+            for kind in (PAGE, HTMX):
+                answer = await ask(stranger, route, route.at(ANYTHING), **{**kind, "X-CSRF-Token": stranger.token})
+                is_sent_to_the_door = answer.headers.get("location") == "/auth/login"
+                if not (answer.status_code == 401 or (answer.status_code == 303 and is_sent_to_the_door)):
+                    answers[str(route)] = answer.status_code
+
+    assert answers == {}
+
+
+async def test_a_session_opens_nothing_of_the_api(ada: Ada) -> None:
+    routes = [one for one in CLOSED if one.path.startswith("/api/")]
+
+    answers = {str(one): (await ask(ada.person, one, one.at(ANYTHING))).status_code for one in routes}
+
+    assert answers == {str(one): 401 for one in routes}
+
+
+async def test_no_change_is_made_without_the_token_of_our_own_pages(app: Litestar, ada: Ada) -> None:
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+    answers: dict[str, list[int]] = {}
+    for route in CHANGES:
+        for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": "é" * 64}, {"X-CSRF-Token": bob.token}):
+            encoded = {name: value.encode() for name, value in headers.items()}
+            answer = await ask(ada.person, route, route.at(ANYTHING | ada.ids), **PAGE, **encoded)  # pyright: ignore[reportArgumentType]
+            answers.setdefault(str(route), []).append(answer.status_code)
+
+    assert {name: found for name, found in answers.items() if set(found) != {403}} == {}
+    assert (await ada.person.open("/account")).status_code == 200
+
+
+async def test_nobody_reaches_anothers_rows_by_their_id(app: Litestar, ada: Ada, database: Database) -> None:
+    before = await everything(database)
+    answers: dict[str, int] = {}
+    async with a_person(app) as bob:
+        await bob.register("bob@example.com")
+        for route in WITH_ID:
+            headers = {**HTMX, "X-CSRF-Token": bob.token}
+            answers[str(route)] = (await ask(bob, route, route.at(ada.ids), **headers)).status_code
+
+    assert {name: status for name, status in answers.items() if status != 404} == {}
+    assert await everything(database) == before
+
+
+async def test_the_owner_is_answered_at_each_of_them(ada: Ada) -> None:
+    """Or else what another is refused would say nothing."""
+    reads = [one for one in WITH_ID if one.method == "GET"]
+
+    answers = {str(one): (await ask(ada.person, one, one.at(ada.ids), **PAGE)).status_code for one in reads}
+
+    assert answers == {str(one): 200 for one in reads}
+
+
+async def test_nothing_personal_is_kept_by_what_stands_between(ada: Ada) -> None:
+    kept: dict[str, str] = {}
+    for route in OF_PAGES:
+        if route.method == "GET":
+            answer = await ask(ada.person, route, route.at(ada.ids), **PAGE)
+            if "no-store" not in answer.headers.get("cache-control", ""):
+                kept[str(route)] = f"{answer.status_code} {answer.headers.get('cache-control', '')}"
+
+    assert kept == {}
+
+
+async def everything(database: Database) -> list[tuple[object, ...]]:
+    """Ada's rows, as they are."""
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            """
+            SELECT
+                (SELECT array_agg(subscriptions::text) FROM subscriptions),
+                (SELECT array_agg(api_tokens::text) FROM api_tokens),
+                (SELECT array_agg(marks::text) FROM marks),
+                (SELECT array_agg(imports::text) FROM imports),
+                (SELECT array_agg(sessions.id::text) FROM sessions JOIN users ON users.id = user_id
+                    WHERE email = 'ada@example.com')
+            """
+        )
+        return list(await cur.fetchall())
