@@ -4,7 +4,7 @@ PREPARE = command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) was not found; 
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check format lock clean
+.PHONY: help up demo test check format lock screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,7 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 
 test: ## Run all tests, then the database tests again on a PostgreSQL server
 	@$(PREPARE) --dev
+	@$(RUN) scripts/browser.py
 	$(RUN) -m pytest -n 2
 	$(RUN) scripts/server_tests.py
 
@@ -36,6 +37,11 @@ format: ## Mend what lint and formatting can mend
 
 lock: ## Renew the locks after a change in pyproject.toml; UPGRADE=1 takes the newest of everything; needs uv
 	@"$(PYTHON)" scripts/lock.py $(if $(UPGRADE),--upgrade)
+
+screenshots: ## Photograph every page, light and dark, wide and narrow, into screenshots/
+	@$(PREPARE) --dev
+	@$(RUN) scripts/browser.py
+	@exec $(RUN) -m scripts.screenshots
 
 bench-%: ## Run one benchmark: benchmarks/%.py
 	@$(PREPARE) --dev

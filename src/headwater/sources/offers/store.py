@@ -46,7 +46,7 @@ async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> l
                 off_until, coalesce(article_count, 0) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id
-            LEFT JOIN feed_state USING (source_id)
+            JOIN feed_state USING (source_id)
             WHERE subscriptions.id = ANY(%(ids)s::uuid[])
             ORDER BY lower(subscriptions.name), subscriptions.id
             """,
