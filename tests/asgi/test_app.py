@@ -108,7 +108,7 @@ async def test_an_error_becomes_its_status_and_a_bug_tells_nothing(
 
 
 async def test_requests_are_counted(web: AsyncClient) -> None:
-    await web.get("/nothing")
+    await web.get("/static/nothing.css")
 
     told = (await web.get("/metrics")).text
     assert 'headwater_http_requests_total{method="GET",status="404"}' in told
