@@ -18,6 +18,7 @@ PASSWORD = "correct horse battery"
 WIDE: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 360, "height": 740}
 PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 HASTE = {
     "HEADWATER_ALLOW_LOOPBACK": "true",
     "HEADWATER_RESOLVE": f"{DOMAIN}=127.0.0.1",
@@ -107,7 +108,7 @@ def state_of(page: Page, name: str) -> Locator:
 def follow(page: Page, name: str, url: str, category: str = "") -> None:
     """Add a feed and wait until it has been read, without a reload."""
     add_feed(page, name, url, category)
-    expect(state_of(page, name)).to_have_text("working", timeout=PATIENCE_MS)
+    expect(state_of(page, name)).to_have_text("working")
 
 
 def overflow_of(page: Page) -> int:

@@ -132,8 +132,8 @@ def dismissed(dialog: Dialog) -> str:
 
 
 def articles_of(page: Page) -> list[str]:
-    while (more := page.locator(".lines .more")).count():
-        more.scroll_into_view_if_needed()
+    while page.locator(".lines .more").count():
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.wait_for_timeout(100)
     return page.eval_on_selector_all("[data-open]", "links => links.map(link => link.getAttribute('href'))")
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -12,6 +13,7 @@ from tests.flows.browser.person import (
     PHONE,
     Place,
     add_feed,
+    feed_line,
     follow,
     open_page,
     overflow_of,
@@ -22,20 +24,34 @@ from tests.flows.browser.person import (
 LIST = "/read?shelf=all"
 
 
+class Reader(NamedTuple):
+    """Somebody who follows two feeds of the zoo: many articles in two languages."""
+
+    email: str
+    profile: dict[str, object]
+
+
 @pytest.fixture(scope="module")
-def reader(browser: Browser, place: Place) -> dict[str, object]:
-    """The profile of somebody who follows two feeds of the zoo: many articles in two languages."""
+def reader(browser: Browser, place: Place) -> Reader:
     with open_page(browser, place) as page:
-        register(page)
+        email = register(page)
         follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
         follow(page, "Rivage", place.zoo.url("rivage", "/flux.xml"))
-        return dict(page.context.storage_state())
+        return Reader(email, dict(page.context.storage_state()))
 
 
 @pytest.fixture
-def at_list(browser: Browser, place: Place, reader: dict[str, object]) -> Iterator[Page]:
-    with open_page(browser, place, storage_state=reader) as page:
+def at_list(browser: Browser, place: Place, reader: Reader) -> Iterator[Page]:
+    with open_page(browser, place, storage_state=reader.profile) as page:
         page.goto(LIST)
+        yield page
+
+
+@pytest.fixture
+def at_feeds(browser: Browser, place: Place, reader: Reader) -> Iterator[Page]:
+    with open_page(browser, place, storage_state=reader.profile) as page:
+        page.goto("/dashboard")
+        expect(state_of(page, "Zoo Daily")).to_be_visible()
         yield page
 
 
@@ -63,31 +79,27 @@ def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) 
     expect(page).to_have_url(re.compile("/auth/login$"))
 
 
-def test_a_feed_turns_from_pending_to_working_before_ones_eyes(page: Page) -> None:
+def test_a_feed_turns_from_pending_to_working_before_ones_eyes(at_feeds: Page) -> None:
     with open_newsstand() as stand:
         stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
         stand.gate.clear()
-        register(page)
-        add_feed(page, "Slow Review", stand.url("/feed.xml"))
-        expect(state_of(page, "Slow Review")).to_have_text("pending")
+        add_feed(at_feeds, "Slow Review", stand.url("/feed.xml"))
+        expect(state_of(at_feeds, "Slow Review")).to_have_text("pending")
 
         stand.gate.set()
 
-        expect(state_of(page, "Slow Review")).to_have_text("working")
-        expect(page.locator("#feed-list-container")).to_contain_text("1 article ")
+        expect(state_of(at_feeds, "Slow Review")).to_have_text("working")
+        expect(feed_line(at_feeds, "Slow Review")).to_contain_text("1 article ")
 
 
 RSS = """<rss version="2.0"><channel><title>Slow Review</title><link>http://x.example/</link>
 <item><title>At last</title><link>http://x.example/1</link><description>Good.</description></item></channel></rss>"""
 
 
-def test_a_day_is_summed_up_where_the_feeds_are(page: Page, place: Place) -> None:
-    register(page)
-    follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
+def test_a_day_is_summed_up_where_the_feeds_are(at_feeds: Page) -> None:
+    at_feeds.locator("#summary-container").get_by_role("button", name="Generate").click()
 
-    page.locator("#summary-container").get_by_role("button", name="Generate").click()
-
-    expect(page.locator("#summary-container")).to_contain_text("Made on this machine", timeout=30_000)
+    expect(at_feeds.locator("#summary-container")).to_contain_text("Made on this machine", timeout=30_000)
 
 
 def test_feeds_come_along_from_another_reader_and_leave_again(page: Page, place: Place) -> None:
@@ -124,10 +136,9 @@ def test_the_empty_list_leads_to_the_form_that_fills_it(page: Page) -> None:
     expect(page.locator("#feed-add-form").get_by_label("Name")).to_be_visible()
 
 
-def test_a_refused_feed_says_why_and_keeps_what_was_typed(page: Page, place: Place) -> None:
-    register(page)
-    add_feed(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
-    form = page.locator("#feed-add-form")
+def test_a_refused_feed_says_why_and_keeps_what_was_typed(at_feeds: Page, place: Place) -> None:
+    at_feeds.get_by_text("Add a feed", exact=True).click()
+    form = at_feeds.locator("#feed-add-form")
     form.get_by_label("Name").fill("Again")
     form.get_by_label("Address").fill(place.zoo.url("daily", "/feed.xml"))
 
@@ -137,10 +148,9 @@ def test_a_refused_feed_says_why_and_keeps_what_was_typed(page: Page, place: Pla
     expect(form.get_by_label("Name")).to_have_value("Again")
 
 
-def test_who_comes_back_logs_in(page: Page) -> None:
-    email = register(page)
-    page.get_by_role("button", name="Log out").click()
-    page.get_by_label("Email").fill(email)
+def test_who_comes_back_logs_in(page: Page, reader: Reader) -> None:
+    page.goto("/auth/login")
+    page.get_by_label("Email").fill(reader.email)
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Log in").click()
     expect(page.get_by_role("alert")).to_contain_text("Invalid email or password")
@@ -151,10 +161,10 @@ def test_who_comes_back_logs_in(page: Page) -> None:
     page.wait_for_url("**/dashboard")
 
 
-def test_a_phone_reaches_everything_and_nothing_sticks_out(
-    browser: Browser, place: Place, reader: dict[str, object]
-) -> None:
-    with open_page(browser, place, storage_state=reader, viewport=PHONE, has_touch=True, is_mobile=True) as page:
+def test_a_phone_reaches_everything_and_nothing_sticks_out(browser: Browser, place: Place, reader: Reader) -> None:
+    with open_page(
+        browser, place, storage_state=reader.profile, viewport=PHONE, has_touch=True, is_mobile=True
+    ) as page:
         page.goto(LIST)
         page.get_by_role("button", name="Feeds").tap()
         page.locator("#feed-shelves").get_by_role("link", name="Rivage").tap()
