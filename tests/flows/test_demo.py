@@ -8,7 +8,6 @@ from tests.reader import Reader
 
 PER_PAGE = 20
 SITES = 2  # that no feed tells of
-SITES = 2  # without a feed
 
 
 def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: Headwater) -> None:

@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import cast
 
 import pytest
 from psycopg.conninfo import make_conninfo
 from structlog.testing import capture_logs
 
 from headwater.articles.store import latest
+from headwater.articles.types import NewArticle
 from headwater.db import Database
 from headwater.net import Client
 from headwater.polling.policy import POLICIES
@@ -317,7 +319,8 @@ async def test_a_bug_of_ours_is_an_outcome_too(
     zoo: Zoo, poller: Poller, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow(database, zoo.url_of(BY_NAME["daily"]))
-    monkeypatch.setattr("headwater.polling.ask.unpack_feed", lambda _: ReadFeed("rss20", entries=(None,)))
+    broken = ReadFeed("rss20", entries=cast("tuple[NewArticle, ...]", (None,)))
+    monkeypatch.setattr("headwater.polling.ask.unpack_feed", lambda _: broken)
 
     with capture_logs() as logs:
         report = await poll(poller)
