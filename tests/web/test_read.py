@@ -1,8 +1,10 @@
 """Reading through the pages: lists, an article, marks, the search; and that nobody reads another's."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from html import unescape
 from uuid import UUID
 
 import pytest
@@ -130,6 +132,17 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
 
     assert above == ["Story 1"]
     assert "All read." in after.text
+
+
+async def test_a_line_marks_itself_and_all_above_it_read(ada: Person) -> None:
+    page = (await ada.open("/read")).text
+    places = [json.loads(unescape(values)) for values in re.findall(r"hx-vals='([^']+)'", page)]
+
+    response = await ada.send("POST", "/read/all", **places[1])
+
+    assert response.status_code == 204
+    assert response.headers["hx-refresh"] == "true"
+    assert shown((await ada.open("/read")).text) == ["Story 1"]
 
 
 async def test_nobody_is_sent_elsewhere_after_marking(ada: Person) -> None:

@@ -32,7 +32,7 @@ from headwater.web.pages.export import export_pages
 from headwater.web.pages.feeds import feed_pages
 from headwater.web.pages.front import front_pages
 from headwater.web.pages.opml import opml_pages
-from headwater.web.pages.read import read_pages
+from headwater.web.pages.read import place_of, read_pages
 from headwater.web.pages.summaries import summary_dependencies, summary_pages
 
 _FOLDER = Path(__file__).parent
@@ -57,7 +57,7 @@ def csrf_field(request: Request[Any, Any, Any]) -> Markup:
 def _teach(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
-    filters.update(count=count, gentle=gentle, host=host, moment=moment, since=since, until=until)
+    filters.update(count=count, gentle=gentle, host=host, moment=moment, place=place_of, since=since, until=until)
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Request, get, post
+from litestar import Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath, FromQuery
@@ -17,7 +17,7 @@ from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
 from headwater.library import store
 from headwater.library.search import page_of, search
-from headwater.library.types import ARTICLES_PER_PAGE, ArticlesQuery, FeedsQuery, Found, Place, Shelf
+from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, FeedsQuery, Found, Place, Shelf
 from headwater.types import ArticleId, Clock
 from headwater.web.forms import AllRead
 
@@ -140,7 +140,7 @@ async def mark_all(
     data: Annotated[AllRead, Form],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
-) -> Redirect:
+) -> Redirect | Response[None]:
     """All of a list, or what stands above a place in it and that place. Raises Invalid."""
     query = read_query("unread", data.feed, data.category, data.until)
     until = clock()
@@ -151,6 +151,8 @@ async def mark_all(
             await store.mark_above_read(
                 conn, user_id=request.user.id, feed=query.feed, category=query.category, place=query.after, now=until
             )
+    if "hx-request" in request.headers:
+        return Response(None, status_code=204, headers={"HX-Refresh": "true"})
     return Redirect(data.back if BACK.fullmatch(data.back) else "/read", status_code=303)
 
 
@@ -163,6 +165,11 @@ def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuer
     except ValueError as error:
         raise Invalid("There is no such feed.") from error
     return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
+
+
+def place_of(line: ArticleLine) -> str:
+    """Where a line stands, as it is written in an address."""
+    return place_text(Place(line.listed_at, line.id))
 
 
 def place_text(place: Place) -> str:
