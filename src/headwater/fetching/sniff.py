@@ -85,7 +85,7 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _TEXT_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _WIDE_MARKUP = (b"<\x00", b"\x00<")  # UTF-16 without a mark
 # Each alternative ends at a byte that begins no other: linear, however hostile.
-_PROLOGUE = re.compile(rb"(?:\s+|<\?[^>]*>|<!--.*?-->|<!(?!--|doctype)[^>]*>)*+", re.DOTALL | re.IGNORECASE)
+_PROLOGUE = re.compile(rb"(?:\s|<\?[^>]*>|<!--.*?-->|<!(?!--|doctype)[^>]*>)*", re.DOTALL | re.IGNORECASE)
 _XML_ROOT = re.compile(rb"<!doctype\s+([^\s>\[]+)|<([a-z_][\w.:-]*)", re.IGNORECASE)
 _PROGRAM_DATA = re.compile(r"json|javascript|ecmascript|\bcss\b", re.IGNORECASE)
 

@@ -35,16 +35,17 @@ SHORT = 200
 _SPACE = r"[ \t\n\f\r]"  # as HTML has it: Python's own class is wider
 _NAME = r"[a-zA-Z][a-zA-Z0-9_:.-]*+"
 _VALUE = r""""[^"]*+"|'[^']*+'|[^\s"'=<>`]++"""
-_OPENING = re.compile(rf"([a-z][a-z0-9]*+)((?:{_SPACE}++{_NAME}(?:=(?:{_VALUE}))?+)*+){_SPACE}*+/?")
+# Groups give back what they took: until 3.11.5 Python's possessive ones, where they fail inside, may swallow text.
+_OPENING = re.compile(rf"([a-z][a-z0-9]*+)((?:{_SPACE}++{_NAME}(?:=(?:{_VALUE}))?)*){_SPACE}*+/?")
 _CLOSING = re.compile(rf"/([a-z][a-z0-9]*+){_SPACE}*+")
-_ATTRIBUTE = re.compile(rf"{_SPACE}++({_NAME})(?:=({_VALUE}))?+")
+_ATTRIBUTE = re.compile(rf"{_SPACE}++({_NAME})(?:=({_VALUE}))?")
 _COMMENT = re.compile(r"<!--(?!-?>).*?--!?>", re.DOTALL)
 # A link with an absolute URL, and beside it only attributes that are dropped: most links are this.
-_BESIDE = rf'(?:{_SPACE}++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*+'
+_BESIDE = rf'(?:{_SPACE}++(?!href|title|lang|dir|name)[a-z][a-z0-9_-]*+="[^"]*+")*'
 _PLAIN_LINK = re.compile(rf'a{_BESIDE}{_SPACE}++href="((?:https?://|mailto:)[^"]*+)"{_BESIDE}{_SPACE}*+')
 # A srcset of absolute URLs in the form that `link_set` writes.
 _CANDIDATE = r"""https?://[^\s,"'&/?#][^\s,"'&]*+ [0-9]++[wx]"""
-_PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}+")
+_PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}")
 _REL = f' rel="{LINK_REL}"'
 _NOTHING: frozenset[str] = frozenset()
 # Stands for a tag that goes while what it holds stays. No text has it: XML cannot, and JSON's is cleaned.
