@@ -77,7 +77,7 @@ async def test_the_role_of_a_person_cannot_escape_row_level_security(conn: Conne
 async def test_the_role_of_a_person_may_touch_none_of_our_tables_unless_granted(database: Database) -> None:
     async with database.as_user(UserId(new_id())) as conn:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await conn.execute("SELECT * FROM sources")
+            await conn.execute("SELECT * FROM frontier_url")
 
 
 async def test_connections_that_were_cut_are_replaced(database: Database, conninfo: str) -> None:
