@@ -1,5 +1,6 @@
 """What tests stand on: a real PostgreSQL, a clock that can be moved, and no way out of this machine."""
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -136,7 +137,12 @@ class new_database:  # noqa: N801  used as a function
         return self._name
 
     async def __aexit__(self, *_: object) -> None:
-        await self._execute(f'DROP DATABASE "{self._name}" WITH (FORCE)')
+        for _attempt in range(100):
+            try:
+                return await self._execute(f'DROP DATABASE "{self._name}" WITH (FORCE)')
+            except psycopg.errors.InsufficientPrivilege:
+                await asyncio.sleep(0.1)  # autovacuum is in it, which is the server's own: soon it is done
+        return await self._execute(f'DROP DATABASE "{self._name}"')
 
     async def _execute(self, statement: str) -> None:
         async with await psycopg.AsyncConnection.connect(self._server, autocommit=True) as conn:
