@@ -626,6 +626,7 @@ async def test_two_workers_share_the_work(database: Database, stub: StubElastics
     ):
         stages = [Stage(database, index, clock, replace(OPTIONS, batch_documents=5)) for index in (one, other)]
         await stages[0].listen()
+        await stages[0].drain()  # what was there before: nothing, but until that is known all may be told twice
         await publish(database, *urls)
         await asyncio.gather(*(stage.drain() for stage in stages))
 
