@@ -1,8 +1,6 @@
 """`headwater extract`: what extraction finds in files and at URLs. Needs no database, and keeps nothing."""
 
 import asyncio
-import json
-import re
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
@@ -13,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.documents import WEB, Document, Failed, load_file, print_record
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, err, load_quietly, print_table, run, say
 from headwater.content.types import Extracted
@@ -28,7 +27,6 @@ ACCEPT = "text/html, application/xhtml+xml;q=0.9, */*;q=0.5"
 PAGES = (".html", ".htm", ".xhtml")
 SHOWN_TEXT = 2_000
 
-_WEB = re.compile(r"https?:", re.IGNORECASE)
 
 Given = Annotated[
     list[str],
@@ -47,23 +45,6 @@ BodySelector = Annotated[list[str] | None, typer.Option("--body", help="CSS sele
 AuthorSelector = Annotated[list[str] | None, typer.Option("--author", help="CSS selector of the author.")]
 DateSelector = Annotated[list[str] | None, typer.Option("--date", help="CSS selector of the date.")]
 RemoveSelector = Annotated[list[str] | None, typer.Option("--remove", help="CSS selector of what is to be taken out.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A body, and what is known of where it came from."""
-
-    body: bytes
-    url: str = ""
-    content_type: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Why there is no article: a class of failure, and a sentence."""
-
-    error: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +106,7 @@ def _names(given: Iterable[str], *, from_stdin: bool) -> Iterator[str]:
 
 
 def _pages_in(name: str) -> Iterator[str]:
-    if _WEB.match(name):
+    if WEB.match(name):
         yield name
         return
     with suppress(OSError, ValueError):  # ValueError: a name that no file can have; it is told when it is read
@@ -143,10 +124,7 @@ class _Lines:
 
     def __call__(self, name: str, found: Extracted | Failed) -> None:
         plain = {field.name: getattr(found, field.name) for field in fields(found) if field.name not in self._left_out}
-        record = {"url" if _WEB.match(name) else "file": name} | plain
-        line = json.dumps(record, default=_plain, ensure_ascii=False)
-        # Half a surrogate pair, from a file's name, cannot be printed; as an escape it is good JSON.
-        sys.stdout.write(line.encode(errors="backslashreplace").decode() + "\n")
+        print_record(name, plain, _plain)
 
 
 class _Views:
@@ -236,8 +214,8 @@ class Reader:
 
     async def document(self, name: str) -> Document | Failed:
         """The page itself."""
-        if not _WEB.match(name):
-            return _loaded(name, self._settings.fetch_max_bytes)
+        if not WEB.match(name):
+            return load_file(name, self._settings.fetch_max_bytes)
         async with self._one_by_one:
             return await self._fetched(name)
 
@@ -271,17 +249,6 @@ class Reader:
         if response.status != 200:
             return Failed(f"http_{response.status}", f"The server answered {response.status}.")
         return Document(response.body, response.url, response.headers.get("Content-Type"))
-
-
-def _loaded(name: str, max_bytes: int) -> Document | Failed:
-    try:
-        with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
-            body = file.read(max_bytes + 1)
-    except (OSError, ValueError) as error:
-        return Failed("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
-    if len(body) > max_bytes:
-        return Failed("too_large", f"It is larger than {max_bytes:,} bytes.")
-    return Document(body)
 
 
 def _plain(value: object) -> object:

@@ -1,16 +1,14 @@
 """`headwater parse`: what the parser finds in files and at URLs. Needs no database, and keeps nothing."""
 
-import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from headwater.cli.documents import WEB, Document, Failed, load_file, print_record
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, load_quietly, print_table, progress, run, say
 from headwater.net import Client, FetchError
@@ -21,8 +19,6 @@ from headwater.runtime import open_client, utc_now
 from headwater.settings import Settings
 from headwater.urls import parse_url
 
-_WEB = re.compile(r"https?:", re.IGNORECASE)
-
 Given = Annotated[list[str], typer.Argument(metavar="FILE|URL…", help="Feeds; - reads one from standard input.")]
 BaseUrl = Annotated[
     str | None, typer.Option(help="Where the feed is taken to stand, for its relative links.", show_default="its URL")
@@ -31,23 +27,6 @@ ContentType = Annotated[
     str | None, typer.Option(help="The Content-Type it is taken to have come with.", show_default="that of the answer")
 ]
 MaxEntries = Annotated[int | None, typer.Option(help="Most entries to take of a feed.", min=1, show_default="all")]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A body, and what is known of where it came from."""
-
-    body: bytes
-    url: str = ""
-    content_type: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Why there is no feed: a class of failure, and a sentence."""
-
-    error: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +73,9 @@ async def _parse_all(names: Sequence[str], settings: Settings, reading: Reading,
 
 
 async def _document(name: str, client: Client, settings: Settings) -> Document | Failed:
-    if _WEB.match(name):
+    if WEB.match(name):
         return await _fetched(name, client, settings)
-    return _loaded(name, settings.poll_max_bytes)
+    return load_file(name, settings.poll_max_bytes)
 
 
 async def _fetched(url: str, client: Client, settings: Settings) -> Document | Failed:
@@ -111,17 +90,6 @@ async def _fetched(url: str, client: Client, settings: Settings) -> Document | F
         failed = classify_status(response.status, response.headers, response.body, utc_now())
         return Failed(failed.kind.value, failed.detail)
     return Document(response.body, response.url, response.headers.get("Content-Type"))
-
-
-def _loaded(name: str, max_bytes: int) -> Document | Failed:
-    try:
-        with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
-            body = file.read(max_bytes + 1)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        return Failed("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
-    if len(body) > max_bytes:
-        return Failed("too_large", f"It is larger than {max_bytes:,} bytes.")
-    return Document(body)
 
 
 def _read(document: Document, reading: Reading) -> ParsedFeed | Failed:
@@ -140,10 +108,7 @@ def _read(document: Document, reading: Reading) -> ParsedFeed | Failed:
 
 
 def _print_line(name: str, found: ParsedFeed | Failed) -> None:
-    record = {"url" if _WEB.match(name) else "file": name} | _plain(found)
-    line = json.dumps(record, default=_plain, ensure_ascii=False)
-    # Half a surrogate pair, from a file's name or a feed, cannot be printed; as an escape it is good JSON.
-    sys.stdout.write(line.encode(errors="backslashreplace").decode() + "\n")
+    print_record(name, _plain(found), _plain)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  whatever a feed holds

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
+from headwater.cli.documents import Failed
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.extract import (
     AuthorSelector,
     BodySelector,
     DateSelector,
-    Failed,
     Reader,
     Reading,
     RemoveSelector,

@@ -127,19 +127,7 @@ async def change(
     clock: NamedDependency[Clock],
 ) -> Response[None]:
     """Another name or address."""
-    before = await _find(database, request.user.id, feed_id)
-    async with database.transaction() as conn:
-        await change_feed(
-            conn,
-            user_id=request.user.id,
-            before=before,
-            name=data.name,
-            url=data.url,
-            category=data.category,
-            now=clock(),
-        )
-    if data.url.strip() != before.url:
-        await _leave(database, clock())
+    await _change(database, request.user.id, await _find(database, request.user.id, feed_id), data, clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -190,17 +178,8 @@ async def switch(
 ) -> Response[None]:
     """Follow a feed that was found on a page, in place of the page."""
     before = await _find(database, request.user.id, feed_id)
-    async with database.transaction() as conn:
-        await change_feed(
-            conn,
-            user_id=request.user.id,
-            before=before,
-            name=before.name,
-            url=data.url,
-            category=before.category or "",
-            now=clock(),
-        )
-    await _leave(database, clock())
+    chosen = FeedForm(before.name, data.url, before.category or "")
+    await _change(database, request.user.id, before, chosen, clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -220,6 +199,15 @@ def read_query(search: str, status: str, page: str) -> FeedsQuery:
     if number < 1 or status not in set(FeedStatus) or len(search) > SEARCH_MAX or "\0" in search:
         raise ValidationException("Invalid query parameters")
     return FeedsQuery(search.strip(), FeedStatus(status), number)
+
+
+async def _change(database: Database, user_id: UserId, before: Subscription, form: FeedForm, now: datetime) -> None:
+    async with database.transaction() as conn:
+        await change_feed(
+            conn, user_id=user_id, before=before, name=form.name, url=form.url, category=form.category, now=now
+        )
+    if form.url.strip() != before.url:
+        await _leave(database, now)
 
 
 async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscription:
