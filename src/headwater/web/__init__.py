@@ -31,6 +31,7 @@ from headwater.web.pages.dashboard import dashboard
 from headwater.web.pages.export import export_pages
 from headwater.web.pages.feeds import feed_pages
 from headwater.web.pages.front import front_pages
+from headwater.web.pages.operator import operator_pages
 from headwater.web.pages.opml import opml_pages
 from headwater.web.pages.read import place_of, read_pages
 from headwater.web.pages.summaries import summary_dependencies, summary_pages
@@ -87,6 +88,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             *opml_pages,
             *summary_pages,
             *read_pages,
+            *operator_pages,
         ],
         middleware=[recognise, sign_forms],
         guards=[refuse_forgery, require_role],

@@ -1,0 +1,77 @@
+"""Every statement on `audit_log`. A line is written in the transaction that makes the change, or not at all."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from headwater.audit.types import Actor, AuditCursor, AuditPage, Deed, Entry, Wanted
+from headwater.db import Connection
+from headwater.ids import new_id
+
+EVERYTHING = Wanted()
+NAME_MOST = 500
+
+
+async def record(
+    conn: Connection,
+    *,
+    actor: Actor,
+    deed: Deed,
+    subject_name: str,
+    now: datetime,
+    subject_id: UUID | None = None,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """Write down who did what to what."""
+    await conn.execute(
+        """
+        INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_id, subject_name, detail)
+        VALUES (
+            %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(deed)s, %(subject_id)s, %(subject_name)s, %(detail)s
+        )
+        """,
+        {
+            "id": new_id(),
+            "now": now,
+            "actor_id": actor.user_id,
+            "actor_name": actor.name[:NAME_MOST],
+            "deed": deed.value,
+            "subject_id": subject_id,
+            "subject_name": subject_name[:NAME_MOST],
+            "detail": Jsonb(dict(detail or {})),
+        },
+    )
+
+
+async def list_entries(
+    conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
+) -> AuditPage:
+    """Lines of the log, the newest first."""
+    async with conn.cursor(row_factory=class_row(Entry)) as cur:
+        await cur.execute(
+            """
+            SELECT id, at, actor_id, actor_name, deed, subject_id, subject_name, detail
+            FROM audit_log
+            WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
+                AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
+                AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
+                AND (%(after_at)s::timestamptz IS NULL OR (at, id) < (%(after_at)s, %(after_id)s::uuid))
+            ORDER BY at DESC, id DESC
+            LIMIT %(limit)s + 1
+            """,
+            {
+                "deed": wanted.deed.value if wanted.deed else None,
+                "actor_id": wanted.actor_id,
+                "subject_id": wanted.subject_id,
+                "after_at": after.at if after else None,
+                "after_id": after.id if after else None,
+                "limit": limit,
+            },
+        )
+        found = await cur.fetchall()
+    shown = found[:limit]
+    return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)

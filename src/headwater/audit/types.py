@@ -1,0 +1,84 @@
+"""What is recorded of a change that concerns everybody. Pure data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from headwater.types import UserId
+
+
+class Deed(StrEnum):
+    """What somebody did."""
+
+    SOURCE_CREATED = "source.created"
+    SOURCE_CHANGED = "source.changed"
+    SOURCE_DELETED = "source.deleted"
+    SOURCE_DISABLED = "source.disabled"
+    SOURCE_ENABLED = "source.enabled"
+    SOURCE_REFRESHED = "source.refreshed"
+    SOURCE_RESET = "source.reset"
+    SOURCES_IMPORTED = "sources.imported"
+    FEED_SUBMITTED = "feed.submitted"
+    FEED_APPROVED = "feed.approved"
+    FEED_REJECTED = "feed.rejected"
+    DOMAIN_BLOCKED = "domain.blocked"
+    DOMAIN_UNBLOCKED = "domain.unblocked"
+    URLS_RETRIED = "urls.retried"
+    URL_DELETED = "url.deleted"
+    ROLE_CHANGED = "role.changed"
+    RETENTION_RUN = "retention.run"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who does something: a person, or what acts without one, such as the command line."""
+
+    user_id: UserId | None
+    name: str
+
+
+COMMAND_LINE = Actor(None, "command line")
+API_TOKEN = Actor(None, "the operator's API token")
+HEADWATER = Actor(None, "Headwater itself")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the log. `detail` says how: plain JSON, small, and no secrets."""
+
+    id: UUID
+    at: datetime
+    actor_id: UserId | None
+    actor_name: str
+    deed: Deed
+    subject_id: UUID | None
+    subject_name: str
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which lines to show. None: whichever."""
+
+    deed: Deed | None = None
+    actor_id: UserId | None = None
+    subject_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCursor:
+    """Where a page of the log ends."""
+
+    at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """Some lines, the newest first, and where the next ones begin."""
+
+    entries: list[Entry]
+    next: AuditCursor | None
