@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
 _48_BITS = 2**48 - 1
@@ -17,7 +18,24 @@ def new_id() -> UUID:
 
 def new_ids(count: int) -> Sequence[UUID]:
     """So many at once: the system is asked for the time and for chance once."""
-    milliseconds = time.time_ns() // 1_000_000
+    return _ids(count, time.time_ns() // 1_000_000)
+
+
+def ids_at(at: datetime, count: int) -> Sequence[UUID]:
+    """Ids of what is seen at a moment: they sort, and go with the month, by it."""
+    return _ids(count, _milliseconds(at))
+
+
+def first_id_at(at: datetime) -> UUID:
+    """The first of all ids of a moment: older ones sort before it."""
+    return UUID(int=_milliseconds(at) << 80)
+
+
+def _milliseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1000)
+
+
+def _ids(count: int, milliseconds: int) -> Sequence[UUID]:
     fixed = (milliseconds & _48_BITS) << 80 | 0x7 << 76 | 0b10 << 62  # version and variant
     chance = os.urandom(10 * count)
     bits = (int.from_bytes(chance[start : start + 10]) for start in range(0, 10 * count, 10))

@@ -1,6 +1,7 @@
 """Records for the tests: valid by default; a test names only what it is about."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import count
 
 from headwater.articles.store import keep
 from headwater.articles.types import Listed
@@ -16,6 +17,7 @@ WORDS = (
     "The river rose in the night and stood above the meadows by morning while people on the bank carried what they "
     "could to the upper rooms and counted boats that had come loose from the jetty below the old mill near the bridge"
 )
+MOMENTS = count()
 
 
 def a_record(text: str = WORDS, **more: object) -> Extracted:
@@ -43,4 +45,6 @@ async def an_article_id(conn: Connection, source_id: SourceId, url: str, *, now:
 
 
 async def a_content(conn: Connection, source_id: SourceId, url: str, record: Extracted) -> NewContent:
-    return NewContent(await an_article_id(conn, source_id, url), url, an_article(url).url_key, record)
+    """Of an article that is seen after all those before it."""
+    now = START + timedelta(milliseconds=next(MOMENTS))
+    return NewContent(await an_article_id(conn, source_id, url, now=now), url, an_article(url).url_key, record)

@@ -1,5 +1,6 @@
 """The hot statements use their indexes, and touch no more than they must, however large the tables are."""
 
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -92,5 +93,8 @@ async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connectio
 
 
 def tables_read_in_full(plan: dict[str, Any]) -> list[str]:
-    found = [plan["Relation Name"]] if plan["Node Type"] == "Seq Scan" else []
+    """All but those of a few pages, as of a month that has just begun: there an index is a detour."""
+    pages = (plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]) / max(plan["Actual Loops"], 1)
+    is_read = plan["Node Type"] == "Seq Scan" and pages > 10
+    found = [re.sub(r"_(kept|default|y\d{4}m\d\d)$", "", plan["Relation Name"])] if is_read else []
     return found + [name for child in plan.get("Plans", []) for name in tables_read_in_full(child)]

@@ -1,7 +1,7 @@
 """What a reader waits for touches few pages, with row-level security on, many articles and many readers in the way."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from tests.clock import START
 from tests.conftest import new_database
 from tests.db.test_every_statement import IN_STORES
 from tests.db.test_plans import tables_read_in_full
+from tests.months import make_months
 
 pytestmark = pytest.mark.database
 
@@ -27,6 +28,12 @@ OLD = {"listed_at": START - timedelta(days=300), "article_id": UUID(int=0)}
 PAGE = {"feed": None, "category": None, "limit": 30, "look": 1_200, **LATEST}
 
 FILL = (
+    """
+    CREATE FUNCTION article(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE RETURN (
+        left(first_id_at(timestamptz '2026-03-01 12:00Z' - (n * interval '1 year') / 50000)::text, 14)
+        || right(md5('a' || n), 20)
+    )::uuid
+    """,
     """
     INSERT INTO users (id, email, email_key)
     SELECT lpad(to_hex(n), 32, '0')::uuid, n || '@example.com', n || '@example.com'
@@ -43,21 +50,21 @@ FILL = (
     """,
     """
     INSERT INTO articles (id, url, url_key, title, seen_at)
-    SELECT md5('a' || n)::uuid, 'https://example.com/a' || n, sha256(('a' || n)::bytea),
+    SELECT article(n), 'https://example.com/a' || n, sha256(('a' || n)::bytea),
         CASE WHEN mod(n, 5000) = 0 THEN 'A quokka' ELSE 'Some water' END,
         %(start)s::timestamptz - (n * interval '1 year') / %(articles)s
     FROM generate_series(1, %(articles)s) AS n
     """,
     """
     INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
-    SELECT md5('a' || n)::uuid, md5('s' || 1 + mod(n, %(sources)s))::uuid, n::text, %(start)s,
+    SELECT article(n), md5('s' || 1 + mod(n, %(sources)s))::uuid, n::text, %(start)s,
         %(start)s::timestamptz - (n * interval '1 year') / %(articles)s
     FROM generate_series(1, %(articles)s) AS n
     """,
     """
     INSERT INTO content (article_id, url, url_key, text, keywords, authors, language, open_graph, linked_data, origins,
         word_count, richness, extracted_at)
-    SELECT md5('a' || n)::uuid, 'https://example.com/a' || n, sha256(('a' || n)::bytea),
+    SELECT article(n), 'https://example.com/a' || n, sha256(('a' || n)::bytea),
         'About water and w' || n || repeat(' and more of it', 20), '{}', '{}', 'en', '{}', '{}', '{}', 60, 1, %(start)s
     FROM generate_series(1, %(articles)s, 10) AS n
     """,
@@ -72,7 +79,7 @@ FILL = (
     # Everybody has read the same 2,000, the newest among them.
     """
     INSERT INTO marks (user_id, article_id, is_read, starred_at)
-    SELECT lpad(to_hex(u), 32, '0')::uuid, md5('a' || n)::uuid, true, CASE WHEN mod(n, 10) = 0 THEN %(start)s END
+    SELECT lpad(to_hex(u), 32, '0')::uuid, article(n), true, CASE WHEN mod(n, 10) = 0 THEN %(start)s END
     FROM generate_series(1, %(readers)s) AS u
     CROSS JOIN generate_series(1, 4000, 2) AS n
     """,
@@ -85,6 +92,7 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
     values = {"start": START, "sources": SOURCES, "articles": ARTICLES, "readers": READERS}
     async with new_database(server_conninfo, template) as name:
         conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
+        await make_months(conn, since=date(2025, 3, 1), until=date(2026, 5, 1))
         for statement in FILL:
             await conn.execute(statement, values)
         await conn.execute("VACUUM ANALYZE")
@@ -132,7 +140,8 @@ async def test_whose_rows_they_are_is_asked_of_the_index_and_not_of_each_row(nam
 
     plan = await explain(full, function, values)
 
-    assert [node for node in nodes(plan) if "current_setting" in node.get("Filter", "")] == []
+    asked = [node for node in nodes(plan) if "current_setting" in node.get("Filter", "")]
+    assert [node for node in asked if node["Shared Hit Blocks"] + node["Shared Read Blocks"] > 0] == []
 
 
 async def explain(conn: Connection, function: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every statement on `articles` and `article_sources`."""
+"""Every statement on `articles`, `article_urls` and `article_sources`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,65 +9,129 @@ from psycopg.rows import class_row
 
 from headwater.articles.types import Kept, Listed, ListedArticle, NewArticle
 from headwater.db import Connection
-from headwater.ids import new_ids
+from headwater.ids import ids_at
 from headwater.types import ArticleId, SourceId
 
 
 async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
-    """Keep what feeds list: new URLs are added, changed ones renewed, each linked to its source."""
+    """Keep what feeds list: new URLs are added, changed ones renewed, each linked to its source.
+
+    What was forgotten in its time stays forgotten, however long feeds go on listing it.
+    """
     if not listed:
         return {}
     listed = await _known_by_id(conn, listed=listed)
     # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
     first = {one.article.url_key: one for one in reversed(listed)}
     keys = sorted(first)
-    made = dict(zip(keys, map(ArticleId, new_ids(len(keys))), strict=True))
-    count = await _write(conn, seen_at=seen_at, ids=made, articles=[first[key].article for key in keys])
-    ids = made if count == len(keys) else await _ids_of(conn, url_keys=keys)
-    new = Counter(first[key].source_id for key in keys if ids[key] == made[key])
+    known = await _find_known(conn, url_keys=keys)
+    fresh = [first[key].article for key in keys if key not in known]
+    made = await _add(conn, seen_at=seen_at, articles=fresh)
+    if len(made) < len(fresh):  # somebody was quicker
+        known |= await _find_known(conn, url_keys=[one.url_key for one in fresh if one.url_key not in made])
+    here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
+    await _renew(conn, ids=here, articles=[first[key].article for key in sorted(here)])
+    ids = made | here
+    new = Counter(first[key].source_id for key in made)
     links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
-    for one in await _link(conn, seen_at=seen_at, ids=ids, listed=listed):
+    for one in await _link(
+        conn, seen_at=seen_at, ids=ids, listed=[one for one in listed if one.article.url_key in ids]
+    ):
         links[one.source_id].append(one.article)
     return {source_id: Kept(new[source_id], len(linked), linked) for source_id, linked in links.items()}
 
 
-async def _write(
-    conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]
-) -> int:
-    """How many articles nobody had: those get the ids given here. All are locked until the transaction ends."""
+async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, tuple[ArticleId, bool]]:
+    """The ids that these URLs ever had, and whether the article is still here."""
+    async with conn.cursor(binary=True) as cur:
+        await cur.execute(
+            """
+            SELECT article_urls.url_key, article_id, articles.id IS NOT NULL
+            FROM article_urls
+            LEFT JOIN articles ON articles.id = article_id
+            WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
+            """,
+            {"url_keys": url_keys},
+        )
+        return {key: (article_id, is_here) for key, article_id, is_here in await cur.fetchall()}
+
+
+async def _add(conn: Connection, *, seen_at: datetime, articles: Sequence[NewArticle]) -> dict[bytes, ArticleId]:
+    """The ids of those that nobody else has added meanwhile."""
+    if not articles:
+        return {}
     # Arrays in binary (%b): in text, psycopg spends four times as long on them.
-    cur = await conn.execute(
-        """
-        WITH written AS (
-            INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
-            SELECT *, %(seen_at)s::timestamptz
-            FROM unnest(
-                %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
-                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[]
+    async with conn.cursor(binary=True) as cur:
+        await cur.execute(
+            """
+            WITH entry AS MATERIALIZED (
+                SELECT *
+                FROM unnest(
+                    %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
+                    %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[]
+                ) AS entry (id, url, url_key, title, author, summary, content, published_at)
+            ), named AS (
+                INSERT INTO article_urls (url_key, article_id)
+                SELECT url_key, id
+                FROM entry
+                ON CONFLICT (url_key) DO NOTHING
+                RETURNING url_key
             )
-            ON CONFLICT ON CONSTRAINT articles_url_key DO UPDATE
-            SET title = coalesce(nullif(excluded.title, ''), articles.title),
-                author = coalesce(excluded.author, articles.author),
-                summary = coalesce(excluded.summary, articles.summary),
-                content = coalesce(excluded.content, articles.content),
-                published_at = coalesce(excluded.published_at, articles.published_at)
+            INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
+            SELECT entry.*, %(seen_at)s::timestamptz
+            FROM entry
+            JOIN named USING (url_key)
+            RETURNING url_key, id
+            """,
+            {
+                "seen_at": seen_at,
+                "ids": ids_at(seen_at, len(articles)),
+                "urls": [article.url for article in articles],
+                "url_keys": [article.url_key for article in articles],
+                "titles": [article.title for article in articles],
+                "authors": [article.author for article in articles],
+                "summaries": [article.summary for article in articles],
+                "contents": [article.content for article in articles],
+                "published": [article.published_at for article in articles],
+            },
+        )
+        return dict(await cur.fetchall())
+
+
+async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> None:
+    """Articles that are here become what is told of them now, as far as that is something."""
+    await conn.execute(
+        """
+        WITH told AS MATERIALIZED (
+            SELECT articles.id, coalesce(nullif(entry.title, ''), articles.title) AS title,
+                coalesce(entry.author, articles.author) AS author,
+                coalesce(entry.summary, articles.summary) AS summary,
+                coalesce(entry.content, articles.content) AS content,
+                coalesce(entry.published_at, articles.published_at) AS published_at
+            FROM unnest(
+                %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+                %(published)b::timestamptz[]
+            ) AS entry (id, title, author, summary, content, published_at)
+            JOIN articles ON articles.id = entry.id
             WHERE (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
                 IS DISTINCT FROM (
-                    coalesce(nullif(excluded.title, ''), articles.title),
-                    coalesce(excluded.author, articles.author),
-                    coalesce(excluded.summary, articles.summary),
-                    coalesce(excluded.content, articles.content),
-                    coalesce(excluded.published_at, articles.published_at)
+                    coalesce(nullif(entry.title, ''), articles.title),
+                    coalesce(entry.author, articles.author),
+                    coalesce(entry.summary, articles.summary),
+                    coalesce(entry.content, articles.content),
+                    coalesce(entry.published_at, articles.published_at)
                 )
-            RETURNING xmax = 0 AS is_new
+            ORDER BY articles.id  -- two who renew the same ones do not wait for each other
+            FOR UPDATE OF articles
         )
-        SELECT count(*) FROM written WHERE is_new
+        UPDATE articles
+        SET title = told.title, author = told.author, summary = told.summary, content = told.content,
+            published_at = told.published_at
+        FROM told
+        WHERE articles.id = told.id
         """,
         {
-            "seen_at": seen_at,
             "ids": [ids[article.url_key] for article in articles],
-            "urls": [article.url for article in articles],
-            "url_keys": [article.url_key for article in articles],
             "titles": [article.title for article in articles],
             "authors": [article.author for article in articles],
             "summaries": [article.summary for article in articles],
@@ -75,15 +139,21 @@ async def _write(
             "published": [article.published_at for article in articles],
         },
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
-async def _ids_of(conn: Connection, *, url_keys: Sequence[bytes]) -> Mapping[bytes, ArticleId]:
-    """The ids of articles that are there."""
+async def hold(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, ArticleId]:
+    """The articles of these URLs that are here: nobody forgets them before this transaction ends."""
     async with conn.cursor(binary=True) as cur:
         await cur.execute(
-            "SELECT url_key, id FROM articles WHERE url_key = ANY(%(url_keys)b::bytea[])", {"url_keys": url_keys}
+            """
+            SELECT article_urls.url_key, articles.id
+            FROM article_urls
+            JOIN articles ON articles.id = article_id
+            WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
+            ORDER BY articles.id
+            FOR KEY SHARE OF articles
+            """,
+            {"url_keys": list(url_keys)},
         )
         return dict(await cur.fetchall())
 
@@ -148,7 +218,13 @@ async def _link(
             FROM entry
             JOIN articles ON articles.id = entry.article_id
             JOIN sources ON sources.id = entry.source_id
+            WHERE NOT EXISTS (
+                SELECT
+                FROM article_sources AS known
+                WHERE known.article_id = entry.article_id AND known.source_id = entry.source_id
+            )
             ORDER BY entry.article_id, sources.id
+            FOR KEY SHARE OF articles
             ON CONFLICT (article_id, source_id) DO NOTHING
             RETURNING article_id, source_id
         )

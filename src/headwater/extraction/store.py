@@ -43,9 +43,10 @@ async def find_articles(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[
             """
             SELECT articles.id, articles.url, articles.url_key, articles.title, articles.author, articles.summary,
                 articles.published_at, content.content_hash, content.simhash
-            FROM articles
+            FROM article_urls
+            JOIN articles ON articles.id = article_urls.article_id
             LEFT JOIN content ON content.article_id = articles.id
-            WHERE articles.url_key = ANY(%(keys)s)
+            WHERE article_urls.url_key = ANY(%(keys)s)
             """,
             {"keys": list(url_keys)},
         )

@@ -146,6 +146,7 @@ class Extractor:
             mine = [read for read in batch if read.page.id in ours]
             placed = await self._place(conn, mine)
             ids = await self._keep_articles(conn, placed)
+            placed = [one for one in placed if one.url_key in ids]  # not what was forgotten in its time
             records = [NewContent(ids[one.url_key], one.url, one.url_key, one.found) for one in placed]
             saved = await content.save(conn, records=records, now=now)
             by_page = {one.read.page.id: outcome for one, outcome in zip(placed, saved, strict=True)}
@@ -172,11 +173,10 @@ class Extractor:
         return placed
 
     async def _keep_articles(self, conn: Connection, placed: Sequence[_Placed]) -> dict[bytes, ArticleId]:
-        """The ids of the records' articles, by key; those that are not here yet are made."""
+        """The ids of the records' articles, by key; those that were never here are made."""
         listed = [_listed(one) for one in placed]
         await articles.keep(conn, seen_at=self._clock(), listed=listed)
-        kept = await store.find_articles(conn, url_keys=[one.article.url_key for one in listed])
-        return {key: article.id for key, article in kept.items() if article.id is not None}
+        return await articles.hold(conn, url_keys=[one.article.url_key for one in listed])
 
 
 async def _known(conn: Connection, batch: Sequence[_Read]) -> dict[bytes, KnownArticle]:

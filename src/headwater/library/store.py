@@ -1,6 +1,9 @@
 """Every statement on `subscriptions` and `marks`.
 
 Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
+
+Articles lie in months, and what is known by id lies in one of them. PostgreSQL does not count on that when it chooses
+how to join, and would rather read whole months: `OFFSET 0` makes it ask for each article by itself.
 """
 
 from collections.abc import Sequence
@@ -244,8 +247,8 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 ) AS is_read,
                 starred_at IS NOT NULL AS is_starred
             FROM newest
-            JOIN articles ON articles.id = newest.article_id
-            LEFT JOIN marks ON marks.article_id = newest.article_id
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
+            LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             _page(query),
@@ -280,7 +283,7 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 ) AS latest
                 JOIN feed USING (source_id)
                 WHERE listed_at > read_until
-                    AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read)
+                    AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read OFFSET 0)
             ), fresh AS MATERIALIZED (
                 SELECT source_id, name, read_until,
                     dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
@@ -292,7 +295,7 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                         AND listed_at > feed.read_until
                         AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
                         AND NOT EXISTS (
-                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                         )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT 1
@@ -311,7 +314,7 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                         AND listed_at > fresh.read_until
                         AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
                         AND NOT EXISTS (
-                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                         )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT %(limit)s
@@ -334,8 +337,8 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
             SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
                 false AS is_read, starred_at IS NOT NULL AS is_starred
             FROM newest
-            JOIN articles ON articles.id = newest.article_id
-            LEFT JOIN marks ON marks.article_id = newest.article_id
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
+            LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             _page(query),
@@ -452,7 +455,7 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
                     WHERE article_sources.source_id = subscriptions.source_id
                         AND listed_at > read_until
                         AND NOT EXISTS (
-                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                         )
                     LIMIT %(most)s
                 ) AS found
@@ -497,9 +500,11 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
         WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-        JOIN articles ON articles.id = wanted.id
-        LEFT JOIN content ON content.article_id = articles.id
-        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = wanted.id OFFSET 0) AS articles
+        LEFT JOIN LATERAL (SELECT * FROM content WHERE article_id = wanted.id OFFSET 0) AS content ON true
+        LEFT JOIN LATERAL (
+            SELECT * FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
+        ) AS original ON true
         WHERE to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
             OR EXISTS (
                 SELECT FROM spoken
@@ -521,8 +526,8 @@ async def list_among(
             """
             WITH newest AS MATERIALIZED (
                 SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, subscriptions.name
-                FROM unnest(%(article_ids)s::uuid[]) AS wanted (article_id)
-                JOIN article_sources USING (article_id)
+                FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+                CROSS JOIN LATERAL (SELECT * FROM article_sources WHERE article_id = wanted.id OFFSET 0) AS listed
                 JOIN subscriptions USING (source_id)
                 WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
                     AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
@@ -544,8 +549,8 @@ async def list_among(
                 ) AS is_read,
                 starred_at IS NOT NULL AS is_starred
             FROM newest
-            JOIN articles ON articles.id = newest.article_id
-            LEFT JOIN marks ON marks.article_id = newest.article_id
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
+            LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             {**_page(query), "article_ids": list(article_ids), "since": since},
@@ -641,7 +646,7 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
                 WHERE article_sources.source_id = subscriptions.source_id
                     AND listed_at > read_until
                     AND NOT EXISTS (
-                        SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read
+                        SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                     )
                 ORDER BY listed_at
                 LIMIT 1

@@ -174,7 +174,13 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
     """Which of these pages are articles that some source lists."""
     cur = await conn.execute(
-        "SELECT url_key FROM articles WHERE url_key = ANY(%(keys)b::bytea[])", {"keys": list(url_keys)}
+        """
+        SELECT article_urls.url_key
+        FROM article_urls
+        JOIN articles ON articles.id = article_id
+        WHERE article_urls.url_key = ANY(%(keys)b::bytea[])
+        """,
+        {"keys": list(url_keys)},
     )
     return {row[0] for row in await cur.fetchall()}
 
