@@ -59,7 +59,8 @@ async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> li
         await cur.execute(
             """
             SELECT subscriptions.id, subscriptions.name,
-                coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site, category,
+                coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site,
+                subscriptions.category,
                 CASE
                     WHEN last_polled_at IS NULL THEN 'pending'
                     WHEN last_error IS NULL THEN 'working'
