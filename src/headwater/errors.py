@@ -4,6 +4,7 @@
     ├── Invalid                 what was given cannot be used
     │   ├── InvalidUrl
     │   ├── InvalidFeed
+    │   ├── InvalidProposal
     │   └── InvalidSettings
     ├── NotLoggedIn             nobody knows who asks
     │   └── WrongPassword
@@ -13,11 +14,17 @@
     ├── NotFound                what was asked for is not here
     │   ├── SourceNotFound
     │   ├── FeedNotFound
+    │   ├── SubmissionNotFound
     │   ├── NoArticles
     │   └── UrlNotFound
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
+    │   ├── SourceIsOff
+    │   ├── NothingToPoll
     │   ├── AlreadySubscribed
+    │   ├── FeedTaken
+    │   ├── AlreadyDecided
+    │   ├── LastAdministrator
     │   ├── EmailTaken
     │   ├── TokenNameTaken
     │   ├── IndexMismatch
@@ -38,7 +45,7 @@ What the outside world does to us (a feed that is gone, a host that hangs) is no
 `cli/exit_codes.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -68,6 +75,15 @@ class InvalidFeed(Invalid):
         super().__init__(name or url)
         self.name = name
         self.url = url
+
+
+class InvalidProposal(Invalid):
+    """A feed that cannot be suggested for everybody: a sentence for each field, and the feeds that the address names."""
+
+    def __init__(self, problems: Mapping[str, str], offers: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(" ".join(problems.values()))
+        self.problems = dict(problems)
+        self.offers = tuple(offers)  # each its address and its title
 
 
 class InvalidSettings(Invalid):
@@ -131,6 +147,13 @@ class FeedNotFound(NotFound):
         super().__init__("Feed not found")
 
 
+class SubmissionNotFound(NotFound):
+    """Nobody has suggested such a feed, or not whoever asks."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no such suggestion.")
+
+
 class NoArticles(NotFound):
     """This person's feeds listed nothing that could be summed up."""
 
@@ -150,11 +173,48 @@ class SourceExists(Conflict):
         self.url = url
 
 
+class SourceIsOff(Conflict):
+    """A source that is switched off altogether cannot be read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is switched off. Set `enabled` to true, and it is read at once.")
+
+
+class NothingToPoll(Conflict):
+    """A source without a feed has none to switch off."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no feed. Set `enabled` to false to leave the whole source alone.")
+
+
 class AlreadySubscribed(Conflict):
     """This person follows the feed already."""
 
     def __init__(self) -> None:
         super().__init__("You have already added this feed")
+
+
+class FeedTaken(Conflict):
+    """The feed cannot be suggested, since it is here: public, waiting, or refused before."""
+
+    def __init__(self, message: str, source_id: UUID, *, is_public: bool) -> None:
+        super().__init__(message)
+        self.source_id = source_id
+        self.is_public = is_public
+
+
+class AlreadyDecided(Conflict):
+    """A person has decided on the suggestion."""
+
+    def __init__(self, name: str, status: str) -> None:
+        super().__init__(f"{name!r} is {status} already.")
+
+
+class LastAdministrator(Conflict):
+    """Nobody could look after Headwater any more."""
+
+    def __init__(self, email: str) -> None:
+        super().__init__(f"{email} is the only super_admin. Give somebody else the role first.")
 
 
 class EmailTaken(Conflict):

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 from httpx import AsyncClient
 
-from headwater.api.cursor import from_word, to_word
 from headwater.db import Database
 from headwater.frontier import store
+from headwater.frontier.cursor import from_word, to_word
 from headwater.frontier.types import Answered, FetchFailed, Hopeless, HostAnswer, Origin, Submission, UrlCursor
 from headwater.types import SourceId
 from tests.api.conftest import FRONTIER

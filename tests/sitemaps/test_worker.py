@@ -12,6 +12,7 @@ from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
 from headwater.sitemaps import store
 from headwater.sitemaps.worker import Mapped, Mapper
+from headwater.sources.follow import switch_off, switch_on
 from headwater.types import PageKind
 from headwater.zoo.sites import SITES
 from tests.sitemaps.world import FRONTIER, LIMITS, MAPPING, World
@@ -46,6 +47,22 @@ async def test_a_site_with_nothing_but_sitemaps_is_read_through_its_nested_index
     assert sitemaps[world.zoo.url(ATLAS, "/sitemaps/missing.xml")].status is Status.DEAD
     assert len(articles) == 200
     assert {(url.origin, url.priority, url.source_id) for url in articles} == {(Origin.SITEMAP, 6, source.id)}
+
+
+async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -> None:
+    source = await world.follow(sitemap=world.zoo.url(ATLAS, "/sitemap_index.xml"))
+    await world.fetch()
+
+    async with world.database.transaction() as conn:
+        off = await switch_off(conn, source, world.clock())
+    (done,) = await world.map()
+    left = await world.urls()
+    async with world.database.transaction() as conn:
+        await switch_on(conn, off, world.clock())
+    await world.run()
+
+    assert (done.failure, done.queued, left) == ("switched_off", 0, [])
+    assert len(await world.urls(PageKind.ARTICLE)) == 200
 
 
 async def test_only_what_is_new_enough_is_queued(world: World) -> None:

@@ -9,7 +9,7 @@ from headwater.frontier.types import Origin, Status
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
-from headwater.sources.follow import change_ingestion
+from headwater.sources.follow import change_ingestion, switch_off
 from headwater.sources.types import Source, Wishes
 from headwater.spider.worker import Spider, Spidered
 from headwater.types import PageKind, SourceId
@@ -52,6 +52,18 @@ async def test_a_site_with_neither_feed_nor_sitemap_is_read_by_its_links(world: 
     assert lists[world.zoo.url(VILLAGE, "/archive/2")].priority == 4
     assert world.zoo.url(VILLAGE, "/about") not in lists
     assert max(url.depth for url in lists.values()) == 2
+
+
+async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -> None:
+    source = await world.follow(site=world.zoo.url(VILLAGE, "/"), mode="spider")
+    await world.fetch()
+
+    async with world.database.transaction() as conn:
+        await switch_off(conn, source, world.clock())
+    (done,) = await world.crawl()
+
+    assert (done.failure, done.queued) == ("not_spidered", 0)
+    assert await world.urls() == []
 
 
 async def test_list_pages_are_visited_again(world: World) -> None:

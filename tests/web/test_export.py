@@ -28,12 +28,12 @@ pytestmark = pytest.mark.database
 
 FILES = {
     "README.txt", "profile.json", "subscriptions.opml", "subscriptions.json", "sources.json", "articles.json",
-    "summaries.json", "events.json", "imports.json",
+    "summaries.json", "events.json", "imports.json", "clicks.json",
 }  # fmt: skip
 # Tables with a user_id that the ZIP speaks of, and what is in there of no use to anyone but us.
 EXPORTED = {
     "sessions", "api_tokens", "outside_identities", "events", "subscriptions", "marks", "summaries", "imports",
-    "import_lines",
+    "import_lines", "analytics_consents", "analytics_refusals", "feed_item_clicks",
 }  # fmt: skip
 LEFT_OUT = {"mailed_tokens"}  # a digest that ends within the hour
 
@@ -85,6 +85,15 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
             VALUES (%(id)s, %(user)s, 'user_login', %(metadata)s, %(now)s)
             """,
             "INSERT INTO outside_identities (issuer, subject, user_id) VALUES ('i', %(word)s, %(user)s)",
+            "INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, %(now)s)",
+            "INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user)s, %(now)s)",
+            """
+            INSERT INTO feed_item_clicks (id, user_id, article_id, source_id, kind, clicked_at)
+            SELECT %(id)s, %(user)s, article_id, source_id, 'click', %(now)s
+            FROM article_sources
+            JOIN articles ON articles.id = article_id
+            WHERE title = %(word)s || ' article'
+            """,
             """
             INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
             VALUES (%(word)s::bytea, %(user)s, 'reset', %(word)s, %(now)s)

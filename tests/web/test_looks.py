@@ -28,6 +28,7 @@ PAIRS = [
     ("edge", "raised", PART),
 ]
 WRITTEN_BY_TEMPLATES = {"working", "pending", "error", "added", "invalid"}  # states, as {{ … }}
+WRITTEN_BY_TEMPLATES |= {"fetching", "fetched", "failed", "dead", "spider", "both"}  # of URLs and of sources
 WRITTEN_BY_HTMX = {"htmx-request", "htmx-indicator"}
 
 

@@ -160,6 +160,12 @@ ROWS = {
         INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
         SELECT gen_random_uuid(), user_id, id, 1, 'x', 'https://x.example/', '' FROM imports WHERE user_id = %(user)s
         """,
+    "analytics_consents": "INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user)s, now())",
+    "analytics_refusals": "INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, now())",
+    "feed_item_clicks": """
+        INSERT INTO feed_item_clicks (id, user_id, article_id, source_id, kind, clicked_at)
+        SELECT gen_random_uuid(), %(user)s, gen_random_uuid(), id, 'open', now() FROM sources
+        """,
 }
 ADA, BOB = UserId(UUID(int=1)), UserId(UUID(int=2))
 TRIES = {

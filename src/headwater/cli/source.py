@@ -9,11 +9,11 @@ import typer
 
 from headwater.cli.discover import discover
 from headwater.cli.exit_codes import ExitCode
-from headwater.cli.explain import explain, next_try
 from headwater.cli.poll_now import poll_now
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.cli.try_source import try_source
 from headwater.errors import Invalid
+from headwater.polling.explain import explain, next_try
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import Polled, PollFailed, PollReport
 from headwater.runtime import Runtime, open_runtime

@@ -1,8 +1,9 @@
 """Trying again all URLs that fit a filter: page by page, each in a transaction of its own, so that few wait for it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from headwater.db import Database
+from headwater.db import Connection, Database
 from headwater.frontier import store
 from headwater.frontier.types import Status, UrlCursor, UrlFilter
 from headwater.types import Clock
@@ -20,9 +21,18 @@ class RetriedPart:
 
 
 async def retry_matching(
-    database: Database, clock: Clock, *, wanted: UrlFilter, after: UrlCursor | None = None, pages: int | None = None
+    database: Database,
+    clock: Clock,
+    *,
+    wanted: UrlFilter,
+    after: UrlCursor | None = None,
+    pages: int | None = None,
+    note: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> RetriedPart:
-    """Try again what failed or is dead and fits, looking through so many pages, or through all."""
+    """Try again what failed or is dead and fits, looking through so many pages, or through all.
+
+    `note` is called in the transaction of each page that changes something.
+    """
     retried, looked = 0, 0
     while True:
         async with database.transaction() as conn:
@@ -32,6 +42,8 @@ async def retry_matching(
             statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}
             ids = [url.id for url in page.urls if url.status in statuses]
             retried += len(await store.retry(conn, ids=ids, now=clock())) if ids else 0
+            if ids and note:
+                await note(conn)
         after, looked = page.next, looked + 1
         if after is None or looked == pages:
             return RetriedPart(retried, after)

@@ -65,7 +65,7 @@ async def find_subscription(conn: Connection, *, subscription_id: UUID) -> Subsc
         await cur.execute(
             """
             SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                category
+                subscriptions.category
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             WHERE subscriptions.id = %(id)s
@@ -138,7 +138,7 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
         await cur.execute(
             """
             SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                category, polled_at AS last_polled_at, next_poll_at, last_error, last_error_type,
+                subscriptions.category, polled_at AS last_polled_at, next_poll_at, last_error, last_error_type,
                 feed_disabled_at AS disabled_at, off_until, coalesce(article_count, 0) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id

@@ -70,6 +70,8 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
         last_new_at=rhythm.last_new_at,
         last_full_at=now if isinstance(outcome, Polled) else state.last_full_at,
     )
+    if state.off is not None and state.off.is_by_hand:
+        return Decision(replace(fresh, off=state.off), _end(state.off))
     happenings = (Happening.ENABLED,) if state.off else ()
     if moved is not None and moved.times >= MOVED_TIMES and now - moved.since >= MOVED_FOR:
         happenings += (Happening.MOVED,)

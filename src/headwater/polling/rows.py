@@ -108,8 +108,10 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
 
 
 def _off(row: ClaimRow) -> Off | None:
-    reason = _class(row.off_reason)
-    return Off(row.off_at, reason, row.off_until, row.off_times) if row.off_at and reason else None
+    if row.off_at is None or row.off_reason is None:
+        return None
+    reason = FailureClass(row.off_reason) if row.off_reason in _CLASSES else row.off_reason
+    return Off(row.off_at, reason, row.off_until, row.off_times)
 
 
 def _class(name: str | None) -> FailureClass | None:

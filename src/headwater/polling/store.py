@@ -11,6 +11,9 @@ from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
 from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed
 from headwater.types import SourceId
 
+NOBODY = UUID(int=0)
+"""Who holds a host whose poll nobody waits for any more; until its lease would have ended, nobody else asks it."""
+
 
 async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
     """A new feed is due at once, before all others."""
@@ -208,6 +211,7 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
             UPDATE sources
             SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
             FROM answer AS a
+            JOIN scheduled USING (source_id)
             WHERE sources.id = a.source_id
                 AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
         ), remembered AS (
@@ -328,3 +332,59 @@ async def forget_events(conn: Connection, *, before: datetime, batch: int) -> in
         {"before": before, "batch": batch},
     )
     return cur.rowcount
+
+
+async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime) -> None:
+    """Somebody decided when the feed is polled next; where that is later, a poll under way cannot decide otherwise."""
+    await conn.execute(
+        """
+        WITH feed AS (
+            UPDATE feed_state
+            SET next_poll_at = %(next_poll_at)s
+            WHERE source_id = %(source_id)s
+            RETURNING host
+        )
+        UPDATE poll_hosts
+        SET lease = CASE WHEN lease IS NULL OR %(next_poll_at)s <= %(now)s THEN lease ELSE %(nobody)s END,
+            ready_at = CASE
+                WHEN lease IS NOT NULL AND ready_at > %(now)s THEN ready_at
+                ELSE least(ready_at, greatest(not_before, %(next_poll_at)s))
+            END
+        FROM feed
+        WHERE poll_hosts.host = feed.host
+        """,
+        {"source_id": source_id, "next_poll_at": next_poll_at, "now": now, "nobody": NOBODY},
+    )
+
+
+async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
+    """Somebody switched the feed off; when it is polled next is said by `reschedule`."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "at": at, "reason": reason, "until": until},
+    )
+
+
+async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
+    """What was counted against the feed is not; whether it is off, and when it is polled, stays."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0, streak_class = NULL,
+            permanent_errors = 0, failing_since = NULL
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id},
+    )
+
+
+async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
+    """Whether the feed is off, and until when; without an end when only a person can enable it."""
+    cur = await conn.execute(
+        "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s", {"source_id": source_id}
+    )
+    return await cur.fetchone() or (False, None)

@@ -45,7 +45,7 @@ def _tell_happenings(report: PollReport) -> None:
             case Happening.DISABLED if state.off is not None:
                 told.warning(
                     "feed disabled",
-                    reason=state.off.reason.value,
+                    reason=str(state.off.reason),
                     consecutive_errors=state.consecutive_errors,
                     until=state.off.until.isoformat() if state.off.until else None,
                 )

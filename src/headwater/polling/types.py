@@ -62,9 +62,14 @@ class Off:
     """A feed that is not polled, since when, why, until when, and how many times in a row it came to that."""
 
     at: datetime
-    reason: FailureClass
+    reason: FailureClass | str  # a person who switches it off says why in their own words
     until: datetime | None
     times: int = 1
+
+    @property
+    def is_by_hand(self) -> bool:
+        """A person wanted it so: that the feed is well does not switch it on."""
+        return not isinstance(self.reason, FailureClass)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> MappedSource 
         await cur.execute(
             """
             SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
-                priority
+                priority, enabled
             FROM sources
             WHERE id = %(id)s
             """,

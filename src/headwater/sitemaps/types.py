@@ -79,6 +79,7 @@ class MappedSource:
     addresses: Sequence[str]  # of feed, site and sitemap: whose pages we take
     article_url_patterns: Sequence[str]
     priority: int
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ log = get_logger()
 ATTEMPTS_MOST = 3
 RETIRED = "retired"
 UNREADABLE = "unreadable"
+SWITCHED_OFF = "switched_off"  # its source; what the frontier had of its sitemaps is forgotten already
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,10 @@ class Mapper:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
         read = await self._read(page, source)
         async with self._database.transaction() as conn:
-            if isinstance(read, Sitemap):
+            if source is not None and not source.enabled:
+                await pages.done(conn, pages=[page])
+                done = Mapped(page, 0, 0, failure=SWITCHED_OFF)
+            elif isinstance(read, Sitemap):
                 done = await self._write(conn, page, source, read)
             else:
                 done = await self._write_failure(conn, page, read)

@@ -9,6 +9,8 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from headwater.errors import Invalid
 from headwater.frontier.types import Origin, Submission
+from headwater.polling.policy import COOLDOWN
+from headwater.polling.types import NEVER, FailureClass
 from headwater.sources.types import IngestionMode, Source, Wishes
 from headwater.types import PageKind
 from headwater.urls import complete_url, parse_url
@@ -54,6 +56,14 @@ def as_wished(before: Source, wishes: Wishes) -> Source:
         min_delay=_delay(wishes.delay, before.min_delay),
         priority=_within("A priority", wishes.priority, before.priority, 1, PRIORITY_MOST),
     )
+
+
+def cooldown_of(reason: str) -> timedelta | None:
+    """How long a feed stays off for a reason, by seed 000's table; None: until a person enables it."""
+    if reason not in set(FailureClass):
+        return None
+    cooldown = COOLDOWN.rules[FailureClass(reason)].cooldown
+    return None if cooldown == NEVER else cooldown
 
 
 def entrances(source: Source) -> list[Submission]:

@@ -6,19 +6,22 @@ from uuid import UUID
 
 from headwater.articles import store as articles
 from headwater.db import Connection
-from headwater.errors import Invalid, SourceNotFound
+from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Fate, UrlFilter
 from headwater.ids import new_id
 from headwater.polling import store as polling
+from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
 from headwater.sources import store
-from headwater.sources.decide import as_wished, entrances
+from headwater.sources.decide import as_wished, cooldown_of, entrances
 from headwater.sources.types import Source, Wishes
 from headwater.types import SourceId
 from headwater.urls import complete_url, host_of, url_key
 
 NAME_MAX = 255
+CATEGORY_MAX = 100
+REASON_MAX = 200
 INTERVAL_LEAST = timedelta(minutes=15)
 INTERVAL_MOST = timedelta(days=1)
 URLS_AT_ONCE = 1_000
@@ -58,17 +61,38 @@ async def find(conn: Connection, wanted: str) -> Source:
 
 
 async def change(
-    conn: Connection, source: Source, *, name: str | None, policy: str | None, interval: timedelta | None
+    conn: Connection,
+    source: Source,
+    *,
+    name: str | None = None,
+    policy: str | None = None,
+    interval: timedelta | None = None,
+    category: str | None = None,
+    is_system: bool | None = None,
+    is_critical: bool | None = None,
 ) -> None:
-    """Change how a source is called and polled; an empty policy or an interval of 0 takes it back. Raises Invalid."""
+    """Change how a source is called, filed and polled. Raises Invalid.
+
+    None leaves a thing as it is; an empty policy or category, or an interval of 0, takes it back.
+    """
     if policy:
         policy_named(policy)
     if name is not None and not 0 < len(name) <= NAME_MAX:
         raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has {len(name)}.")
     if interval and not INTERVAL_LEAST <= interval <= INTERVAL_MOST:
         raise Invalid("An interval is at least 15 minutes and at most a day; 0 takes it back.")
-    minutes = None if interval is None else round(interval / timedelta(minutes=1))
-    await store.change(conn, source_id=source.id, name=name, policy=policy, interval_minutes=minutes)
+    if category is not None and len(category) > CATEGORY_MAX:
+        raise Invalid(f"A category has at most {CATEGORY_MAX} characters; this one has {len(category)}.")
+    await store.change(
+        conn,
+        source_id=source.id,
+        name=name,
+        policy=policy,
+        interval_minutes=None if interval is None else round(interval / timedelta(minutes=1)),
+        category=category,
+        is_system=is_system,
+        is_critical=is_critical,
+    )
 
 
 async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, now: datetime) -> Source:
@@ -96,13 +120,71 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
 
 
 async def enable(conn: Connection, source: Source, now: datetime) -> None:
-    """Poll this source again from now on; all that was held against it is forgotten."""
+    """Poll this source's feed again from now on; all that was held against it is forgotten.
+
+    One that is switched off altogether stays so: see `switch_on`.
+    """
     await store.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
     if source.feed_url is not None:
         await polling.start_over(
             conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
         )
+        if not source.enabled:
+            await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
     await _enter(conn, source, now)
+
+
+async def disable(conn: Connection, source: Source, reason: str, now: datetime) -> datetime | None:
+    """Leave this source's feed alone; returns until when. Raises Invalid, NothingToPoll.
+
+    Where the reason is a class of failure that cools down, it is probed after that time, as seed 000 says. Any other
+    reason is a person's own, and holds until a person enables the feed.
+    """
+    reason = " ".join(reason.split())
+    if not 0 < len(reason) <= REASON_MAX:
+        raise Invalid(f"Say why, in at most {REASON_MAX} characters: a class of failure, or your own words.")
+    if source.feed_url is None:
+        raise NothingToPoll(source.name)
+    cooldown = cooldown_of(reason)
+    until = now + cooldown if cooldown else None
+    await store.set_disabled(conn, source_id=source.id, disabled_at=now, reason=reason)
+    await polling.turn_off(conn, source_id=source.id, at=now, reason=reason, until=until)
+    again = until if until and source.enabled else BY_HAND_ONLY
+    await polling.reschedule(conn, source_id=source.id, next_poll_at=again, now=now)
+    return until
+
+
+async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
+    """Follow this source no more, and keep it: nothing of it is polled, and none of its lists are fetched."""
+    await store.set_enabled(conn, source_id=source.id, enabled=False)
+    await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
+    await frontier.delete(conn, ids=await store.list_lists(conn, source_id=source.id), now=now)
+    return replace(source, enabled=False)
+
+
+async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
+    """Follow this source again, at once; a feed that is off waits for its end."""
+    await store.set_enabled(conn, source_id=source.id, enabled=True)
+    source = replace(source, enabled=True)
+    is_off, until = await polling.off_until(conn, source_id=source.id)
+    await polling.reschedule(
+        conn, source_id=source.id, next_poll_at=(until or BY_HAND_ONLY) if is_off else now, now=now
+    )
+    await _enter(conn, source, now)
+    return source
+
+
+async def refresh(conn: Connection, source: Source, now: datetime) -> None:
+    """Read this source now, due or not; a feed that is off is probed. Raises SourceIsOff."""
+    if not source.enabled:
+        raise SourceIsOff(source.name)
+    await polling.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
+    await _enter(conn, source, now)
+
+
+async def reset_errors(conn: Connection, source: Source) -> None:
+    """Forget what was counted against this source's feed. Whether it is off, and when it is polled, stays."""
+    await polling.forget_errors(conn, source_id=source.id)
 
 
 async def leave(conn: Connection, source: Source, now: datetime) -> None:
@@ -114,7 +196,7 @@ async def leave(conn: Connection, source: Source, now: datetime) -> None:
 
 async def _enter(conn: Connection, source: Source, now: datetime) -> None:
     """Queue the pages that reading a source begins from; what is known of them, even dead, is tried again at once."""
-    if pages := entrances(source):
+    if source.enabled and (pages := entrances(source)):
         queued = await frontier.submit(conn, submissions=pages, now=now)
         await frontier.retry(conn, ids=[one.id for one in queued if one.id and one.fate is Fate.KNOWN], now=now)
 

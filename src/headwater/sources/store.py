@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
+from headwater.frontier.keys import Place
 from headwater.sources.types import Source, SourceHealth, Suggestion
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
@@ -81,9 +83,17 @@ async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, fe
 
 
 async def change(
-    conn: Connection, *, source_id: SourceId, name: str | None, policy: str | None, interval_minutes: int | None
+    conn: Connection,
+    *,
+    source_id: SourceId,
+    name: str | None,
+    policy: str | None,
+    interval_minutes: int | None,
+    category: str | None = None,
+    is_system: bool | None = None,
+    is_critical: bool | None = None,
 ) -> None:
-    """Change what is given; None leaves it as it is, and an empty policy or an interval of 0 takes it back."""
+    """Change what is given; None leaves it as it is. An empty policy or category or an interval of 0 takes it back."""
     await conn.execute(
         """
         UPDATE sources
@@ -92,10 +102,21 @@ async def change(
             feed_poll_interval_minutes = CASE
                 WHEN %(minutes)s::integer IS NULL THEN feed_poll_interval_minutes
                 ELSE nullif(%(minutes)s::integer, 0)
-            END
+            END,
+            category = CASE WHEN %(category)s::text IS NULL THEN category ELSE nullif(%(category)s, '') END,
+            is_system = coalesce(%(is_system)s, is_system),
+            is_critical = coalesce(%(is_critical)s, is_critical)
         WHERE id = %(id)s
         """,
-        {"id": source_id, "name": name, "policy": policy, "minutes": interval_minutes},
+        {
+            "id": source_id,
+            "name": name,
+            "policy": policy,
+            "minutes": interval_minutes,
+            "category": category,
+            "is_system": is_system,
+            "is_critical": is_critical,
+        },
     )
 
 
@@ -109,6 +130,13 @@ async def set_disabled(
     )
 
 
+async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool) -> None:
+    """Whether the source is followed at all."""
+    await conn.execute(
+        "UPDATE sources SET enabled = %(enabled)s WHERE id = %(id)s", {"id": source_id, "enabled": enabled}
+    )
+
+
 async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
     """The source with this id. Raises SourceNotFound."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
@@ -116,7 +144,8 @@ async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
             """
             SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
                 coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
-                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
             FROM sources
             WHERE id = %(id)s
             """,
@@ -135,7 +164,8 @@ async def find_by_url(conn: Connection, *, url: str) -> Source:
             """
             SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
                 coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
-                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
             FROM sources
             WHERE feed_url_key = %(key)s OR (url_key = %(key)s AND feed_url_key IS NULL)
             ORDER BY feed_url_key IS NULL
@@ -156,7 +186,8 @@ async def list_all(conn: Connection) -> list[Source]:
             """
             SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
                 coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
-                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
             FROM sources
             ORDER BY lower(name), id
             """
@@ -183,6 +214,14 @@ async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[byt
         {"keys": list(url_keys)},
     )
     return {row[0] for row in await cur.fetchall()}
+
+
+async def list_lists(conn: Connection, *, source_id: SourceId) -> list[UUID]:
+    """The sitemaps and list pages that are fetched again and again for this source, as the frontier calls them."""
+    cur = await conn.execute(
+        "SELECT shard, host_id, url_id FROM frontier_url WHERE source_id = %(id)s AND kind <> 'a'", {"id": source_id}
+    )
+    return [Place(*row).id for row in await cur.fetchall()]
 
 
 async def list_health(conn: Connection) -> list[SourceHealth]:
@@ -281,16 +320,66 @@ async def set_submitter(conn: Connection, *, source_id: SourceId, user_id: UserI
     )
 
 
-async def list_unwanted(conn: Connection) -> list[Source]:
-    """Sources that readers brought and that nobody follows any more."""
+async def set_moderation(conn: Connection, *, source_id: SourceId, status: str | None) -> None:
+    """Where a source stands that was suggested for everybody; None: it is not any more."""
+    await conn.execute(
+        "UPDATE sources SET moderation_status = %(status)s WHERE id = %(id)s", {"id": source_id, "status": status}
+    )
+
+
+async def is_held_back(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether a source is for those alone who follow it: its suggestion waits, or was refused."""
+    cur = await conn.execute(
+        "SELECT moderation_status IN ('pending', 'rejected') FROM sources WHERE id = %(id)s", {"id": source_id}
+    )
+    row = await cur.fetchone()
+    return bool(row and row[0])
+
+
+async def forget_withdrawn(conn: Connection) -> None:
+    """What waits, and nobody suggests any more, does not wait."""
+    await conn.execute(
+        """
+        UPDATE sources
+        SET moderation_status = NULL
+        WHERE moderation_status = 'pending' AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
+        """
+    )
+
+
+async def list_held_back(conn: Connection) -> list[Source]:
+    """Sources that are read, though they wait or were refused, and nobody follows them any more."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
         await cur.execute(
             """
             SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
                 coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
-                min_delay_ms * interval '1 millisecond' AS min_delay, priority
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
             FROM sources
-            WHERE NOT is_system AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            WHERE NOT is_system
+                AND enabled
+                AND moderation_status IN ('pending', 'rejected')
+                AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            """
+        )
+        return await cur.fetchall()
+
+
+async def list_unwanted(conn: Connection) -> list[Source]:
+    """Sources that readers brought and that nobody follows any more, nor suggests for everybody."""
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
+            FROM sources
+            WHERE NOT is_system
+                AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+                AND moderation_status IS DISTINCT FROM 'rejected'  -- stays known, or it would be suggested for ever
+                AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
             """
         )
         return await cur.fetchall()

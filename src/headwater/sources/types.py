@@ -42,6 +42,12 @@ class Source:
     page_budget: int | None = None  # new pages a day by following links; None: what the settings say
     min_delay: timedelta | None = None
     priority: int = 5
+    category: str | None = None
+    policy: str | None = None  # what failures lead to; None: what the settings say
+    interval_minutes: int | None = None  # how often its feed is polled; None: what the settings say
+    enabled: bool = True  # what is not is left alone altogether, whatever its feed's state
+    is_system: bool = True  # an operator looks after it; else a reader brought it
+    is_critical: bool = False  # somebody is told when it fails
 
     @property
     def address(self) -> str:
@@ -116,10 +122,15 @@ class SourceHealth:
     @property
     def badge(self) -> str:
         """How its articles are found, in a word or two."""
-        lists = [name for name, url in (("feed", self.feed_url), ("sitemap", self.sitemap_url)) if url]
-        if not lists and self.ingestion_mode != IngestionMode.SPIDER:
-            lists = ["sitemap"]
-        return "+".join([*lists, *(["spider"] if self.ingestion_mode != IngestionMode.FEED else [])])
+        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
+
+
+def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode) -> str:
+    """How a source's articles are found: `feed`, `sitemap+spider` and the like."""
+    lists = [name for name, url in (("feed", feed_url), ("sitemap", sitemap_url)) if url]
+    if not lists and mode != IngestionMode.SPIDER:
+        lists = ["sitemap"]
+    return "+".join([*lists, *(["spider"] if mode != IngestionMode.FEED else [])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> SpideredSourc
         await cur.execute(
             """
             SELECT id, array_remove(ARRAY[url, feed_url], NULL) AS addresses, ingestion_mode, article_url_patterns,
-                external_links, max_depth, page_budget, priority
+                external_links, max_depth, page_budget, priority, enabled
             FROM sources
             WHERE id = %(id)s
             """,

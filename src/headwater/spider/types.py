@@ -49,3 +49,4 @@ class SpideredSource:
     max_depth: int
     page_budget: int | None
     priority: int
+    enabled: bool = True

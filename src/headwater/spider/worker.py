@@ -86,7 +86,7 @@ class Spider:
 
     async def _find(self, page: Page, source: SpideredSource | None) -> Links | str:
         """The links, or in a word why there are none."""
-        if source is not None and source.ingestion_mode == "feed":
+        if source is not None and (source.ingestion_mode == "feed" or not source.enabled):
             return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:
             return UNREADABLE

@@ -20,6 +20,7 @@ from headwater.accounts.types import AccountOptions
 from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
 from headwater.asgi.session import Recognise, require_role
 from headwater.db import Database
+from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net.mail import Mailer
 from headwater.types import Clock
@@ -48,6 +49,7 @@ class WebOptions:
     accounts: AccountOptions = field(default_factory=AccountOptions)
     mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
+    frontier: FrontierOptions = field(default_factory=FrontierOptions)
 
 
 def csrf_field(request: Request[Any, Any, Any]) -> Markup:
@@ -95,6 +97,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
             "post_office": Provide(lambda: office, sync_to_thread=False),
+            "frontier_options": Provide(lambda: options.frontier, sync_to_thread=False),
             **summary_dependencies(database, clock, options.summaries),
         },
         cache_control=CacheControlHeader(no_store=True),

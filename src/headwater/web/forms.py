@@ -63,6 +63,13 @@ class NewToken:
 
 
 @dataclass(frozen=True, slots=True)
+class Consent:
+    """Whether one may be counted."""
+
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Deletion:
     """The end of an account."""
 

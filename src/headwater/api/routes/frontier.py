@@ -10,7 +10,6 @@ from litestar.exceptions import ValidationException
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.api import store as api
-from headwater.api.cursor import from_word, to_word
 from headwater.api.schemas import (
     BULK_BYTES,
     LIST_MOST,
@@ -31,6 +30,7 @@ from headwater.api.schemas import (
 from headwater.db import Connection, Database
 from headwater.errors import UrlNotFound
 from headwater.frontier import store
+from headwater.frontier.cursor import from_word, to_word
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlCursor, UrlFilter
 from headwater.types import Clock, SourceId

@@ -21,7 +21,8 @@ FIRST = UUID(int=0)
 README = """\
 What is yours in Headwater, as of {now:%Y-%m-%d %H:%M} UTC.
 
-profile.json         your account, where you are logged in, your tokens' names, who you are to other log-ins
+profile.json         your account, where you are logged in, your tokens' names, who you are to other log-ins, and
+                     whether you agreed to be counted
 subscriptions.opml   the feeds you follow, for any other reader
 subscriptions.json   the same with all that is known; read_until: everything listed up to then counts as read
 sources.json         sources that are here because you named them
@@ -29,6 +30,7 @@ articles.json        articles you read (is_read), kept unread (is_read is false)
 summaries.json       summaries made for you
 events.json          what Headwater noted of what you did
 imports.json         lines of files that you brought along, and what came of them
+clicks.json          if you agreed to be counted: what you opened, clicked and starred
 
 Times are UTC in ISO 8601. Of passwords and tokens Headwater keeps digests only: they are not in here.
 """
@@ -62,6 +64,7 @@ TABLES: Mapping[str, ReadPage[Any]] = {
     "summaries.json": store.list_summaries,
     "events.json": store.list_events,
     "imports.json": store.list_import_lines,
+    "clicks.json": store.list_clicks,
 }
 
 
@@ -119,6 +122,7 @@ async def _profile(database: Database, user_id: UserId) -> bytes:
             "sessions": await store.list_sessions(conn),
             "tokens": await store.list_tokens(conn),
             "identities": await store.list_identities(conn),
+            "counting": await store.find_counting(conn),
         }
     return msgspec.json.format(msgspec.json.encode(found), indent=2)
 

@@ -10,6 +10,8 @@ from psycopg.rows import class_row
 
 from headwater.db import Connection
 from headwater.library.exporting.types import (
+    ExportedClick,
+    ExportedCounting,
     ExportedEvent,
     ExportedIdentity,
     ExportedImportLine,
@@ -57,7 +59,8 @@ async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> li
         await cur.execute(
             """
             SELECT subscriptions.id, subscriptions.name,
-                coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site, category,
+                coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site,
+                subscriptions.category,
                 CASE
                     WHEN last_polled_at IS NULL THEN 'pending'
                     WHEN last_error IS NULL THEN 'working'
@@ -152,6 +155,36 @@ async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> lis
             JOIN imports ON imports.id = import_id
             WHERE import_lines.id > %(after)s
             ORDER BY import_lines.id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def find_counting(conn: Connection) -> ExportedCounting | None:
+    """Whether they agreed to be counted."""
+    async with conn.cursor(row_factory=class_row(ExportedCounting)) as cur:
+        await cur.execute(
+            """
+            SELECT (SELECT given_at FROM analytics_consents) AS given_at,
+                (SELECT refused_at FROM analytics_refusals) AS refused_at
+            """
+        )
+        return await cur.fetchone()
+
+
+async def list_clicks(conn: Connection, *, after: UUID, limit: int) -> list[ExportedClick]:
+    """What was counted of them."""
+    async with conn.cursor(row_factory=class_row(ExportedClick)) as cur:
+        await cur.execute(
+            """
+            SELECT feed_item_clicks.id, kind, clicked_at, article_id, articles.url, sources.name AS source
+            FROM feed_item_clicks
+            JOIN sources ON sources.id = source_id
+            LEFT JOIN articles ON articles.id = article_id
+            WHERE feed_item_clicks.id > %(after)s
+            ORDER BY feed_item_clicks.id
             LIMIT %(limit)s
             """,
             {"after": after, "limit": limit},

@@ -130,3 +130,23 @@ class ExportedImportLine:
     category: str
     outcome: str | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCounting:
+    """Whether they agreed to be counted, and when they said so. Neither: they have not answered."""
+
+    given_at: datetime | None
+    refused_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedClick:
+    """What was counted of them. The article may be gone by now."""
+
+    id: UUID
+    kind: str
+    clicked_at: datetime
+    article_id: UUID
+    url: str | None
+    source: str

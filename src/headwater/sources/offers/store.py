@@ -42,8 +42,8 @@ async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> l
         await cur.execute(
             """
             SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                category, last_polled_at, next_poll_at, last_error, last_error_type, feed_disabled_at AS disabled_at,
-                off_until, coalesce(article_count, 0) AS article_count
+                subscriptions.category, last_polled_at, next_poll_at, last_error, last_error_type,
+                feed_disabled_at AS disabled_at, off_until, coalesce(article_count, 0) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             JOIN feed_state USING (source_id)

@@ -16,13 +16,15 @@ from headwater.accounts.access import Access
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope
+from headwater.analytics import store as analytics
 from headwater.asgi.errors import status_of
 from headwater.asgi.session import is_secure, no_cookies
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, NotFound
 from headwater.sources.subscribe import leave_all_unwanted
 from headwater.types import Clock
-from headwater.web.forms import Deletion, NewEmail, NewPassword, NewToken
+from headwater.web.consent import objects_to_counting
+from headwater.web.forms import Consent, Deletion, NewEmail, NewPassword, NewToken
 from headwater.web.letters import PostOffice
 
 AnyRequest = Request[Any, Any, Any]
@@ -109,6 +111,23 @@ async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: 
     return Redirect("/account#tokens", status_code=303)
 
 
+@post("/account/analytics", status_code=303)
+async def answer_analytics(
+    request: AnyRequest,
+    data: Annotated[Consent, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Redirect | Template:
+    """May what this person reads be counted? Anything but a clear yes is a no."""
+    agrees = data.answer == "yes"
+    async with database.as_user(request.user.id) as conn:
+        answer = analytics.consent if agrees else analytics.refuse
+        await answer(conn, user_id=request.user.id, now=clock())
+    if "hx-request" in request.headers:
+        return Template("account/answered.html", context={"agrees": agrees}, status_code=200)
+    return Redirect("/account#analytics", status_code=303)
+
+
 @post("/account/delete", status_code=200)
 async def delete_account(
     request: AnyRequest,
@@ -159,6 +178,7 @@ async def _page(
     async with database.as_user(request.user.id) as conn:
         sessions = await store.list_sessions(conn, user_id=request.user.id)
         tokens = await store.list_api_tokens(conn, user_id=request.user.id)
+        answer = await analytics.find_answer(conn)
     context = {
         "user": request.user,
         "here": request.auth.id,
@@ -166,6 +186,8 @@ async def _page(
         "sessions": sessions,
         "tokens": tokens,
         "scopes": [scope for scope in Scope if scope in scopes_allowed(request.user.role)],
+        "answer": answer,
+        "objects": objects_to_counting(request),
         "at": at,
         "error": str(error) if error else None,
         "notice": notice,
@@ -174,4 +196,13 @@ async def _page(
     return Template("account/page.html", context=context, status_code=status)
 
 
-account_pages = [account, change_password, change_email, end_session, add_token, revoke_token, delete_account]
+account_pages = [
+    account,
+    change_password,
+    change_email,
+    end_session,
+    add_token,
+    revoke_token,
+    answer_analytics,
+    delete_account,
+]

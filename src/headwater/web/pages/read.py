@@ -13,12 +13,14 @@ from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Redirect, Template
 
+from headwater.analytics.types import Deed
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
 from headwater.library import store
 from headwater.library.search import page_of, search
 from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, FeedsQuery, Found, Place, Shelf
 from headwater.types import ArticleId, Clock
+from headwater.web.consent import count, is_counted
 from headwater.web.forms import AllRead
 
 AnyRequest = Request[Any, Any, Any]
@@ -50,7 +52,7 @@ async def read(
     is_part = "hx-request" in request.headers and bool(after)
     async with database.as_user(request.user.id) as conn:
         found = await _find(conn, query, words, since)
-        beside = {} if is_part else await _beside(conn, query)
+        beside = {} if is_part else await _beside(conn, query) | {"is_counted": await is_counted(conn, request)}
     context = {
         "user": request.user,
         "now": clock(),
@@ -101,7 +103,23 @@ async def article(
             raise NotFound("This article is not among those of your feeds.")
         if not found.is_read:
             await _mark(conn, request, chosen, clock(), is_read=True)
-    return Template("read/article.html", context={"user": request.user, "article": found, "now": clock()})
+        counted = await is_counted(conn, request)
+        if counted:
+            await count(conn, request, chosen, Deed.OPEN, clock)
+    context = {"user": request.user, "article": found, "now": clock(), "is_counted": counted}
+    return Template("read/article.html", context=context)
+
+
+@post("/articles/{article_id:uuid}/click", status_code=204)
+async def click(
+    request: AnyRequest, article_id: FromPath[UUID], database: NamedDependency[Database], clock: NamedDependency[Clock]
+) -> None:
+    """Somebody goes to read an article where it was published, and agreed that this is counted. Raises NotFound."""
+    chosen = ArticleId(article_id)
+    async with database.as_user(request.user.id) as conn:
+        if await store.find_article(conn, article_id=chosen) is None:
+            raise NotFound("This article is not among those of your feeds.")
+        await count(conn, request, chosen, Deed.CLICK, clock)
 
 
 @post("/articles/{article_id:uuid}/{deed:str}", status_code=200)
@@ -126,6 +144,8 @@ async def mark(
         if await store.find_article(conn, article_id=chosen) is None:
             raise NotFound("This article is not among those of your feeds.")
         await _mark(conn, request, chosen, clock(), **deeds[deed])
+        if deed == "star":
+            await count(conn, request, chosen, Deed.STAR, clock)
         found = await store.find_article(conn, article_id=chosen)
     if found is None:  # unstarred, and of a feed that is followed no more
         return Template("read/gone.html")
@@ -231,4 +251,4 @@ async def _mark(
         await store.advance(conn, article_id=article_id)
 
 
-read_pages = [read, neighbours, article, mark, mark_all]
+read_pages = [read, neighbours, article, click, mark, mark_all]

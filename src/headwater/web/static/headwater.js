@@ -86,3 +86,13 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("[data-keys]")) document.getElementById("keys")?.showModal();
   if (event.target.matches("dialog[open]")) event.target.close(); // beside it: on its backdrop
 });
+
+// Whoever agreed to be counted is: the link leads where it says, and we are told beside it. When that fails, nothing does.
+function tell(event) {
+  const link = event.target.closest?.("[data-counted] [data-original]");
+  if (!link || event.button > 1) return;
+  const headers = JSON.parse(document.body.getAttribute("hx-headers") ?? "{}");
+  fetch(`/articles/${link.dataset.original}/click`, { method: "POST", headers, keepalive: true }).catch(() => {});
+}
+document.addEventListener("click", tell);
+document.addEventListener("auxclick", tell); // the middle button, into a new tab

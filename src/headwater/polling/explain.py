@@ -30,7 +30,7 @@ def _answer(report: PollReport) -> str:
 def _decision(report: PollReport) -> str:
     state, host = report.decision.state, report.host.state
     if Happening.DISABLED in report.decision.happenings and state.off is not None:
-        reason = state.off.reason.value
+        reason = str(state.off.reason)
         return (
             f"That is failure {state.consecutive_errors} in a row: the feed is switched off with the reason {reason}."
         )

@@ -1,0 +1,202 @@
+"""Every statement on `analytics_consents`, `analytics_refusals` and `feed_item_clicks`.
+
+What concerns one person runs under `Database.as_user`; what counts runs as Headwater, and tells of no fewer than FEWEST
+people.
+"""
+
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from headwater.analytics.types import FEWEST, Answer, Deed, Moment, Order, Period, Popularity, Ranking, Readers
+from headwater.db import Connection
+from headwater.ids import new_id
+from headwater.types import ArticleId, UserId
+
+
+async def find_answer(conn: Connection) -> Answer | None:
+    """What this person said; None when they have not been asked, or not answered yet."""
+    cur = await conn.execute(
+        """
+        SELECT CASE
+            WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN 'yes'
+            WHEN EXISTS (SELECT FROM analytics_refusals WHERE user_id = current_person()) THEN 'no'
+        END
+        """
+    )
+    row = await cur.fetchone()
+    return Answer(row[0]) if row and row[0] else None
+
+
+async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
+    """From now on this person may be counted."""
+    await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
+    await conn.execute(
+        """
+        INSERT INTO analytics_consents (user_id, given_at)
+        VALUES (%(user_id)s, %(now)s)
+        ON CONFLICT (user_id) DO NOTHING
+        """,
+        {"user_id": user_id, "now": now},
+    )
+
+
+async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
+    """This person may not be counted; what was counted of them goes with their consent, at once."""
+    await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
+    await conn.execute(
+        """
+        INSERT INTO analytics_refusals (user_id, refused_at)
+        VALUES (%(user_id)s, %(now)s)
+        ON CONFLICT (user_id) DO NOTHING
+        """,
+        {"user_id": user_id, "now": now},
+    )
+
+
+async def record(conn: Connection, *, article_id: ArticleId, deed: Deed, now: datetime) -> None:
+    """Count what this person did with an article of theirs, once; nothing when they have not agreed.
+
+    It counts for the source through which they have it: the first of theirs that listed it, else the first of all. When
+    the consent is taken back in the same moment, that is waited for, and nothing is counted.
+    """
+    await conn.execute(
+        """
+        INSERT INTO feed_item_clicks (id, user_id, article_id, source_id, kind, clicked_at)
+        SELECT %(id)s, user_id, %(article_id)s, source_id, %(kind)s, %(now)s
+        FROM analytics_consents
+        CROSS JOIN LATERAL (
+            SELECT source_id
+            FROM article_sources
+            LEFT JOIN subscriptions USING (source_id)
+            WHERE article_id = %(article_id)s
+            ORDER BY subscriptions.id IS NULL, seen_at, source_id
+            LIMIT 1
+        ) AS origin
+        WHERE user_id = current_person()
+        FOR KEY SHARE OF analytics_consents
+        ON CONFLICT ON CONSTRAINT feed_item_clicks_once DO NOTHING
+        """,
+        {"id": new_id(), "article_id": article_id, "kind": deed.value, "now": now},
+    )
+
+
+async def count_readers(conn: Connection) -> Readers:
+    """How many people there are, and how many agreed."""
+    async with conn.cursor(row_factory=class_row(Readers)) as cur:
+        await cur.execute(
+            """
+            SELECT (SELECT count(*) FROM analytics_consents) AS consenting, (SELECT count(*) FROM users) AS total
+            """
+        )
+        return await cur.fetchone() or Readers(0, 0)
+
+
+async def rank(conn: Connection, *, since: datetime, order: Order, limit: int) -> Ranking:
+    """The most popular sources since a moment. It reads what was clicked since then, and no article."""
+    cur = await conn.execute(
+        """
+        WITH clicked AS (
+            SELECT source_id, count(DISTINCT user_id) AS readers,
+                count(DISTINCT (user_id, article_id)) FILTER (WHERE kind IN ('open', 'click')) AS reads,
+                count(DISTINCT user_id) FILTER (WHERE kind IN ('open', 'click')) AS read_by,
+                count(*) FILTER (WHERE kind = 'open') AS opens,
+                count(DISTINCT user_id) FILTER (WHERE kind = 'open') AS opened_by,
+                count(*) FILTER (WHERE kind = 'click') AS clicks,
+                count(DISTINCT user_id) FILTER (WHERE kind = 'click') AS clicked_by,
+                count(*) FILTER (WHERE kind = 'star') AS stars,
+                count(DISTINCT user_id) FILTER (WHERE kind = 'star') AS starred_by
+            FROM feed_item_clicks
+            WHERE clicked_at >= %(since)s
+            GROUP BY source_id
+        ), followed AS (
+            SELECT source_id, count(*) AS followers
+            FROM analytics_consents
+            JOIN subscriptions USING (user_id)
+            GROUP BY source_id
+        ), counted AS MATERIALIZED (
+            SELECT source_id, coalesce(readers, 0) >= %(fewest)s OR coalesce(followers, 0) >= %(fewest)s AS is_told,
+                CASE WHEN followers >= %(fewest)s THEN followers END AS followers,
+                CASE WHEN read_by >= %(fewest)s THEN reads END AS reads,
+                CASE WHEN opened_by >= %(fewest)s THEN opens END AS opens,
+                CASE WHEN clicked_by >= %(fewest)s THEN clicks END AS clicks,
+                CASE WHEN starred_by >= %(fewest)s THEN stars END AS stars
+            FROM clicked
+            FULL JOIN followed USING (source_id)
+        ), totals AS (
+            SELECT count(*) FILTER (WHERE is_told) AS told, count(*) FILTER (WHERE NOT is_told) AS untold FROM counted
+        ), told AS (
+            SELECT source_id, name, followers, reads, opens, clicks, stars
+            FROM counted
+            JOIN sources ON sources.id = source_id
+            WHERE is_told
+            ORDER BY
+                CASE %(order)s
+                    WHEN 'followers' THEN followers
+                    WHEN 'reads' THEN reads
+                    WHEN 'opens' THEN opens
+                    WHEN 'clicks' THEN clicks
+                    WHEN 'rate' THEN clicks / nullif(reads, 0)::float
+                    WHEN 'stars' THEN stars
+                END DESC NULLS LAST,
+                lower(name), source_id
+            LIMIT %(limit)s
+        )
+        SELECT totals.told, untold, source_id, name, followers, reads, opens, clicks, stars
+        FROM totals
+        LEFT JOIN told ON true
+        """,
+        {"since": since, "order": order.value, "limit": limit, "fewest": FEWEST},
+    )
+    rows = await cur.fetchall()
+    return Ranking([Popularity(*row[2:]) for row in rows if row[2] is not None], rows[0][0], rows[0][1])
+
+
+async def list_moments(conn: Connection, *, period: Period, until: datetime) -> list[Moment]:
+    """What all who agreed read together, step by step up to a moment; the oldest first."""
+    async with conn.cursor(row_factory=class_row(Moment)) as cur:
+        await cur.execute(
+            """
+            SELECT moment AS at,
+                CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind <> 'star') >= %(fewest)s
+                    THEN count(DISTINCT (user_id, article_id)) FILTER (WHERE kind <> 'star')
+                END AS reads,
+                CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind = 'click') >= %(fewest)s
+                    THEN count(*) FILTER (WHERE kind = 'click')
+                END AS clicks
+            FROM generate_series(
+                %(until)s::timestamptz - %(length)s::interval,
+                %(until)s::timestamptz - %(step)s::interval,
+                %(step)s::interval
+            ) AS moment
+            LEFT JOIN feed_item_clicks
+                ON date_bin(%(step)s::interval, clicked_at, %(until)s::timestamptz) = moment
+                AND clicked_at >= %(until)s::timestamptz - %(length)s::interval
+                AND clicked_at < %(until)s::timestamptz
+            GROUP BY moment
+            ORDER BY moment
+            """,
+            {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
+        )
+        return await cur.fetchall()
+
+
+async def forget_before(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Forget the oldest of what was counted before a moment. Returns how many; call it again while it is the limit."""
+    cur = await conn.execute(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT user_id, id
+            FROM feed_item_clicks
+            WHERE clicked_at < %(before)s
+            ORDER BY clicked_at
+            LIMIT %(limit)s
+            FOR UPDATE SKIP LOCKED
+        )
+        DELETE FROM feed_item_clicks
+        USING old
+        WHERE feed_item_clicks.user_id = old.user_id AND feed_item_clicks.id = old.id
+        """,
+        {"before": before, "limit": limit},
+    )
+    return cur.rowcount

@@ -1,0 +1,1 @@
+DROP TABLE feed_item_clicks, analytics_refusals, analytics_consents;

@@ -1,0 +1,100 @@
+-- Polls counted, so that a month of them is told at a glance: by the hour for all sources together, by the day for each.
+-- A stage counts them, outside the polls' own transactions; whoever reads adds what came since.
+CREATE TABLE poll_hours (
+    hour timestamptz NOT NULL,
+    outcome varchar(20) NOT NULL,
+    polls integer NOT NULL,
+    CONSTRAINT poll_hours_pkey PRIMARY KEY (hour, outcome)
+);
+
+-- No foreign key: a source that goes leaves its days behind, for as long as any are kept, and nobody shows them.
+CREATE TABLE poll_days (
+    day date NOT NULL,
+    source_id uuid NOT NULL,
+    polls integer NOT NULL,
+    failures integer NOT NULL,
+    new_articles integer NOT NULL,
+    took_ms bigint NOT NULL,  -- of those that succeeded, together
+    CONSTRAINT poll_days_pkey PRIMARY KEY (day, source_id)
+) WITH (fillfactor = 80);
+
+-- Who stands out, by period and by what; made anew every few minutes.
+CREATE TABLE poll_leaders (
+    period varchar(10) NOT NULL,
+    kind varchar(10) NOT NULL,
+    place smallint NOT NULL,
+    source_id uuid NOT NULL,
+    polls integer NOT NULL,
+    failures integer NOT NULL,
+    new_articles integer NOT NULL,
+    median_ms integer,
+    p95_ms integer,
+    CONSTRAINT poll_leaders_pkey PRIMARY KEY (period, kind, place)
+);
+
+-- How far the counting has come. One row: who holds it counts.
+CREATE TABLE poll_counting (
+    is_only boolean CONSTRAINT poll_counting_pkey PRIMARY KEY DEFAULT true CONSTRAINT poll_counting_one_row CHECK (is_only),
+    counted_until timestamptz,
+    ranked_at timestamptz
+);
+
+INSERT INTO poll_counting DEFAULT VALUES;
+
+CREATE INDEX sources_by_name ON sources (lower(name), id);
+
+-- Where each source stands, in exactly one state. A source without a feed fails when none of the pages that reading it
+-- begins from can be had: they are the first that were queued for it.
+CREATE VIEW source_health AS
+SELECT sources.id, sources.name, lower(sources.name) AS sort_name, sources.category, sources.is_system,
+    sources.ingestion_mode, sources.feed_url, sources.sitemap_url, sources.feed_disabled_at,
+    sources.feed_disable_reason,
+    coalesce(sources.feed_url, sources.url, sources.sitemap_url, '') AS address,
+    coalesce(feed_state.host, lower(substring(coalesce(sources.url, sources.sitemap_url) FROM '^[^:]+://([^/:?#]+)')))
+        AS host,
+    now_at.state,
+    CASE now_at.state
+        WHEN 'off' THEN sources.feed_disable_reason
+        WHEN 'failing' THEN coalesce(feed_state.last_error_type, split_part(site.error, ':', 1))
+    END::varchar(200) AS reason,
+    coalesce(feed_state.last_error, site.error) AS last_error,
+    feed_state.next_poll_at, feed_state.off_until,
+    coalesce(feed_state.consecutive_errors, 0) AS consecutive_errors,
+    coalesce(feed_state.last_polled_at, site.last_read_at) AS last_polled_at,
+    coalesce(feed_state.last_succeeded_at, site.last_read_at) AS last_succeeded_at
+FROM sources
+LEFT JOIN feed_state ON feed_state.source_id = sources.id
+LEFT JOIN LATERAL (
+    SELECT greatest(
+        (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
+        (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
+    ) AS last_read_at, (
+        SELECT CASE
+            WHEN bool_and(status IN ('r', 'd', 'b')) THEN
+                (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sources.sitemap_url))[1]
+        END
+        FROM (
+            SELECT url, kind, status, parent_url, frontier_url.last_error
+            FROM frontier_url
+            WHERE source_id = sources.id
+            ORDER BY discovered_at
+            LIMIT 20
+        ) AS entrance
+        WHERE parent_url IS NULL
+    ) AS error
+    WHERE feed_state.source_id IS NULL
+) AS site ON true
+CROSS JOIN LATERAL (
+    SELECT CASE
+        WHEN NOT sources.enabled THEN 'disabled'
+        WHEN sources.feed_disable_reason = ANY (ARRAY[
+            'rate_limited', 'unauthorized', 'forbidden', 'not_found', 'gone', 'bad_request', 'upstream_failure',
+            'network', 'dns', 'parse_error', 'not_a_feed', 'too_large', 'redirect_loop', 'bot_challenge',
+            'ssrf_blocked', 'unexpected'
+        ]) AND sources.feed_disabled_at IS NOT NULL THEN 'off'
+        WHEN sources.feed_disabled_at IS NOT NULL THEN 'disabled'
+        WHEN coalesce(feed_state.last_error, site.error) IS NOT NULL THEN 'failing'
+        WHEN coalesce(feed_state.last_polled_at, site.last_read_at) IS NULL THEN 'pending'
+        ELSE 'working'
+    END AS state
+) AS now_at;

@@ -1,0 +1,1 @@
+"""Hosts as an operator sees them: how fast they may be asked, and which of them wait."""

@@ -1,0 +1,93 @@
+"""Counting: polls are summed up by the hour and the day, and the sources that stand out are found.
+
+Polling only leaves events behind; this stage reads them afterwards, an hour that is over at a time, or a whole day
+where it has fallen behind. How far it came is written with what it counted: it may end anywhere, run anywhere and in
+any number, and each poll is counted once.
+"""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from headwater.db import Database
+from headwater.sources.health import store
+from headwater.sources.health.types import Counting, Period
+from headwater.types import Clock
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+KEPT = timedelta(days=30)  # as long as the polls themselves
+STRAGGLERS = timedelta(minutes=5)  # a poll is written a moment after it ended, by a clock that may be off
+RANKED_EVERY = timedelta(minutes=2)
+SHARE = 60  # of the time: ranking a great many sources must not keep the database busy
+
+
+class Counter:
+    """The counting stage."""
+
+    name = "counting"
+    concurrency = 1
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._pause = RANKED_EVERY
+
+    async def claim(self, limit: int) -> Sequence[Counting]:
+        """How far the counting has come, when there is something to do. Raises Unavailable."""
+        async with self._database.transaction() as conn:
+            state = await store.find_counting(conn)
+        now = self._clock()
+        is_due = next_span(state.counted_until, now) is not None or self._is_stale(state, now)
+        return [state][:limit] if is_due else ()
+
+    async def work(self, _state: Counting) -> None:
+        """Count one span that is over, or rank the sources. Raises Unavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            state = await store.take_counting(conn)  # another may have counted meanwhile, or be at it
+            if state is None:
+                return
+            if span := next_span(state.counted_until, now):
+                await store.count_span(conn, since=span[0], until=span[1])
+                await store.forget_counts(conn, before=now - KEPT)
+            elif self._is_stale(state, now):
+                started = time.perf_counter()
+                await rank_all(conn, state, now)
+                self._pause = max(RANKED_EVERY, timedelta(seconds=time.perf_counter() - started) * SHARE)
+
+    async def lag(self) -> timedelta:
+        """How long an hour that is over has been waiting to be counted. Raises Unavailable."""
+        async with self._database.transaction() as conn:
+            state = await store.find_counting(conn)
+        if state.counted_until is None:
+            return timedelta(0)
+        return max(self._clock() - state.counted_until - HOUR - STRAGGLERS, timedelta(0))
+
+    def _is_stale(self, state: Counting, now: datetime) -> bool:
+        return state.ranked_at is None or now - state.ranked_at >= self._pause
+
+
+def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
+    """What is to be counted next: whole hours of one day that are over. None while there are none."""
+    over = _hour(now - STRAGGLERS)
+    since = max(counted_until or datetime.min.replace(tzinfo=UTC), _hour(now - KEPT))
+    until = min(over, since.replace(hour=0) + DAY)
+    return (since, until) if since < until else None
+
+
+async def rank_all(conn: store.Connection, state: Counting, now: datetime) -> None:
+    """Find out who stands out, for each period."""
+    for period in Period:
+        since = now - period.length
+        counted = state.counted_until or since
+        # A day is read poll by poll; longer periods from whole days and what came after the last hour counted.
+        events_since = since if period is Period.DAY else max(counted, since)
+        days_since = now.date() + DAY if period is Period.DAY else since.date() + DAY
+        await store.forget_leaders(conn, period=period)
+        await store.rank(conn, period=period, days_since=days_since, events_since=events_since, polls_since=since)
+    await store.set_ranked(conn, at=now)
+
+
+def _hour(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

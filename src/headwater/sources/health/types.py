@@ -1,0 +1,305 @@
+"""What is told of how sources do. Pure data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from headwater.polling.policy import Policy
+from headwater.polling.types import FailureClass, FeedState, HostState
+from headwater.sources.types import IngestionMode, badge_of
+from headwater.types import SourceId
+
+SUCCESSES = frozenset({"polled", "not_modified"})
+
+
+class SourceState(StrEnum):
+    """Where a source stands: exactly one of these."""
+
+    WORKING = "working"
+    PENDING = "pending"  # nothing of it has been read yet
+    FAILING = "failing"
+    OFF = "off"  # by its policy, for a while or until somebody enables it
+    DISABLED = "disabled"  # by hand
+
+
+class Period(StrEnum):
+    """How far back one looks."""
+
+    DAY = "24h"
+    WEEK = "7d"
+    MONTH = "30d"
+
+    @property
+    def length(self) -> timedelta:
+        """How long it is."""
+        return {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}[self.value]
+
+    @property
+    def step(self) -> timedelta:
+        """How long one column of its plot is."""
+        return {"24h": timedelta(hours=1), "7d": timedelta(hours=6), "30d": timedelta(days=1)}[self.value]
+
+    @property
+    def words(self) -> str:
+        """What it is called."""
+        return {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}[self.value]
+
+
+class Trouble(StrEnum):
+    """Failures as an operator thinks of them: whose move it is."""
+
+    LOST = "gone or moved"
+    REFUSED = "refused"
+    BROKEN = "the site's own fault"
+    UNREACHED = "no answer"
+    UNREADABLE = "not a readable feed"
+    OTHER = "other"
+
+
+TROUBLES: Mapping[FailureClass, Trouble] = {
+    FailureClass.NOT_FOUND: Trouble.LOST,
+    FailureClass.GONE: Trouble.LOST,
+    FailureClass.RATE_LIMITED: Trouble.REFUSED,
+    FailureClass.UNAUTHORIZED: Trouble.REFUSED,
+    FailureClass.FORBIDDEN: Trouble.REFUSED,
+    FailureClass.BAD_REQUEST: Trouble.REFUSED,
+    FailureClass.BOT_CHALLENGE: Trouble.REFUSED,
+    FailureClass.UPSTREAM_FAILURE: Trouble.BROKEN,
+    FailureClass.NETWORK: Trouble.UNREACHED,
+    FailureClass.DNS: Trouble.UNREACHED,
+    FailureClass.PARSE_ERROR: Trouble.UNREADABLE,
+    FailureClass.NOT_A_FEED: Trouble.UNREADABLE,
+    FailureClass.TOO_LARGE: Trouble.UNREADABLE,
+    FailureClass.REDIRECT_LOOP: Trouble.UNREADABLE,
+    FailureClass.SSRF_BLOCKED: Trouble.OTHER,
+    FailureClass.UNEXPECTED: Trouble.OTHER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """All that the story of a feed rests on. `is_enabled` is false when the whole source is left alone."""
+
+    state: FeedState
+    policy: Policy
+    host: HostState
+    next_poll_at: datetime
+    last_polled_at: datetime | None = None
+    last_succeeded_at: datetime | None = None
+    last_status: int | None = None
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """How a feed stands, when it is tried again, and what follows then: sentences, some of them empty."""
+
+    standing: str
+    next_try: str
+    what_then: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """When a feed is switched off, should it go on failing: after how many more failures, and until when."""
+
+    failures: int
+    at: datetime
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How far polls are counted, and when sources were last ranked."""
+
+    counted_until: datetime | None
+    ranked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many sources stand alike."""
+
+    state: SourceState
+    reason: str | None
+    category: str | None
+    sources: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One column of a trend: how many polls came to what."""
+
+    at: datetime
+    outcomes: Mapping[str, int]
+
+    @property
+    def polls(self) -> int:
+        """All of them."""
+        return sum(self.outcomes.values())
+
+    @property
+    def failures(self) -> int:
+        """Those that brought neither a feed nor the word that it has not changed."""
+        return sum(count for outcome, count in self.outcomes.items() if outcome not in SUCCESSES)
+
+    @property
+    def uptime(self) -> float | None:
+        """The share of polls that succeeded; None where there were none."""
+        return 1 - self.failures / self.polls if self.polls else None
+
+    def of(self, trouble: Trouble) -> int:
+        """How many failed in this way."""
+        return sum(count for outcome, count in self.outcomes.items() if trouble_of(outcome) is trouble)
+
+
+def trouble_of(outcome: str) -> Trouble | None:
+    """In which way a poll failed; None when it did not."""
+    if outcome in SUCCESSES:
+        return None
+    return TROUBLES.get(FailureClass(outcome), Trouble.OTHER) if outcome in set(FailureClass) else Trouble.OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """A source that stands out, and by what."""
+
+    source_id: SourceId
+    name: str
+    polls: int
+    failures: int
+    new_articles: int
+    median_ms: int | None
+    p95_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """Who stands out in a period."""
+
+    slowest: Sequence[Leader] = ()
+    failing: Sequence[Leader] = ()
+    busiest: Sequence[Leader] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PausedHost:
+    """A host that is left alone for a while."""
+
+    host: str
+    paused_until: datetime
+    reason: str | None
+    pauses: int
+    sources: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComingBack:
+    """A source that is off, and when it is probed."""
+
+    source_id: SourceId
+    name: str
+    reason: str | None
+    probe_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What waits, at a glance."""
+
+    hosts_ready: int
+    pages_waiting: int
+    outbox_waiting: int
+    outbox_dead: int
+    urls_pending: int
+    urls_failed: int
+    urls_dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A source in the operators' list."""
+
+    id: SourceId
+    name: str
+    sort_name: str
+    address: str
+    feed_url: str | None
+    sitemap_url: str | None
+    ingestion_mode: IngestionMode
+    category: str | None
+    state: SourceState
+    reason: str | None
+    last_error: str | None
+    next_try_at: datetime | None
+    last_polled_at: datetime | None
+    last_succeeded_at: datetime | None
+    consecutive_errors: int
+    is_system: bool
+
+    @property
+    def badge(self) -> str:
+        """How its articles are found, in a word or two."""
+        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCursor:
+    """Where a page of the list ends."""
+
+    sort_name: str
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesWanted:
+    """Which sources to list; None or empty: whichever."""
+
+    state: SourceState | None = None
+    reason: str | None = None
+    category: str | None = None
+    host: str | None = None
+    words: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """Some sources by name, and where the next ones begin."""
+
+    sources: Sequence[SourceLine]
+    next: SourceCursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class PollEvent:
+    """One poll, as it is remembered."""
+
+    at: datetime
+    outcome: str
+    status: int | None
+    bytes: int
+    took_ms: int
+    new_articles: int
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the feed was read, or known to be unchanged."""
+        return self.outcome in SUCCESSES
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime:
+    """How the polls of one source went in a period."""
+
+    period: Period
+    polls: int
+    failures: int
+    new_articles: int
+    median_ms: int | None
+
+    @property
+    def share(self) -> float | None:
+        """The share of polls that succeeded; None where there were none."""
+        return 1 - self.failures / self.polls if self.polls else None

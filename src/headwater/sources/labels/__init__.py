@@ -1,0 +1,1 @@
+"""What sources are called, for pages that only name them."""

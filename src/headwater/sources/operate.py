@@ -1,0 +1,127 @@
+"""What operators do to sources: each deed and its line in the audit log, in one transaction.
+
+The API, the pages and the command line call these, so that what is changed is recorded wherever it was asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from headwater.audit import store as audit
+from headwater.audit.types import Actor, Deed
+from headwater.db import Connection
+from headwater.sources import follow, store
+from headwater.sources.follow import AS_IS
+from headwater.sources.types import Source, Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different. None: as it is. What is empty or 0 takes it back; `enabled` is the whole source's."""
+
+    name: str | None = None
+    feed_url: str | None = None
+    category: str | None = None
+    policy: str | None = None
+    interval: timedelta | None = None
+    is_system: bool | None = None
+    is_critical: bool | None = None
+    enabled: bool | None = None
+    wishes: Wishes = AS_IS
+
+    def told(self) -> dict[str, Any]:
+        """What was asked for, as the audit log keeps it."""
+        given = {name: getattr(self, name) for name in self.__slots__ if name != "wishes"}
+        given |= {name: getattr(self.wishes, name) for name in self.wishes.__slots__}
+        return {name: _plain(value) for name, value in given.items() if value is not None}
+
+
+NOTHING = Changes()
+
+
+async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
+    """Follow something new; it is read at once unless it is to be off. Raises Invalid, InvalidUrl, SourceExists."""
+    source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, wishes=wanted.wishes)
+    await _file(conn, source, wanted, name=None)
+    if wanted.enabled is False:
+        await follow.switch_off(conn, source, now)
+    await _record(conn, actor, Deed.SOURCE_CREATED, source, now, wanted.told())
+    return await store.find_by_id(conn, source_id=source.id)
+
+
+async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
+    """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists."""
+    await _file(conn, source, wanted, name=wanted.name)
+    if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
+        source = await follow.move(conn, source, url=wanted.feed_url, now=now)
+    if wanted.wishes != AS_IS:
+        source = await follow.change_ingestion(conn, source, wishes=wanted.wishes, now=now)
+    if wanted.enabled is not None and wanted.enabled != source.enabled:
+        switch = follow.switch_on if wanted.enabled else follow.switch_off
+        source = await switch(conn, source, now)
+    await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, wanted.told())
+    return await store.find_by_id(conn, source_id=source.id)
+
+
+async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Stop following, and forget the articles that only this source lists. Raises SourceNotFound."""
+    await follow.leave(conn, source, now)
+    await _record(conn, actor, Deed.SOURCE_DELETED, source, now, {"address": source.address})
+
+
+async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor, now: datetime) -> datetime | None:
+    """Leave the source's feed alone; returns until when. Raises Invalid, NothingToPoll."""
+    until = await follow.disable(conn, source, reason, now)
+    await _record(
+        conn, actor, Deed.SOURCE_DISABLED, source, now, {"reason": reason, "until": _plain(until) if until else None}
+    )
+    return until
+
+
+async def enable(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Poll the source's feed again, at once and with nothing held against it."""
+    await follow.enable(conn, source, now)
+    await _record(conn, actor, Deed.SOURCE_ENABLED, source, now)
+
+
+async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Read the source now, due or not. Raises SourceIsOff."""
+    await follow.refresh(conn, source, now)
+    await _record(conn, actor, Deed.SOURCE_REFRESHED, source, now)
+
+
+async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Forget what was counted against the source's feed."""
+    await follow.reset_errors(conn, source)
+    await _record(conn, actor, Deed.SOURCE_RESET, source, now)
+
+
+async def _file(conn: Connection, source: Source, wanted: Changes, *, name: str | None) -> None:
+    await follow.change(
+        conn,
+        source,
+        name=name,
+        policy=wanted.policy,
+        interval=wanted.interval,
+        category=wanted.category,
+        is_system=wanted.is_system,
+        is_critical=wanted.is_critical,
+    )
+
+
+async def _record(
+    conn: Connection, actor: Actor, deed: Deed, source: Source, now: datetime, detail: Mapping[str, Any] | None = None
+) -> None:
+    await audit.record(
+        conn, actor=actor, deed=deed, subject_name=source.name, now=now, subject_id=source.id, detail=detail
+    )
+
+
+def _plain(value: object) -> object:
+    """As JSON can hold it."""
+    if isinstance(value, timedelta):
+        return f"{value / timedelta(minutes=1):g} minutes"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -1,0 +1,413 @@
+"""/admin/frontier: which URLs wait, what came of them, which hosts hold back; submit, retry and delete them.
+
+The numbers and the table ask for themselves again every few seconds; what is ticked stays ticked. Trying again all that
+fits is done step by step: each answer asks for the next step, and leaving the page ends it with nothing half done.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.handlers import BaseRouteHandler
+from litestar.params import Body, FromQuery
+from litestar.response import Redirect, Template
+
+from headwater.accounts.types import Role
+from headwater.asgi.actor import actor_of
+from headwater.audit import store as audit
+from headwater.audit.types import Deed
+from headwater.db import Connection, Database
+from headwater.errors import Invalid, UrlNotFound
+from headwater.frontier import store
+from headwater.frontier.cursor import from_word, to_word
+from headwater.frontier.hosts.store import find_host, list_waiting
+from headwater.frontier.retrying import RETRIED, retry_matching
+from headwater.frontier.types import (
+    Fate,
+    FrontierOptions,
+    FrontierStats,
+    FrontierUrl,
+    Origin,
+    Status,
+    Submission,
+    Tally,
+    UrlCursor,
+    UrlFilter,
+)
+from headwater.sources.labels.store import list_labels
+from headwater.types import Clock, SourceId
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+PAGE = 50
+SOURCES_SHOWN = 12
+HOSTS_SHOWN = 20
+RETRY_PAGES = 5  # a thousand URLs each, of those that one step looks through
+TEXT_MAX = 200
+DIGITS = 12
+SAID = "frontier-said"
+"""Where the page says what came of a deed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Some URLs, by their ids."""
+
+    ids: list[str] | str = ""
+    back: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that fits a filter, from a place on; `so_far` only tells the person how far it is."""
+
+    status: str = ""
+    source: str = ""
+    host: str = ""
+    origin: str = ""
+    q: str = ""
+    cursor: str = ""
+    so_far: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A URL to fetch."""
+
+    url: str = ""
+    source: str = ""
+    priority: str = ""
+
+
+@get("/admin/frontier", role=Role.SUPER_ADMIN)
+async def frontier(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    frontier_options: NamedDependency[FrontierOptions],
+    status: FromQuery[str] = "",
+    source: FromQuery[str] = "",
+    host: FromQuery[str] = "",
+    origin: FromQuery[str] = "",
+    q: FromQuery[str] = "",
+    cursor: FromQuery[str] = "",
+) -> Template:
+    """The page. Raises Invalid."""
+    wanted = read_filter(status, source, host, origin, q)
+    async with database.transaction() as conn:
+        context = await _table(conn, clock, wanted, cursor) | await _numbers(conn, clock)
+    context |= {"user": request.user, "options": frontier_options}
+    return Template("operator/frontier.html", context=context)
+
+
+@get("/admin/frontier/urls", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load URLs", place=SAID))
+async def urls(
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    frontier_options: NamedDependency[FrontierOptions],
+    status: FromQuery[str] = "",
+    source: FromQuery[str] = "",
+    host: FromQuery[str] = "",
+    origin: FromQuery[str] = "",
+    q: FromQuery[str] = "",
+    cursor: FromQuery[str] = "",
+) -> Template:
+    """The table. Raises Invalid."""
+    wanted = read_filter(status, source, host, origin, q)
+    async with database.transaction() as conn:
+        context = await _table(conn, clock, wanted, cursor) | {"options": frontier_options}
+    shown = urlencode(filter_values(wanted) | ({"cursor": cursor} if cursor else {}))
+    address = f"/admin/frontier?{shown}" if shown else "/admin/frontier"
+    return Template("operator/frontier_urls.html", context=context, headers={"HX-Replace-Url": address})
+
+
+@get("/admin/frontier/stats", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load the numbers"))
+async def stats(
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    frontier_options: NamedDependency[FrontierOptions],
+) -> Template:
+    """The numbers, and the hosts that wait."""
+    async with database.transaction() as conn:
+        context = await _numbers(conn, clock) | {"options": frontier_options}
+    return Template("operator/frontier_stats.html", context=context)
+
+
+@post(
+    "/admin/frontier/submit",
+    role=Role.SUPER_ADMIN,
+    status_code=200,
+    exception_handlers=refusals("Failed to submit", place="frontier-submit-said"),
+)
+async def submit(
+    request: AnyRequest,
+    data: Annotated[Submitted, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Queue a URL. Raises Invalid."""
+    priority = read_number(data.priority or "5")
+    if not 1 <= priority <= 10:
+        raise Invalid("The priority is a number from 1 to 10.")
+    submission = Submission(
+        data.url.strip(),
+        Origin.MANUAL,
+        source_id=read_source(data.source),
+        priority=priority if data.priority else None,
+    )
+    async with database.transaction() as conn:
+        if submission.source_id and not await list_labels(conn, source_ids=[submission.source_id]):
+            raise Invalid("There is no such source.")
+        [submitted] = await store.submit(conn, submissions=[submission], now=clock())
+    if submitted.fate is Fate.INVALID:
+        raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
+    words = {
+        Fate.QUEUED: "is queued",
+        Fate.KNOWN: "was known, and waits its turn",
+        Fate.REVIVED: "was dead, and waits again",
+    }
+    return _said(request, f"{submitted.url} {words[submitted.fate]}.", "")
+
+
+@post(
+    "/admin/frontier/retry",
+    role=Role.SUPER_ADMIN,
+    status_code=200,
+    exception_handlers=refusals("Failed to try again", place=SAID),
+)
+async def retry(
+    request: AnyRequest,
+    data: Annotated[Chosen, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Try these again, at once. Raises Invalid, UrlNotFound."""
+    ids = read_ids(data.ids)
+    async with database.transaction() as conn:
+        found = await _find(conn, ids, clock)
+        await store.retry(conn, ids=[url.id for url in found], now=clock())
+        first = found[0]
+        await audit.record(
+            conn,
+            actor=actor_of(request),
+            deed=Deed.URLS_RETRIED,
+            subject_name=first.url if len(found) == 1 else f"{len(found)} URLs",
+            subject_id=first.id if len(found) == 1 else None,
+            now=clock(),
+            detail={"urls": [url.url for url in found]},
+        )
+    return _said(request, "1 URL waits again." if len(found) == 1 else f"{len(found)} URLs wait again.", data.back)
+
+
+@post(
+    "/admin/frontier/delete",
+    role=Role.SUPER_ADMIN,
+    status_code=200,
+    exception_handlers=refusals("Failed to delete", place=SAID),
+)
+async def remove(
+    request: AnyRequest,
+    data: Annotated[Chosen, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Forget these. They are new again for whoever finds them next. Raises Invalid, UrlNotFound."""
+    ids = read_ids(data.ids)
+    async with database.transaction() as conn:
+        found = await _find(conn, ids, clock)
+        await store.delete(conn, ids=[url.id for url in found], now=clock())
+        for url in found:
+            await audit.record(
+                conn,
+                actor=actor_of(request),
+                deed=Deed.URL_DELETED,
+                subject_name=url.url,
+                subject_id=url.id,
+                now=clock(),
+                detail={"status": url.status.value, "last_error": url.last_error},
+            )
+    return _said(request, "1 URL is forgotten." if len(found) == 1 else f"{len(found)} URLs are forgotten.", data.back)
+
+
+@post(
+    "/admin/frontier/retry-all",
+    role=Role.SUPER_ADMIN,
+    status_code=200,
+    exception_handlers=refusals("Failed to try again", place=SAID),
+)
+async def retry_all(
+    request: AnyRequest,
+    data: Annotated[Everything, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """Try again what failed or is dead and fits the filter: one step of it. Raises Invalid."""
+    wanted = read_filter(data.status, data.source, data.host, data.origin, data.q)
+    if wanted.status not in {None, *RETRIED}:
+        raise Invalid("Only what is failed or dead can be tried again.")
+    so_far = read_number(data.so_far)
+    is_written = False
+
+    async def note(conn: Connection) -> None:
+        nonlocal is_written
+        if not is_written:  # one line for each step, in the transaction of its first change
+            await audit.record(
+                conn,
+                actor=actor_of(request),
+                deed=Deed.URLS_RETRIED,
+                subject_name=f"all that {words_of(wanted)}",
+                subject_id=None,
+                now=clock(),
+                detail=filter_values(wanted),
+            )
+        is_written = True
+
+    part = await retry_matching(
+        database, clock, wanted=wanted, after=read_cursor(data.cursor), pages=RETRY_PAGES, note=note
+    )
+    done = so_far + part.retried
+    context = {
+        "so_far": done,
+        "values": filter_values(wanted) | {"cursor": to_word(part.next) if part.next else "", "so_far": done},
+        "is_done": part.next is None,
+    }
+    headers = {"HX-Trigger": "refreshFrontier"} if part.next is None else {}
+    return Template("operator/frontier_retrying.html", context=context, headers=headers)
+
+
+def read_filter(status: str, source: str, host: str, origin: str, text: str) -> UrlFilter:
+    """What the filters say. Raises Invalid."""
+    if status and status not in set(Status):
+        raise Invalid(f"There is no such status. Choose one of {', '.join(Status)}.")
+    if origin and origin not in set(Origin):
+        raise Invalid(f"There is no such origin. Choose one of {', '.join(Origin)}.")
+    if max(len(host), len(text)) > TEXT_MAX or "\0" in host + text:
+        raise Invalid(f"A host or text to look for has at most {TEXT_MAX} characters.")
+    return UrlFilter(
+        Status(status) if status else None,
+        read_source(source),
+        host.strip().lower() or None,
+        Origin(origin) if origin else None,
+        text.strip() or None,
+    )
+
+
+def read_source(text: str) -> SourceId | None:
+    """A source's id, if one is given. Raises Invalid."""
+    try:
+        return SourceId(UUID(text)) if text else None
+    except ValueError as error:
+        raise Invalid("There is no such source.") from error
+
+
+def read_ids(given: list[str] | str) -> list[UUID]:
+    """Which URLs were chosen. Raises Invalid."""
+    texts = [given] if isinstance(given, str) else given
+    try:
+        ids = [UUID(text) for text in texts if text]
+    except ValueError as error:
+        raise Invalid("There is no such URL.") from error
+    if not 0 < len(ids) <= PAGE:
+        raise Invalid("Choose URLs first." if not ids else f"At most {PAGE} URLs at a time.")
+    return list(dict.fromkeys(ids))
+
+
+def read_cursor(word: str) -> UrlCursor | None:
+    """Where a page begins. Raises Invalid."""
+    try:
+        return from_word(word) if word else None
+    except ValueError as error:
+        raise Invalid("This list has no such place. Begin at its top.") from error
+
+
+def read_number(text: str) -> int:
+    """A whole number. Raises Invalid."""
+    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
+        raise Invalid("That is no whole number.")
+    return int(text)
+
+
+def filter_values(wanted: UrlFilter) -> dict[str, str]:
+    """A filter as it stands in an address; what is not asked for is left out."""
+    values = {
+        "status": wanted.status,
+        "source": wanted.source_id,
+        "host": wanted.host,
+        "origin": wanted.origin,
+        "q": wanted.text,
+    }
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def words_of(wanted: UrlFilter) -> str:
+    """A filter in words, for the audit log."""
+    narrowed = [f"{name} {value}" for name, value in filter_values(wanted).items() if name != "status"]
+    state = {None: "failed or are dead", Status.FAILED: "failed", Status.DEAD: "are dead"}.get(wanted.status, "")
+    return ", ".join([state, *narrowed])
+
+
+async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str) -> dict[str, object]:
+    found = await store.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
+    named = {url.source_id for url in found.urls if url.source_id} | ({wanted.source_id} - {None})
+    return {
+        "urls": found.urls,
+        "labels": await list_labels(conn, source_ids=[one for one in named if one]),
+        "wanted": wanted,
+        "values": filter_values(wanted),
+        "address": urlencode(filter_values(wanted)),
+        "cursor": cursor,
+        "next": to_word(found.next) if found.next else "",
+        "can_retry": wanted.status in {None, *RETRIED},
+        "shown_host": await find_host(conn, name=wanted.host, now=clock()) if wanted.host else None,
+        "statuses": list(Status),
+        "origins": list(Origin),
+        "now": clock(),
+    }
+
+
+async def _numbers(conn: Connection, clock: Clock) -> dict[str, object]:
+    counted: FrontierStats = await store.stats(conn, now=clock())
+    largest = sorted(counted.by_source, key=_size, reverse=True)
+    tallies = [tally for tally in largest if _size(tally)]
+    shown = tallies[:SOURCES_SHOWN]
+    return {
+        "by_status": counted.by_status,
+        "total": sum(counted.by_status.values()),
+        "tallies": shown,
+        "tally_labels": await list_labels(conn, source_ids=[one.source_id for one in shown if one.source_id]),
+        "more_sources": len(tallies) - len(shown),
+        "hosts": await list_waiting(conn, now=clock(), limit=HOSTS_SHOWN),
+        "now": clock(),
+    }
+
+
+def _size(tally: Tally) -> int:
+    return tally.pending + tally.fetched + tally.failed + tally.dead
+
+
+async def _find(conn: Connection, ids: Sequence[UUID], clock: Clock) -> list[FrontierUrl]:
+    """Those of these URLs that there are. Raises UrlNotFound when there is none."""
+    looked = [await store.find(conn, id=one, now=clock()) for one in ids]
+    found = {url.id: url for url in looked if url is not None}
+    if not found:
+        raise UrlNotFound(ids[0])
+    return list(found.values())
+
+
+def _said(request: AnyRequest, message: str, back: str) -> Template | Redirect:
+    """What was done, in place; without htmx the page again, with the filter as it was."""
+    if "hx-request" in request.headers:
+        return Template(
+            "operator/frontier_said.html", context={"message": message}, headers={"HX-Trigger": "refreshFrontier"}
+        )
+    is_ours = back.isascii() and back.isprintable()
+    return Redirect(f"/admin/frontier?{back}" if back and is_ours else "/admin/frontier", status_code=303)
+
+
+frontier_pages: list[BaseRouteHandler] = [frontier, urls, stats, submit, retry, remove, retry_all]

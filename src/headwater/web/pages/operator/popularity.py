@@ -1,0 +1,106 @@
+"""/admin/popularity: how much each source is read, told by readers who agreed to be counted (docs/analytics.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from litestar import Request, get
+from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
+from litestar.params import FromQuery
+from litestar.response import Template
+
+from headwater.accounts.types import Role
+from headwater.analytics import store
+from headwater.analytics.types import FEWEST, Moment, Order, Period
+from headwater.db import Connection, Database
+from headwater.errors import Invalid
+from headwater.types import Clock
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+SHOWN = 100
+WIDTH, HEIGHT = 600, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One step of the plot: where it stands, and how high what was read and what was clicked are."""
+
+    moment: Moment
+    x: float
+    width: float
+    reads: float
+    clicks: float
+
+
+@get("/admin/popularity", role=Role.SUPER_ADMIN)
+async def popularity(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    period: FromQuery[str] = "week",
+    sort: FromQuery[str] = "reads",
+) -> Template:
+    """The page. Raises Invalid."""
+    async with database.transaction() as conn:
+        context = await _numbers(conn, clock, *read_query(period, sort))
+    return Template("operator/popularity.html", context={"user": request.user, **context})
+
+
+@get(
+    "/admin/popularity/numbers",
+    role=Role.SUPER_ADMIN,
+    exception_handlers=refusals("Failed to load the numbers"),
+)
+async def numbers(
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    period: FromQuery[str] = "week",
+    sort: FromQuery[str] = "reads",
+) -> Template:
+    """What asks for itself again. Raises Invalid."""
+    async with database.transaction() as conn:
+        context = await _numbers(conn, clock, *read_query(period, sort))
+    return Template("operator/popularity_numbers.html", context=context)
+
+
+def read_query(period: str, sort: str) -> tuple[Period, Order]:
+    """How far back, and what comes first. Raises Invalid."""
+    if period not in set(Period) or sort not in set(Order):
+        raise Invalid(f"Choose a period ({', '.join(Period)}) and what to sort by ({', '.join(Order)}).")
+    return Period(period), Order(sort)
+
+
+def bars_of(moments: Sequence[Moment]) -> list[Bar]:
+    """The plot: each step as high as what was read in it, against the most of all."""
+    most = max((moment.reads or 0 for moment in moments), default=0) or 1
+    width = WIDTH / max(1, len(moments))
+    return [
+        Bar(
+            moment,
+            x=round(number * width + width * 0.1, 2),
+            width=round(width * 0.8, 2),
+            reads=round((moment.reads or 0) / most * HEIGHT, 2),
+            clicks=round((moment.clicks or 0) / most * HEIGHT, 2),
+        )
+        for number, moment in enumerate(moments)
+    ]
+
+
+async def _numbers(conn: Connection, clock: Clock, period: Period, order: Order) -> dict[str, object]:
+    moments = await store.list_moments(conn, period=period, until=period.end(clock()))
+    return {
+        "ranking": await store.rank(conn, since=clock() - period.length, order=order, limit=SHOWN),
+        "readers": await store.count_readers(conn),
+        "bars": bars_of(moments),
+        "most": max((moment.reads or 0 for moment in moments), default=0),
+        "size": (WIDTH, HEIGHT),
+        "period": period,
+        "sort": order,
+        "fewest": FEWEST,
+        "now": clock(),
+    }
+
+
+popularity_pages: list[BaseRouteHandler] = [popularity, numbers]

@@ -1,0 +1,255 @@
+"""Nothing is counted without consent, nothing outlives it, and no number tells of a few."""
+
+import asyncio
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from headwater.analytics import store
+from headwater.analytics.types import Answer, Deed, Order, Period
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.db import Database
+from headwater.ids import new_id
+from headwater.types import UserId
+from tests.analytics.crowd import a_crowd, does, follow
+from tests.builders import a_source, an_article
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+LATER = START + timedelta(hours=1)
+
+
+async def count(database: Database) -> int:
+    async with database.transaction() as conn:
+        row = await (await conn.execute("SELECT count(*) FROM feed_item_clicks")).fetchone()
+    return row[0] if row else -1
+
+
+async def answer_of(database: Database, user_id: UserId) -> Answer | None:
+    async with database.as_user(user_id) as conn:
+        return await store.find_answer(conn)
+
+
+async def test_nobody_has_agreed_before_they_were_asked(database: Database) -> None:
+    crowd = await a_crowd(database, size=1, agree=False)
+
+    assert await answer_of(database, crowd.readers[0].id) is None
+
+
+async def test_nothing_is_counted_of_who_has_not_agreed(database: Database) -> None:
+    crowd = await a_crowd(database, size=2, agree=False)
+    async with database.as_user(crowd.readers[1].id) as conn:
+        await store.refuse(conn, user_id=crowd.readers[1].id, now=START)
+
+    for reader in crowd.readers:
+        for deed in Deed:
+            await does(database, reader, deed, crowd.articles[0])
+
+    assert await count(database) == 0
+
+
+async def test_the_database_itself_refuses_what_nobody_agreed_to(database: Database) -> None:
+    """Whatever a mistake in the code would try, and as whom."""
+    crowd = await a_crowd(database, size=1, agree=False)
+    values = {"id": new_id(), "user": crowd.readers[0].id, "source": crowd.source.id, "now": START}
+    insert = """
+        INSERT INTO feed_item_clicks (id, user_id, article_id, source_id, kind, clicked_at)
+        VALUES (%(id)s, %(user)s, %(id)s, %(source)s, 'open', %(now)s)
+    """
+
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="feed_item_clicks_need_consent"):
+        async with database.transaction() as conn:
+            await conn.execute(insert, values)
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="feed_item_clicks_need_consent"):
+        async with database.as_user(crowd.readers[0].id) as conn:
+            await conn.execute(insert, values)
+
+
+async def test_what_is_done_twice_is_counted_once(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+
+    for _ in range(3):
+        await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
+    await does(database, crowd.readers[0], Deed.CLICK, crowd.articles[0])
+
+    assert await count(database) == 2
+
+
+async def test_it_all_goes_with_the_consent_and_only_that_persons(database: Database) -> None:
+    crowd = await a_crowd(database, size=2)
+    for reader in crowd.readers:
+        await does(database, reader, Deed.OPEN, crowd.articles[0])
+
+    async with database.as_user(crowd.readers[0].id) as conn:
+        await store.refuse(conn, user_id=crowd.readers[0].id, now=LATER)
+
+    assert await count(database) == 1
+    assert await answer_of(database, crowd.readers[0].id) is Answer.NO
+    assert await answer_of(database, crowd.readers[1].id) is Answer.YES
+
+
+async def test_who_changes_their_mind_again_begins_anew(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+    reader = crowd.readers[0]
+    await does(database, reader, Deed.OPEN, crowd.articles[0])
+
+    async with database.as_user(reader.id) as conn:
+        await store.refuse(conn, user_id=reader.id, now=LATER)
+        await store.refuse(conn, user_id=reader.id, now=LATER)
+        await store.consent(conn, user_id=reader.id, now=LATER)
+        await store.consent(conn, user_id=reader.id, now=LATER)
+
+    assert await answer_of(database, reader.id) is Answer.YES
+    assert await count(database) == 0
+
+
+async def test_a_click_in_the_moment_of_a_no_is_not_counted(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+    reader = crowd.readers[0]
+    async with database.as_user(reader.id) as conn:
+        await store.refuse(conn, user_id=reader.id, now=LATER)
+        click = asyncio.create_task(does(database, reader, Deed.CLICK, crowd.articles[0]))
+        done, _ = await asyncio.wait({click}, timeout=0.2)
+        assert not done  # it waits for the answer
+
+    await click
+    assert await count(database) == 0
+
+
+async def test_it_goes_with_the_account(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
+
+    async with database.transaction() as conn:
+        await conn.execute("DELETE FROM users")
+
+    assert await count(database) == 0
+
+
+async def test_what_several_list_counts_for_the_one_the_reader_follows(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+    async with database.transaction() as conn:
+        earlier = await a_source(conn, url="https://earlier.example/feed", name="Earlier")
+        url = "https://daily.example/0"
+        listed = [Listed(earlier.id, an_article(url, title=url, published_at=START))]
+        await articles.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
+
+    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
+    async with database.transaction() as conn:
+        await follow(conn, crowd.readers[0], earlier)
+    await does(database, crowd.readers[0], Deed.CLICK, crowd.articles[0])
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT kind, source_id FROM feed_item_clicks")
+        assert dict(await cur.fetchall()) == {"open": crowd.source.id, "click": earlier.id}
+
+
+async def test_numbers_per_source_are_those_of_readers_who_agreed(database: Database) -> None:
+    crowd = await a_crowd(database, size=4)
+    quiet = await a_crowd(database, name="quiet", size=4, agree=False)
+    for reader in (*crowd.readers, *quiet.readers):
+        for article in crowd.articles[:2]:
+            await does(database, reader, Deed.OPEN, article)
+    for reader in crowd.readers[:3]:
+        await does(database, reader, Deed.CLICK, crowd.articles[0])
+        await does(database, reader, Deed.CLICK, crowd.articles[4])  # straight from the list
+        await does(database, reader, Deed.STAR, crowd.articles[0])
+
+    async with database.transaction() as conn:
+        ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
+        readers = await store.count_readers(conn)
+
+    [told] = ranking.sources
+    assert (told.name, told.followers) == ("Daily", 4)
+    assert (told.opens, told.clicks, told.reads, told.stars) == (8, 6, 8 + 3, 3)
+    assert told.rate == pytest.approx(6 / 11)
+    assert (ranking.told, ranking.untold) == (1, 0)
+    assert (readers.consenting, readers.total) == (4, 8)
+
+
+async def test_of_fewer_than_three_readers_no_number_is_told(database: Database) -> None:
+    small = await a_crowd(database, name="small", size=2)
+    large = await a_crowd(database, name="large", size=3)
+    for reader in small.readers:
+        await does(database, reader, Deed.OPEN, small.articles[0])
+    for reader in large.readers:
+        await does(database, reader, Deed.OPEN, large.articles[0])
+    for reader in large.readers[:2]:
+        for article in large.articles:
+            await does(database, reader, Deed.CLICK, article)
+            await does(database, reader, Deed.STAR, article)
+
+    async with database.transaction() as conn:
+        ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
+
+    [told] = ranking.sources
+    assert told.name == "Large"
+    assert (told.followers, told.opens) == (3, 3)
+    assert (told.clicks, told.stars, told.rate) == (None, None, None)
+    assert (ranking.told, ranking.untold) == (1, 1)
+
+
+async def test_only_what_was_done_in_the_period_counts(database: Database) -> None:
+    crowd = await a_crowd(database, size=3)
+    for reader in crowd.readers:
+        await does(database, reader, Deed.OPEN, crowd.articles[0], START - timedelta(days=2))
+        await does(database, reader, Deed.OPEN, crowd.articles[1], START)
+
+    async with database.transaction() as conn:
+        [day] = (await store.rank(conn, since=START - timedelta(days=1), order=Order.NAME, limit=1)).sources
+        [week] = (await store.rank(conn, since=START - timedelta(days=7), order=Order.NAME, limit=1)).sources
+
+    assert (day.opens, week.opens) == (3, 6)
+
+
+@pytest.mark.parametrize("order", Order)
+async def test_every_order_puts_the_most_first_and_the_untold_last(database: Database, order: Order) -> None:
+    less = await a_crowd(database, name="less", size=3)
+    more = await a_crowd(database, name="bore" if order is Order.NAME else "more", size=4)
+    await a_crowd(database, name="none", size=3)
+    for crowd, number in ((less, 1), (more, 3)):
+        for reader in crowd.readers:
+            for article in crowd.articles[:number]:
+                for deed in Deed:
+                    if deed is not Deed.CLICK or crowd is more or order is not Order.RATE:
+                        await does(database, reader, deed, article)
+
+    async with database.transaction() as conn:
+        ranking = await store.rank(conn, since=START, order=order, limit=2)
+
+    assert [one.name for one in ranking.sources] == [more.source.name, less.source.name]
+    assert ranking.told == 3
+
+
+@pytest.mark.parametrize("period", Period)
+async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, period: Period) -> None:
+    crowd = await a_crowd(database, size=3)
+    end = period.end(START)
+    for reader in crowd.readers:
+        await does(database, reader, Deed.OPEN, crowd.articles[0], START)
+        await does(database, reader, Deed.CLICK, crowd.articles[0], START)
+    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[1], START - period.step)
+
+    async with database.transaction() as conn:
+        moments = await store.list_moments(conn, period=period, until=end)
+
+    assert len(moments) == period.length // period.step
+    assert START < moments[-1].at + period.step == end <= START + period.step
+    assert (moments[-1].reads, moments[-1].clicks) == (3, 3)
+    assert {(one.reads, one.clicks) for one in moments[:-1]} == {(None, None)}
+
+
+async def test_what_is_old_is_forgotten_some_at_a_time(database: Database) -> None:
+    crowd = await a_crowd(database, size=1)
+    for days, article in enumerate(crowd.articles):
+        await does(database, crowd.readers[0], Deed.OPEN, article, START + timedelta(days=days))
+
+    async with database.transaction() as conn:
+        before = START + timedelta(days=3)
+        forgotten = [await store.forget_before(conn, before=before, limit=2) for _ in range(3)]
+
+    assert forgotten == [2, 1, 0]
+    assert await count(database) == 2

@@ -1,0 +1,182 @@
+"""Polls are counted once, in whole hours, wherever the counting was interrupted; and those that stand out are found."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from headwater.db import Connection, Database
+from headwater.sources.health import store
+from headwater.sources.health.counter import Counter, next_span
+from headwater.sources.health.types import Counting, Period
+from headwater.types import SourceId
+from tests.builders import a_source
+from tests.clock import MovableClock
+
+pytestmark = pytest.mark.database
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+TAIL = timedelta(hours=6)
+
+
+async def poll(
+    conn: Connection, source_id: SourceId, at: datetime, outcome: str = "polled", *, took_ms: int = 50, new: int = 0
+) -> None:
+    await conn.execute(
+        """
+        INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+        VALUES (%s, %s, %s, 200, 1000, %s, %s)
+        """,
+        (source_id, at, outcome, took_ms, new),
+    )
+
+
+async def count_all(counter: Counter) -> int:
+    """Until there is nothing to do; returns how many turns that took."""
+    turns = 0
+    while due := await counter.claim(1):
+        await counter.work(due[0])
+        turns += 1
+    return turns
+
+
+async def rows(conn: Connection, query: str) -> Sequence[tuple[object, ...]]:
+    return await (await conn.execute(query.encode())).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("counted_until", "now", "span"),
+    [
+        pytest.param(NOON, NOON + timedelta(minutes=64), None, id="the hour's stragglers may still come"),
+        pytest.param(NOON, NOON + timedelta(minutes=65), (NOON, NOON + HOUR), id="an hour that is over"),
+        pytest.param(NOON, NOON + 2 * DAY, (NOON, NOON + DAY / 2), id="the rest of a day"),
+        pytest.param(NOON - 40 * DAY, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + DAY / 2), id="what is still kept"),
+        pytest.param(None, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + DAY / 2), id="at first"),
+    ],
+)
+def test_whole_hours_of_one_day_are_counted_at_a_time(
+    counted_until: datetime | None, now: datetime, span: tuple[datetime, datetime] | None
+) -> None:
+    assert next_span(counted_until, now) == span
+
+
+async def test_each_poll_is_counted_once_by_hour_and_by_day(database: Database, clock: MovableClock) -> None:
+    clock.now = NOON + timedelta(minutes=30)
+    counter = Counter(database, clock)
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        for at, outcome, new in (
+            (NOON - 13 * HOUR, "polled", 3),
+            (NOON - 3 * HOUR, "not_found", 0),
+            (NOON - 2 * HOUR, "not_modified", 0),
+            (NOON - 2 * HOUR + timedelta(minutes=59), "polled", 2),
+            (NOON + timedelta(minutes=1), "polled", 7),
+        ):
+            await poll(conn, source.id, at, outcome, new=new)
+
+    await count_all(counter)
+    again = await count_all(counter)
+
+    async with database.transaction() as conn:
+        hours = await rows(conn, "SELECT hour, outcome, polls FROM poll_hours ORDER BY hour, outcome")
+        days = await rows(conn, "SELECT day::text, polls, failures, new_articles, took_ms FROM poll_days ORDER BY day")
+        bars = await store.trend(conn, since=NOON - 23 * HOUR, step=HOUR, tail_most=TAIL, now=clock())
+    assert again == 0
+    assert hours == [
+        (NOON - 13 * HOUR, "polled", 1),
+        (NOON - 3 * HOUR, "not_found", 1),
+        (NOON - 2 * HOUR, "not_modified", 1),
+        (NOON - 2 * HOUR, "polled", 1),
+    ]
+    assert days == [("2026-02-28", 1, 0, 3, 50), ("2026-03-01", 3, 1, 2, 100)]
+    assert [(bar.at, bar.polls, bar.failures) for bar in bars] == [
+        (NOON - 13 * HOUR, 1, 0),
+        (NOON - 3 * HOUR, 1, 1),
+        (NOON - 2 * HOUR, 2, 0),
+        (NOON, 1, 0),  # of the hour that is not over: counted on the spot
+    ]
+
+
+async def test_two_counters_do_not_count_twice(database: Database, clock: MovableClock) -> None:
+    clock.now = NOON
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        await poll(conn, source.id, NOON - 2 * HOUR)
+    one, other = Counter(database, clock), Counter(database, clock)
+    both = [await one.claim(1), await other.claim(1)]
+
+    async with database.transaction() as held:
+        await store.take_counting(held)
+        await other.work(both[1][0])  # while another is at it, there is nothing to do
+    await count_all(one)
+    await other.work(Counting(None, None))
+
+    async with database.transaction() as conn:
+        assert await rows(conn, "SELECT sum(polls) FROM poll_hours") == [(1,)]
+
+
+async def test_what_nobody_keeps_is_forgotten(database: Database, clock: MovableClock) -> None:
+    clock.now = NOON
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        await poll(conn, source.id, NOON - 29 * DAY)
+    counter = Counter(database, clock)
+    await count_all(counter)
+    clock.move(days=3)
+
+    await count_all(counter)
+
+    async with database.transaction() as conn:
+        assert await rows(conn, "SELECT FROM poll_hours UNION ALL SELECT FROM poll_days") == []
+
+
+async def test_the_slowest_the_noisiest_and_those_that_fail_most_are_found(
+    database: Database, clock: MovableClock
+) -> None:
+    clock.now = NOON + timedelta(minutes=30)
+    async with database.transaction() as conn:
+        slow = await a_source(conn, url="https://slow.example/feed", name="Slow")
+        loud = await a_source(conn, url="https://loud.example/feed", name="Loud")
+        dead = await a_source(conn, url="https://dead.example/feed", name="Dead")
+        left = await a_source(conn, url="https://left.example/feed", name="Left")
+        for days in range(20):
+            at = NOON - days * DAY
+            await poll(conn, slow.id, at, took_ms=9_000 if days else 20_000)
+            await poll(conn, loud.id, at, took_ms=10, new=100)
+            await poll(conn, dead.id, at, "gone", took_ms=60_000)
+            await poll(conn, left.id, at, took_ms=99_000, new=1_000)
+        await conn.execute("DELETE FROM poll_events WHERE source_id = %s", (left.id,))
+
+    await count_all(Counter(database, clock))
+
+    async with database.transaction() as conn:
+        month, day = [await store.list_leaders(conn, period=period) for period in (Period.MONTH, Period.DAY)]
+    assert [(one.name, one.polls, one.median_ms, one.p95_ms) for one in month.slowest] == [
+        ("Slow", 20, 9_000, 9_000),
+        ("Loud", 20, 10, 10),
+    ]
+    assert [(one.name, one.failures, one.polls) for one in month.failing] == [("Dead", 20, 20)]
+    assert [(one.name, one.new_articles) for one in month.busiest] == [("Loud", 2_000)]
+    assert [(one.name, one.median_ms) for one in day.slowest] == [("Slow", 20_000), ("Loud", 10)]
+
+
+async def test_they_are_found_anew_every_few_minutes(database: Database, clock: MovableClock) -> None:
+    clock.now = NOON
+    counter = Counter(database, clock)
+    await count_all(counter)
+    async with database.transaction() as conn:
+        source = await a_source(conn)
+        await poll(conn, source.id, NOON, new=5)
+
+    clock.move(minutes=1)
+    too_soon = await counter.claim(1)
+    clock.move(minutes=1)
+    await count_all(counter)
+
+    async with database.transaction() as conn:
+        leaders = await store.list_leaders(conn, period=Period.WEEK)
+    assert too_soon == ()
+    assert [one.new_articles for one in leaders.busiest] == [5]
+    assert await counter.lag() == timedelta(0)

@@ -1,0 +1,261 @@
+"""A feed's state machine in words: true for every policy and every kind of failure."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from headwater.polling.decide import BY_HAND_ONLY, decide
+from headwater.polling.policy import POLICIES
+from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
+from headwater.sources.health.decide import lasting, prospect, story, when
+from headwater.sources.health.types import Feed
+from headwater.types import SourceId
+
+NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)  # a Wednesday
+TUESDAY = datetime(2026, 3, 3, 9, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+ID = SourceId(UUID(int=1))
+OPTIONS = PollingOptions(
+    interval=HOUR,
+    interval_min=timedelta(minutes=15),
+    interval_max=DAY,
+    host_delay=timedelta(seconds=3),
+    concurrency=10,
+    timeout=timedelta(seconds=30),
+    lease=timedelta(minutes=1),
+    max_bytes=10_000_000,
+    max_entries=1_000,
+    policy="default",
+)
+
+
+def a_feed(policy: str = "default", state: FeedState | None = None, **more: object) -> Feed:
+    values: dict[str, object] = {"next_poll_at": NOW + HOUR, "last_polled_at": NOW - HOUR, **more}
+    return Feed(state or FeedState(ID), POLICIES[policy], HostState("example.com"), **values)  # pyright: ignore[reportArgumentType]
+
+
+def failing(times: int, kind: FailureClass, *, since: datetime = TUESDAY, streak: int | None = None) -> FeedState:
+    return FeedState(
+        ID,
+        consecutive_errors=times,
+        streak=streak or times,
+        streak_class=kind,
+        permanent_errors=times,
+        failing_since=since,
+        last_error="It failed.",
+        last_error_type=kind,
+    )
+
+
+def told(feed: Feed) -> list[str]:
+    found = story(feed, OPTIONS, NOW)
+    return [found.standing, found.next_try, found.what_then]
+
+
+def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() -> None:
+    feed = a_feed(state=failing(3, FailureClass.NOT_FOUND), last_status=404, next_poll_at=NOW + 26 * HOUR)
+
+    assert told(feed) == [
+        "Failed 3 times since yesterday at 09:10 with 404, not found.",
+        "Tried again tomorrow at 14:00.",
+        (
+            "By the policy default, it is switched off after 3 failures of one kind in a row that last 24 hours, then "
+            "tried again after 48 hours. If it goes on like this, that is the next failure: tomorrow at 14:00 at the "
+            "earliest."
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("feed", "sentences"),
+    [
+        pytest.param(
+            a_feed(last_polled_at=None, next_poll_at=NOW),
+            ["It waits for its first poll.", "It is due now.", ""],
+            id="never polled",
+        ),
+        pytest.param(
+            a_feed(),
+            ["It works, and was last polled today at 11:00.", "Asked again today at 13:00.", ""],
+            id="works",
+        ),
+        pytest.param(
+            a_feed(state=FeedState(ID, moved=Moved("https://b.example/feed", TUESDAY, 2))),
+            [
+                (
+                    "It works, and was last polled today at 11:00. It has moved for good to https://b.example/feed, it "
+                    "says: seen twice since yesterday at 09:10; that is believed after 3 polls over a day."
+                ),
+                "Asked again today at 13:00.",
+                "",
+            ],
+            id="moves",
+        ),
+        pytest.param(
+            a_feed("five", failing(4, FailureClass.NETWORK, streak=1)),
+            [
+                "Failed 4 times since yesterday at 09:10, the last time with network.",
+                "Tried again today at 13:00.",
+                (
+                    "By the policy five, it is switched off after 5 failures of any kind, since the last success, then "
+                    "off until somebody enables it. If it goes on like this, that is the next failure: today at 13:00 "
+                    "at the earliest."
+                ),
+            ],
+            id="one of five",
+        ),
+        pytest.param(
+            a_feed("once", failing(2, FailureClass.UPSTREAM_FAILURE), last_status=503),
+            [
+                "Failed twice since yesterday at 09:10 with 503, upstream failure.",
+                "Tried again today at 13:00.",
+                (
+                    "By the policy once, such failures never switch it off; the waits are 5 minutes, 15 minutes, 1 "
+                    "hour, 6 hours, 24 hours."
+                ),
+            ],
+            id="waits it out",
+        ),
+        pytest.param(
+            a_feed("cooldown", failing(1, FailureClass.UNAUTHORIZED, since=NOW - HOUR), last_status=401),
+            [
+                "Failed once since today at 11:00 with 401, unauthorized.",
+                "Tried again today at 13:00.",
+                "By the policy cooldown, such failures never switch it off; it is asked as often as before.",
+            ],
+            id="a person must look",
+        ),
+        pytest.param(
+            a_feed(
+                state=replace(
+                    failing(3, FailureClass.NOT_FOUND), off=Off(NOW - HOUR, FailureClass.NOT_FOUND, NOW + 47 * HOUR)
+                ),
+                last_status=404,
+                next_poll_at=NOW + 47 * HOUR,
+            ),
+            [
+                (
+                    "Switched off today at 11:00, with the reason not found. Failed 3 times since yesterday at 09:10 "
+                    "with 404, not found."
+                ),
+                "One probe goes out Friday at 11:00.",
+                (
+                    "If that succeeds, it is on again and all is forgotten; if it fails alike, it stays off for "
+                    "another 4 days."
+                ),
+            ],
+            id="off for a while",
+        ),
+        pytest.param(
+            a_feed(
+                "five",
+                replace(failing(5, FailureClass.GONE), off=Off(NOW - HOUR, FailureClass.GONE, None)),
+                last_status=410,
+                next_poll_at=BY_HAND_ONLY,
+            ),
+            [
+                (
+                    "Switched off today at 11:00, with the reason gone. Failed 5 times since yesterday at 09:10 "
+                    "with 410, gone."
+                ),
+                "It is not tried again until somebody enables it or changes its address.",
+                "Enabling it clears all that is held against it, and polls it at once.",
+            ],
+            id="off for good",
+        ),
+        pytest.param(
+            a_feed(state=FeedState(ID, off=Off(TUESDAY, "They asked us to stop.", None)), next_poll_at=BY_HAND_ONLY),
+            [
+                "Switched off by hand yesterday at 09:10: They asked us to stop.",
+                "It is not tried again until somebody enables it or changes its address.",
+                "Enabling it clears all that is held against it, and polls it at once.",
+            ],
+            id="by hand",
+        ),
+        pytest.param(
+            a_feed(is_enabled=False),
+            [
+                "The whole source is disabled, and left alone.",
+                "It is not tried again until somebody enables it or changes its address.",
+                "Enabling it clears all that is held against it, and polls it at once.",
+            ],
+            id="disabled",
+        ),
+        pytest.param(
+            replace(
+                a_feed(state=FeedState(ID, last_error="No answer.", last_error_type=FailureClass.NETWORK)),
+                host=HostState("example.com", 3, FailureClass.NETWORK, None, NOW + 4 * HOUR, 3),
+            ),
+            [
+                "Its host fails, with network; nothing is held against this feed.",
+                "Its host is paused until today at 16:00; then it is tried again.",
+                "Once the host answers, its feeds are judged one by one again.",
+            ],
+            id="its host is paused",
+        ),
+    ],
+)
+def test_every_state_has_its_sentences(feed: Feed, sentences: list[str]) -> None:
+    assert told(feed) == sentences
+
+
+@pytest.mark.parametrize("kind", FailureClass)
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_is_foretold_comes_true(name: str, kind: FailureClass) -> None:
+    """A feed that goes on failing alike goes off when the page said it would, and comes back when it said so."""
+    policy, failed = POLICIES[name], PollFailed(kind, "It failed.", 400 if kind is FailureClass.BAD_REQUEST else None)
+    state, at, foretold = FeedState(ID), NOW, []
+    for _ in range(40):
+        decision = decide(state, failed, policy, OPTIONS, at)
+        state = decision.state
+        if state.off is not None:
+            break
+        feed = a_feed(name, state, next_poll_at=decision.next_poll_at, last_status=failed.status)
+        foretold.append(prospect(feed, OPTIONS))
+        assert all(sentence.endswith(".") for sentence in told(feed) if sentence)
+        at = decision.next_poll_at
+
+    if state.off is None:
+        assert set(foretold) == {None}
+        assert policy.rule(kind, failed.status).threshold is None
+    else:
+        assert [(one.at, one.until) for one in foretold if one] == [(at, state.off.until)] * len(foretold)
+        assert [one.failures for one in foretold if one] == list(range(len(foretold), 0, -1))
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (NOW, "today at 12:00"),
+        (NOW + DAY, "tomorrow at 12:00"),
+        (NOW - DAY, "yesterday at 12:00"),
+        (NOW + 2 * DAY, "Friday at 12:00"),
+        (NOW - 6 * DAY, "Thursday at 12:00"),
+        (NOW + 8 * DAY, "12 March at 12:00"),
+        (NOW - 365 * DAY, "4 March 2025 at 12:00"),
+    ],
+    ids=str,
+)
+def test_a_time_is_said_as_one_says_it(at: datetime, words: str) -> None:
+    assert when(at, NOW) == words
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (timedelta(seconds=45), "45 seconds"),
+        (timedelta(minutes=5), "5 minutes"),
+        (timedelta(minutes=90), "90 minutes"),
+        (HOUR, "1 hour"),
+        (DAY, "24 hours"),
+        (2 * DAY, "48 hours"),
+        (3 * DAY, "3 days"),
+        (timedelta(minutes=7, seconds=20), "7 minutes"),
+    ],
+    ids=str,
+)
+def test_a_length_is_said_whole(length: timedelta, words: str) -> None:
+    assert lasting(length) == words

@@ -1,0 +1,390 @@
+"""/admin/frontier: what waits, what failed, which hosts hold back; and what an operator does about it."""
+
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from html import unescape
+from uuid import UUID
+
+import pytest
+from httpx import Response
+from litestar import Litestar
+
+from headwater.audit import store as audit
+from headwater.audit.types import Deed, Entry
+from headwater.db import Database
+from headwater.frontier import store
+from headwater.frontier.types import (
+    Answer,
+    Answered,
+    Fetched,
+    FetchFailed,
+    FrontierOptions,
+    Hopeless,
+    HostAnswer,
+    Origin,
+    Robots,
+    Status,
+    Submission,
+    UrlFilter,
+)
+from headwater.ids import new_id
+from headwater.server import create_app
+from headwater.sources.follow import follow
+from headwater.sources.types import Source, Wishes
+from headwater.types import SourceId
+from headwater.web import WebOptions
+from headwater.web.pages.operator import frontier as page
+from tests.clock import START, MovableClock
+from tests.web.visitor import Person, a_person
+
+pytestmark = pytest.mark.database
+
+DOWN = FetchFailed("upstream_failure", "503")
+GONE = Hopeless("gone", "410")
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock, web=WebOptions(frontier=FrontierOptions(min_delay=timedelta(seconds=2))))
+
+
+@pytest.fixture
+async def operator(app: Litestar) -> AsyncIterator[Person]:
+    """Whoever registers first looks after the place."""
+    async with a_person(app) as person:
+        await person.register("operator@example.com")
+        yield person
+
+
+async def queue(
+    database: Database, *urls: str, origin: Origin = Origin.FEED, source_id: SourceId | None = None
+) -> list[UUID]:
+    async with database.transaction() as conn:
+        submissions = [Submission(url, origin, source_id=source_id) for url in urls]
+        return [one.id for one in await store.submit(conn, submissions=submissions, now=START) if one.id]
+
+
+async def a_site(database: Database, name: str = "Harbour News", mode: str = "both") -> Source:
+    async with database.transaction() as conn:
+        wishes = Wishes(site=f"https://{name.split(maxsplit=1)[0].lower()}.example/", mode=mode)
+        return await follow(
+            conn, url=f"https://{name.split(maxsplit=1)[0].lower()}.example/feed", name=name, now=START, wishes=wishes
+        )
+
+
+async def answer(
+    database: Database, given: Answer, *, blocked: timedelta | None = None, was_rate_limited: bool = False
+) -> None:
+    """Whatever is due is asked for, and this comes of it."""
+    async with database.transaction() as conn:
+        until = START + timedelta(minutes=5)
+        hosts = await store.claim(conn, lease=new_id(), now=START, leased_until=until, hosts=50, urls_per_host=100)
+        answers = [
+            HostAnswer(
+                host,
+                START,
+                [Answered(url, given, START) for url in host.urls],
+                blocked_until=START + blocked if blocked else None,
+                was_rate_limited=was_rate_limited,
+            )
+            for host in hosts
+        ]
+        await store.answer(conn, answers=answers, now=START)
+
+
+async def status_of(database: Database, url_id: UUID) -> Status | None:
+    async with database.transaction() as conn:
+        found = await store.find(conn, id=url_id, now=START)
+    return found.status if found else None
+
+
+async def written(database: Database) -> Sequence[Entry]:
+    async with database.transaction() as conn:
+        return (await audit.list_entries(conn, limit=100)).entries
+
+
+def listed(answered: Response) -> list[str]:
+    return [unescape(url) for url in re.findall(r'<a id="url-[^"]+" href="([^"]+)"', answered.text)]
+
+
+async def test_an_empty_frontier_says_so(operator: Person) -> None:
+    shown = await operator.open("/admin/frontier")
+
+    assert shown.status_code == 200
+    assert "The frontier is empty" in shown.text
+    assert "No URL is known yet" in shown.text
+    assert "every host with something due is asked in its turn" in shown.text
+
+
+async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator: Person, database: Database) -> None:
+    source = await a_site(database)
+    await queue(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
+    await answer(database, GONE)
+    await queue(database, "https://other.example/1", source_id=SourceId(UUID(int=5)))
+
+    shown = re.sub(r"\s+", " ", (await operator.part("/admin/frontier/stats")).text)
+
+    assert '<a href="/admin/frontier?status=dead">dead</a></dt><dd>' in shown
+    assert f'href="/admin/frontier?source={source.id}">Harbour News</a>' in shown
+    assert '<span class="mode both">both</span>' in shown
+    assert "a source that is gone" in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("status=dead", {"https://harbour.example/dead"}),
+        ("status=pending&host=harbour.example", {"https://harbour.example/new?a=1&b=%22x%22"}),
+        ("host=OTHER.example", {"https://other.example/1"}),
+        ("origin=manual", {"https://other.example/1"}),
+        ("q=new", {"https://harbour.example/new?a=1&b=%22x%22"}),
+        ("status=failed", set[str]()),
+    ],
+    ids=["status", "status and host", "host", "origin", "text", "none"],
+)
+async def test_filters_narrow_the_table(operator: Person, database: Database, query: str, expected: set[str]) -> None:
+    await queue(database, "https://harbour.example/dead")
+    await answer(database, GONE)
+    await queue(database, 'https://harbour.example/new?a=1&b="x"')
+    await queue(database, "https://other.example/1", origin=Origin.MANUAL)
+
+    whole, part = await operator.open(f"/admin/frontier?{query}"), await operator.part(f"/admin/frontier/urls?{query}")
+
+    assert set(listed(whole)) >= expected
+    assert set(listed(whole)) == set(listed(part))
+    assert {url.rstrip("/") for url in listed(part) if "harbour.example/feed" not in url} == expected
+    assert part.headers["hx-replace-url"].startswith("/admin/frontier?")
+    assert ("No URL fits this filter" in part.text) == (not expected)
+
+
+async def test_a_source_narrows_the_table_and_is_named(operator: Person, database: Database) -> None:
+    source = await a_site(database, mode="feed")
+    await queue(database, "https://harbour.example/1", source_id=source.id)
+    await queue(database, "https://harbour.example/2")
+
+    shown = await operator.open(f"/admin/frontier?source={source.id}")
+
+    assert listed(shown) == ["https://harbour.example/1"]
+    assert "Only of <b>Harbour News</b>" in shown.text
+
+
+async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person, database: Database) -> None:
+    names = [f"https://h{n}.example/a" for n in range(2 * page.PAGE + 3)]
+    await queue(database, *names)
+    path, seen = "/admin/frontier/urls?status=pending", list[str]()
+    for _ in range(3):
+        shown = await operator.part(path)
+        seen += listed(shown)
+        found = re.search(r'hx-get="([^"]+)" hx-target="#frontier-urls">Older', shown.text)
+        path = unescape(found[1]) if found else ""
+
+    assert path == ""
+    assert sorted(seen) == sorted(names)
+
+
+async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: Database, clock: MovableClock) -> None:
+    await queue(database, "https://down.example/1")
+    await answer(database, DOWN)
+    await queue(database, "https://gone.example/1")
+    await answer(database, GONE)
+    await queue(database, "https://well.example/1")
+    await answer(database, Fetched(None, None))
+    await queue(database, "https://new.example/1")
+    clock.move(minutes=1)
+
+    words = re.sub(r"\s+", " ", unescape((await operator.open("/admin/frontier")).text))
+
+    assert re.search(r"Failed 1 time: upstream_failure: 503; tried again in \d+ (minutes|hours?)", words)
+    assert "Given up 1 minute ago: gone: 410" in words
+    assert re.search(r"Fetched 1 minute ago, again in 1[12] hours", words)
+    assert "Waits for its host’s turn" in words
+
+
+async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Person, database: Database) -> None:
+    await queue(database, "https://busy.example/1", "https://busy.example/2")
+    await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
+    await queue(database, "https://patient.example/1")
+    await answer(database, DOWN, blocked=timedelta(hours=3))
+    await queue(database, "https://mute.example/1")
+    async with database.transaction() as conn:
+        robots = Robots("https://mute.example", 503, None, START, START + timedelta(hours=1), unreachable_since=START)
+        await store.keep_robots(conn, robots=robots)
+    await answer(database, DOWN, blocked=timedelta(hours=4))
+    await queue(database, "https://well.example/1")
+
+    words = re.sub(r"\s+", " ", (await operator.part("/admin/frontier/stats")).text)
+
+    assert re.search(r"busy\.example.*?2 URLs · 4 s apart.*?429: too many requests; asked again.*?in 2 hours", words)
+    assert re.search(r"patient\.example.*?1 URL · 2 s apart.*?Retry-After; asked again.*?in 3 hours", words)
+    assert re.search(r"mute\.example.*?robots.txt cannot be read; asked again.*?in 4 hours", words)
+    assert "well.example" not in words
+
+
+async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, database: Database) -> None:
+    await queue(database, "https://busy.example/1")
+    await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
+
+    words = re.sub(r"\s+", " ", (await operator.open("/admin/frontier?host=busy.example")).text)
+
+    assert "<b>busy.example</b>: 1 URL, 4 s between two requests, slowed 1 time for saying 429." in words
+    assert "asked again in 2 hours" in words
+
+
+async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person, database: Database) -> None:
+    [url_id] = await queue(database, "https://gone.example/1")
+    await answer(database, GONE)
+
+    done = await operator.send("POST", "/admin/frontier/retry", ids=str(url_id))
+
+    assert "1 URL waits again" in done.text
+    assert done.headers["hx-trigger"] == "refreshFrontier"
+    assert await status_of(database, url_id) is Status.PENDING
+    [line] = await written(database)
+    assert (line.deed, line.actor_name) == (Deed.URLS_RETRIED, "operator@example.com")
+    assert (line.subject_name, line.subject_id) == ("https://gone.example/1", url_id)
+
+
+async def test_chosen_urls_are_tried_again_by_a_plain_form_too(operator: Person, database: Database) -> None:
+    ids = await queue(database, *(f"https://gone{n}.example/" for n in range(3)))
+    await answer(database, GONE)
+    await operator.open("/admin/frontier")
+
+    sent = {"_csrf_token": operator.token, "ids": [str(one) for one in ids[:2]], "back": "status=dead"}
+    done = await operator.client.post("/admin/frontier/retry", headers={"Accept": "text/html"}, data=sent)
+
+    assert (done.status_code, done.headers["location"]) == (303, "/admin/frontier?status=dead")
+    assert [await status_of(database, one) for one in ids] == [Status.PENDING, Status.PENDING, Status.DEAD]
+    [line] = await written(database)
+    assert line.subject_name == "2 URLs"
+    assert line.detail == {"urls": ["https://gone0.example/", "https://gone1.example/"]}
+
+
+async def test_all_that_fit_are_tried_again_step_by_step(
+    operator: Person, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
+    monkeypatch.setattr(page, "RETRY_PAGES", 2)
+    ids = await queue(database, *(f"https://gone{n}.example/" for n in range(7)))
+    await answer(database, GONE)
+    kept = await queue(database, "https://down.example/")
+    await answer(database, DOWN)
+
+    sent, steps, said = {"status": "dead"}, 0, ""
+    while sent:
+        said = (await operator.send("POST", "/admin/frontier/retry-all", **sent)).text
+        steps += 1
+        found = re.search(r"hx-vals='([^']+)'", said)
+        sent = {} if found is None else {name: str(value) for name, value in json.loads(found[1]).items()}
+
+    assert steps > 1
+    assert "7 URLs wait again" in said
+    assert {await status_of(database, one) for one in ids} == {Status.PENDING}
+    assert await status_of(database, kept[0]) is Status.FAILED
+    lines = await written(database)
+    assert 1 <= len(lines) <= steps
+    assert {(line.deed, line.subject_name) for line in lines} == {(Deed.URLS_RETRIED, "all that are dead")}
+
+
+async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> None:
+    refused = await operator.send("POST", "/admin/frontier/retry-all", status="fetched")
+
+    assert refused.status_code == 400
+    assert "Only what is failed or dead" in refused.text
+    assert refused.headers["hx-retarget"] == "#frontier-said"
+    assert "Try all again" not in (await operator.part("/admin/frontier/urls?status=fetched")).text
+
+
+async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person, database: Database) -> None:
+    ids = await queue(database, "https://a.example/1", "https://b.example/1")
+    asked = re.findall(r'hx-confirm="([^"]+)"', (await operator.open("/admin/frontier")).text)
+
+    headers = {"X-CSRF-Token": operator.token, "HX-Request": "true"}
+    data = {"ids": [str(one) for one in ids]}
+    done = await operator.client.post("/admin/frontier/delete", headers=headers, data=data)
+
+    assert any("Forget https://a.example/1?" in question for question in asked)
+    assert "2 URLs are forgotten" in done.text
+    assert [await status_of(database, one) for one in ids] == [None, None]
+    assert {(line.deed, line.subject_name) for line in await written(database)} == {
+        (Deed.URL_DELETED, "https://a.example/1"),
+        (Deed.URL_DELETED, "https://b.example/1"),
+    }
+
+
+async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) -> None:
+    source = await a_site(database)
+
+    done = await operator.send(
+        "POST", "/admin/frontier/submit", url=" https://new.example/1 ", source=str(source.id), priority="9"
+    )
+    again = await operator.send("POST", "/admin/frontier/submit", url="https://new.example/1")
+
+    assert "is queued" in done.text
+    assert "was known" in again.text
+    async with database.transaction() as conn:
+        [url] = (await store.list_urls(conn, wanted=UrlFilter(host="new.example"), now=START, limit=9)).urls
+    assert (url.origin, url.priority, url.source_id) == (Origin.MANUAL, 9, source.id)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "says"),
+    [
+        ("submit", {"url": "ftp://x.example/"}, "cannot be fetched"),
+        ("submit", {"url": ""}, "cannot be fetched"),
+        ("submit", {"url": "https://x.example/", "priority": "11"}, "1 to 10"),
+        ("submit", {"url": "https://x.example/", "priority": "²"}, "no whole number"),
+        ("submit", {"url": "https://x.example/", "source": str(UUID(int=3))}, "no such source"),
+        ("submit", {"url": "https://x.example/", "source": "x'--"}, "no such source"),
+        ("retry", {}, "Choose URLs first"),
+        ("retry", {"ids": "x"}, "no such URL"),
+        ("retry", {"ids": str(UUID(int=3))}, ""),
+        ("delete", {"ids": ""}, "Choose URLs first"),
+        ("delete", {"ids": str(UUID(int=3))}, ""),
+        ("retry-all", {"cursor": "%%%"}, "no such place"),
+        ("retry-all", {"so_far": "-1"}, "no whole number"),
+        ("retry-all", {"status": "odd"}, "no such status"),
+        ("retry-all", {"q": "\0"}, "at most"),
+    ],
+    ids=range(15),
+)
+async def test_what_cannot_be_done_is_refused_in_words(
+    operator: Person, path: str, fields: dict[str, str], says: str
+) -> None:
+    refused = await operator.send("POST", f"/admin/frontier/{path}", **fields)
+
+    assert refused.status_code in {400, 404}
+    assert 'class="problem"' in refused.text
+    assert says in refused.text
+
+
+@pytest.mark.parametrize(
+    "query", ["status=x", "origin=x", "source=x", "cursor=x", f"q={'x' * 201}", "host=%00"], ids=range(6)
+)
+async def test_an_odd_filter_is_refused_on_the_page_and_in_the_table(operator: Person, query: str) -> None:
+    assert (await operator.open(f"/admin/frontier?{query}")).status_code == 400
+    assert (await operator.part(f"/admin/frontier/urls?{query}")).status_code == 400
+
+
+async def test_nothing_of_a_hostile_url_is_obeyed(operator: Person, database: Database) -> None:
+    await queue(database, "https://evil.example/'\"><script>alert(1)</script>")
+
+    shown = (await operator.open("/admin/frontier?q=%22%3E%3Cscript%3E&host=evil.example")).text
+
+    assert "<script>alert" not in shown
+    assert shown.count("<script") == 2  # our own two
+
+
+async def test_readers_and_moderators_find_no_way_in(app: Litestar, operator: Person, database: Database) -> None:
+    async with a_person(app) as reader:
+        await reader.register("reader@example.com")
+        statuses = {
+            (await reader.open("/admin/frontier")).status_code,
+            (await reader.part("/admin/frontier/urls")).status_code,
+            (await reader.part("/admin/frontier/stats")).status_code,
+            (await reader.send("POST", "/admin/frontier/retry", ids=str(UUID(int=1)))).status_code,
+            (await reader.send("POST", "/admin/frontier/submit", url="https://x.example/")).status_code,
+        }
+
+    assert statuses == {403}
