@@ -26,6 +26,8 @@ from headwater.polling.worker import Poller
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
 from headwater.publishing.worker import Indexer
+from headwater.retention.types import RetentionOptions
+from headwater.retention.worker import Retainer
 from headwater.sandbox import Sandbox
 from headwater.sitemaps.types import MappingOptions
 from headwater.sitemaps.worker import Mapper
@@ -67,6 +69,7 @@ class StageOptions:
     extraction: ExtractionOptions
     mapping: MappingOptions
     spider: SpiderOptions
+    retention: RetentionOptions
     index: IndexOptions
 
 
@@ -129,6 +132,11 @@ def make_spider(tools: Tools) -> Spider:
     return Spider(tools.database, tools.page_sandbox, tools.clock, options.spider, options.frontier)
 
 
+def make_retainer(tools: Tools) -> Retainer:
+    """The retaining stage: what is past its time goes, once a day."""
+    return Retainer(tools.database, tools.clock, tools.options.retention)
+
+
 def make_indexer(tools: Tools) -> Indexer:
     """The indexing stage; `every_stage` leaves it out where there is no index."""
     assert tools.index is not None, "there is an index to tell"
@@ -143,6 +151,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "extracting": make_extractor,
     "mapping": make_mapper,
     "spidering": make_spider,
+    "retaining": make_retainer,
     "indexing": make_indexer,
 }
 

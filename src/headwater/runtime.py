@@ -28,6 +28,7 @@ from headwater.pipeline import StageOptions, Tools
 from headwater.polling.types import PollingOptions
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
+from headwater.retention.types import RetentionOptions
 from headwater.sandbox import Sandbox
 from headwater.settings import Settings
 from headwater.sitemaps.types import Limits, MappingOptions
@@ -245,6 +246,12 @@ def options_of(settings: Settings) -> StageOptions:
             lease=lease,
         ),
         spider=SpiderOptions(budget=settings.spider_budget, concurrency=settings.extract_processes, lease=lease),
+        retention=RetentionOptions(
+            articles=settings.retention_articles,
+            events=settings.retention_events,
+            polls=settings.retention_polls,
+            clicks=settings.retention_clicks,
+        ),
         index=IndexOptions(
             batch_documents=500,
             batch_bytes=5_000_000,

@@ -371,6 +371,31 @@ class Settings(BaseModel):
         le=timedelta(minutes=5),
         description="How long one try at a summary may take; a failed one is repeated once after 2 s.",
     )
+    retention_articles: Duration = Field(
+        timedelta(days=90),
+        ge=timedelta(0),
+        le=timedelta(days=36_500),
+        description="How long articles are kept from when they were first seen; a month of them goes when all in it is "
+        "older. What somebody starred stays. 0: for ever.",
+    )
+    retention_events: Duration = Field(
+        timedelta(days=365),
+        ge=timedelta(0),
+        le=timedelta(days=36_500),
+        description="How long it is kept what people did with their accounts. 0: for ever.",
+    )
+    retention_polls: Duration = Field(
+        timedelta(days=30),
+        ge=timedelta(0),
+        le=timedelta(days=36_500),
+        description="How long it is kept what each poll came to. 0: for ever.",
+    )
+    retention_clicks: Duration = Field(
+        timedelta(days=90),
+        ge=timedelta(0),
+        le=timedelta(days=36_500),
+        description="How long it is kept what readers who agreed to it opened and clicked. 0: for ever.",
+    )
     drain_timeout: Duration = Field(
         timedelta(seconds=10),
         ge=timedelta(0),

@@ -88,6 +88,24 @@ async def run(extractor: Extractor) -> list[ExtractionReport]:
     return reports
 
 
+async def test_the_page_of_an_article_that_was_forgotten_in_its_time_makes_none(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    await fetched(database, a_page(JSON_LD), source=source)
+    await run(extractor)
+    async with database.transaction() as conn:  # as when its month is dropped: nothing is left but the URL
+        await conn.execute("CREATE TEMPORARY TABLE known ON COMMIT DROP AS SELECT * FROM article_urls")
+        await conn.execute("DELETE FROM articles")
+        await conn.execute("INSERT INTO article_urls SELECT * FROM known")
+
+    await fetched(database, a_page(JSON_LD), source=source)
+    (report,) = await run(extractor)
+
+    assert report.saved is None
+    assert await rows(database, "SELECT count(*) FROM articles") == [(0,)]
+    assert await rows(database, "SELECT count(*) FROM content") == [(0,)]
+
+
 async def rows(database: Database, statement: str) -> Sequence[tuple[Any, ...]]:
     async with database.transaction() as conn:
         return await (await conn.execute(statement.encode())).fetchall()

@@ -208,8 +208,8 @@ async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connec
     rows = await (
         await conn.execute("SELECT source_id, at, outcome, status, bytes, took_ms, new_articles FROM poll_events")
     ).fetchall()
-    kept = await store.forget_events(conn, before=START, batch=10)
-    forgotten = await store.forget_events(conn, before=START + SECOND, batch=10)
+    kept = await store.forget_events(conn, before=START, limit=10)
+    forgotten = await store.forget_events(conn, before=START + SECOND, limit=10)
 
     assert rows == [(feed.source_id, START, "polled", 200, 1234, 56, 1)]
     assert (kept, forgotten) == (0, 1)

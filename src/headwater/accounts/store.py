@@ -503,6 +503,18 @@ async def record_event(
     )
 
 
+async def forget_events(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Delete the oldest events from before a moment. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM events
+        WHERE id IN (SELECT id FROM events WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s)
+        """,
+        {"before": before, "limit": limit},
+    )
+    return cur.rowcount
+
+
 async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
     """What all processes sign with: the value of whoever came first."""
     await conn.execute(

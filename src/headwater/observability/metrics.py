@@ -51,6 +51,9 @@ ROBOTS = Counter("headwater_robots_total", "robots.txt asked for, by outcome: ru
 INDEXED = Counter(
     "headwater_indexed_total", "Documents told to the search index, by outcome: done, again, refused.", ["outcome"]
 )
+FORGOTTEN = Counter(
+    "headwater_forgotten_total", "What went because its time was over: articles, events, polls, clicks.", ["kind"]
+)
 
 
 def render_metrics() -> bytes:

@@ -322,14 +322,14 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
     return row[0] if row else None
 
 
-async def forget_events(conn: Connection, *, before: datetime, batch: int) -> int:
-    """Delete a batch of events that are past their time. Returns how many went."""
+async def forget_events(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Delete some of the polls from before a moment. Returns how many went."""
     cur = await conn.execute(
         """
         DELETE FROM poll_events
-        WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(batch)s)
+        WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(limit)s)
         """,
-        {"before": before, "batch": batch},
+        {"before": before, "limit": limit},
     )
     return cur.rowcount
 

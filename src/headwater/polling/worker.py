@@ -9,7 +9,7 @@ from typing import assert_never
 
 from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
-from headwater.db import Batch, Connection, Database
+from headwater.db import Batch, Database
 from headwater.errors import HeadwaterError
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
@@ -47,8 +47,6 @@ from headwater.types import Clock, SourceId
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
-EVENTS_KEPT = timedelta(days=30)
-EVENTS_FORGOTTEN_EVERY = timedelta(hours=1)
 DEFAULT_FRONTIER = FrontierOptions()
 
 
@@ -93,7 +91,6 @@ class Poller:
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = False
         self._probe_at = datetime.min.replace(tzinfo=UTC)
-        self._forgot_events_at: datetime | None = None
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
@@ -105,7 +102,6 @@ class Poller:
                 return ()
             limit, self._probe_at = 1, now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
-            await self._forget_events(conn, now)
             return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
@@ -181,12 +177,6 @@ class Poller:
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
             await store.answer(conn, answers=[answer for answer, _ in written], delay=self._options.host_delay)
         return [report for _, report in written]
-
-    async def _forget_events(self, conn: Connection, now: datetime) -> None:
-        if self._forgot_events_at is not None and now - self._forgot_events_at < EVENTS_FORGOTTEN_EVERY:
-            return
-        if await store.forget_events(conn, before=now - EVENTS_KEPT, batch=10_000) == 0:
-            self._forgot_events_at = now
 
 
 def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:

@@ -97,7 +97,7 @@ SELECT user_id, article_id, is_read, read_at, starred_at
 FROM months.marks;
 
 DROP FUNCTION begin_article_months, make_article_months, let_article_month_go, hand_on_texts, article_months, columns_of, article_tables_gone,
-    take_gone_content, drop_gone_table;
+    take_gone_content, drop_gone_table, analyze_articles;
 DROP TABLE months.marks, months.content, months.article_sources, months.articles;
 DROP SCHEMA months CASCADE;
 DROP TABLE article_urls;

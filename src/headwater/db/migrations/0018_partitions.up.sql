@@ -405,6 +405,14 @@ BEGIN
 END
 $$;
 
+-- What PostgreSQL does for a table by itself, but not for one of several parts: learn what is in it.
+CREATE FUNCTION analyze_articles() RETURNS void
+    LANGUAGE plpgsql AS $$
+BEGIN
+    ANALYZE articles, article_sources, content, marks;
+END
+$$;
+
 -- The first month is that of the oldest article. Ids that are no times lie before or after all months.
 DO $$
 DECLARE

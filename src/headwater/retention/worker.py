@@ -1,0 +1,225 @@
+"""Retention, step by step: make the months that are needed, let those go that are past their time, drop what is left.
+
+Every step is small and leaves everything whole, so a run may end anywhere, also by being killed: the next one finds
+what is still to do. Readers are never kept waiting: what they hold is tried again later.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Protocol
+
+from headwater.accounts import store as accounts
+from headwater.analytics import store as analytics
+from headwater.db import Connection, Database
+from headwater.ids import new_id
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+from headwater.outbox import store as outbox
+from headwater.outbox.types import Action, OutboxEntry
+from headwater.polling import store as polling
+from headwater.retention import store
+from headwater.retention.decide import FOR_EVER, ends_before, last_month_needed, months_to_go, next_run_at
+from headwater.retention.store import Busy
+from headwater.retention.types import Kind, Month, Planned, Report, RetentionOptions, Turn
+from headwater.types import ArticleId, Clock
+
+log = get_logger()
+
+TEXTS_AT_ONCE = 500
+ROWS_AT_ONCE = 5_000
+SOON = timedelta(minutes=10)
+MARGIN = timedelta(minutes=5)  # between the end of a run and that of its lease
+
+
+class Forget(Protocol):
+    """Delete the oldest rows from before a moment; returns how many."""
+
+    def __call__(self, conn: Connection, *, before: datetime, limit: int) -> Awaitable[int]: ...
+
+
+class Retainer:
+    """The retaining stage."""
+
+    name = "retaining"
+    concurrency = 1
+
+    def __init__(self, database: Database, clock: Clock, options: RetentionOptions) -> None:
+        self._database = database
+        self._clock = clock
+        self._options = options
+        self._months_until: date | None = None
+        self._is_draining = False
+
+    async def claim(self, _limit: int) -> Sequence[Turn]:
+        """The turn, when it is due. Raises DatabaseUnavailable."""
+        now = self._clock()
+        await self._make_months(now)
+        turn = Turn(new_id(), now + self._options.at_once)
+        async with self._database.transaction() as conn:
+            is_ours = await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN)
+        return [turn] if is_ours else []
+
+    async def lag(self) -> timedelta:
+        """For how long a turn has been due. Raises DatabaseUnavailable."""
+        async with self._database.transaction() as conn:
+            state = await store.find_state(conn)
+        return max(self._clock() - state.due_at, timedelta(0))
+
+    def drain(self) -> None:
+        """End between two steps."""
+        self._is_draining = True
+
+    async def work(self, turn: Turn) -> Report:
+        """Do what is due, until it is done or the time is up. Raises DatabaseUnavailable: then the lease ends it."""
+        report = await self.run(turn)
+        log.info(
+            "retention ran",
+            months=[str(one.month) for one in report.months],
+            rows={kind.value: count for kind, count in report.rows.items()},
+            done=report.is_done,
+            left=report.left,
+        )
+        return report
+
+    async def run(self, turn: Turn, progress: Callable[[str], None] = lambda _: None) -> Report:
+        """Do what is due, and say when to come again. Raises DatabaseUnavailable."""
+        report = Report()
+        await self._make_months(self._clock())
+        await self._drop_gone(turn, report, progress)
+        for month in await self._months_to_go():
+            if report.is_done:
+                await self._let_go(month, turn, report, progress)
+        for kind in (Kind.EVENTS, Kind.POLLS, Kind.CLICKS):
+            await self._forget(kind, turn, report, progress)
+        now = self._clock()
+        due_at = next_run_at(now, self._options.every, SOON, is_done=report.is_done)
+        async with self._database.transaction() as conn:
+            await store.learn(conn)
+        async with self._database.transaction() as conn:
+            await store.finish(conn, lease=turn.lease, now=now, due_at=due_at)
+        return report
+
+    async def plan(self) -> Planned:
+        """What a run would do now. Changes nothing. Raises DatabaseUnavailable."""
+        months: list[Month] = []
+        rows: dict[Kind, int] = {}
+        for month in await self._months_to_go():
+            async with self._database.transaction() as conn:
+                months.append(await store.count_month(conn, month=month))
+        for kind, count in store.COUNTS.items():
+            if (kept := self._kept(kind)) != FOR_EVER:
+                async with self._database.transaction() as conn:
+                    rows[kind] = await count(conn, before=self._clock() - kept)
+        return Planned(months, rows)
+
+    async def _months_to_go(self) -> list[date]:
+        async with self._database.transaction() as conn:
+            months = await store.list_months(conn)
+        return months_to_go(months, self._clock(), self._options.articles)
+
+    async def _make_months(self, now: datetime) -> None:
+        until = last_month_needed(now)
+        if until == self._months_until:
+            return
+        try:
+            async with self._database.transaction() as conn:
+                made = await store.make_months(conn, until=until)
+        except Busy:
+            return  # with the next claim
+        self._months_until = until
+        if made:
+            log.info("months made", count=made, until=str(until))
+
+    async def _let_go(self, month: date, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
+        async with self._database.transaction() as conn:
+            counted = await store.count_month(conn, month=month)
+        progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
+        handed_on = 1
+        while handed_on and not self._is_over(turn, report):
+            async with self._database.transaction() as conn:
+                handed_on = await store.hand_on_texts(conn, before=ends_before(month), most=TEXTS_AT_ONCE)
+            report.handed_on += handed_on
+        if report.is_done and await self._often(
+            turn, report, lambda conn: store.let_month_go(conn, month=month), f"{month:%Y-%m} is being read"
+        ):
+            report.months.append(counted)
+            metrics.FORGOTTEN.labels(kind=Kind.ARTICLES).inc(counted.articles - counted.starred)
+            await self._drop_gone(turn, report, progress)
+
+    async def _drop_gone(self, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
+        """Drop what was put aside; before that, an index hears of every text."""
+        async with self._database.transaction() as conn:
+            tables = await store.list_gone(conn)
+            is_told = await store.is_index_listening(conn)
+        for table in tables:
+            told = ROWS_AT_ONCE if is_told and table.startswith("content_") else 0
+            while told == ROWS_AT_ONCE and not self._is_over(turn, report):
+                told = await self._tell(table)
+            if not report.is_done:
+                return
+            await self._often(turn, report, lambda conn, table=table: store.drop_gone(conn, table=table), "in use")
+            progress(f"{table} dropped")
+
+    async def _tell(self, table: str) -> int:
+        async with self._database.transaction() as conn:
+            texts = await store.take_gone_texts(conn, table=table, most=ROWS_AT_ONCE)
+            entries = [
+                OutboxEntry(ArticleId(text.article_id), text.url_key, text.version, Action.DELETE)
+                for text in texts
+                if not text.is_kept
+            ]
+            await outbox.enqueue(conn, entries=entries, now=self._clock())
+        return len(texts)
+
+    async def _forget(self, kind: Kind, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
+        if (kept := self._kept(kind)) == FOR_EVER:
+            return
+        forget, before, count = FORGETS[kind], self._clock() - kept, ROWS_AT_ONCE
+        report.rows[kind] = 0
+        while count == ROWS_AT_ONCE and not self._is_over(turn, report):
+            async with self._database.transaction() as conn:
+                count = await forget(conn, before=before, limit=ROWS_AT_ONCE)
+            report.rows[kind] += count
+            metrics.FORGOTTEN.labels(kind=kind).inc(count)
+        progress(f"{report.rows[kind]} {kind.value} forgotten")
+
+    async def _often(
+        self, turn: Turn, report: Report, step: Callable[[Connection], Awaitable[object]], busy: str
+    ) -> bool:
+        """Try again while somebody is in the way, a while after each time, so that nobody has to wait for us."""
+        for _ in range(self._options.tries):
+            try:
+                async with self._database.transaction() as conn:
+                    await step(conn)
+            except Busy:
+                if self._is_over(turn, report):
+                    return False
+                await asyncio.sleep(self._options.pause.total_seconds())
+            else:
+                return True
+        report.is_done, report.left = False, busy
+        return False
+
+    def _is_over(self, turn: Turn, report: Report) -> bool:
+        if self._is_draining or self._clock() >= turn.ends_at:
+            report.is_done, report.left = False, "the time is up"
+        return not report.is_done
+
+    def _kept(self, kind: Kind) -> timedelta:
+        match kind:
+            case Kind.ARTICLES:
+                return self._options.articles
+            case Kind.EVENTS:
+                return self._options.events
+            case Kind.POLLS:
+                return self._options.polls
+            case Kind.CLICKS:
+                return self._options.clicks
+
+
+FORGETS: dict[Kind, Forget] = {
+    Kind.EVENTS: accounts.forget_events,
+    Kind.POLLS: polling.forget_events,
+    Kind.CLICKS: analytics.forget_before,
+}
