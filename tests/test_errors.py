@@ -16,7 +16,7 @@ from headwater.errors import HeadwaterError
 ARGUMENTS: dict[str, object] = {
     "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
     "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
-    "id": UUID(int=1), "email": "e", "retry_after": timedelta(minutes=1),
+    "id": UUID(int=1), "source_id": UUID(int=1), "message": "m", "status": "s", "email": "e", "retry_after": timedelta(minutes=1),
 }  # fmt: skip
 
 
@@ -31,6 +31,8 @@ def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
         return kind("no")
     if kind is errors.InvalidFeed:
         return errors.InvalidFeed(name="n", url="u")
+    if kind is errors.InvalidProposal:
+        return errors.InvalidProposal({"url": "u"})
     names = [name for name in inspect.signature(kind).parameters if name in ARGUMENTS]
     return kind(*(str(ARGUMENTS[name]) if kind is errors.SourceNotFound else ARGUMENTS[name] for name in names))
 

@@ -197,7 +197,7 @@ class AlreadySubscribed(Conflict):
 class FeedTaken(Conflict):
     """The feed cannot be suggested, since it is here: public, waiting, or refused before."""
 
-    def __init__(self, message: str, source_id: UUID, *, is_public: bool) -> None:
+    def __init__(self, message: str, source_id: UUID, *, is_public: bool = False) -> None:
         super().__init__(message)
         self.source_id = source_id
         self.is_public = is_public

@@ -6,8 +6,8 @@ from headwater.accounts.decide import email_key, email_problem, password_problem
 from headwater.accounts.secrets import hash_password
 from headwater.accounts.types import EventType, Role, User
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, NotFound
-from headwater.types import Clock
+from headwater.errors import Invalid, LastAdministrator, NotFound
+from headwater.types import Clock, UserId
 
 
 async def create_account(database: Database, clock: Clock, *, email: str, password: str, role: Role | None) -> User:
@@ -55,6 +55,28 @@ async def give_role(conn: Connection, *, email: str, role: Role) -> User:
     user = await find_account(conn, email)
     await store.set_role(conn, user_id=user.id, role=role)
     return user
+
+
+async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
+    """What a person may do from now on; returns who they were. Raises NotFound, LastAdministrator."""
+    administrators = await store.hold_administrators(conn)
+    found = await store.find_credentials_by_id(conn, user_id=user_id)
+    if found is None:
+        raise NotFound("There is no such account.")
+    if administrators == [user_id] and role is not Role.SUPER_ADMIN:
+        raise LastAdministrator(found.user.email)
+    await store.set_role(conn, user_id=user_id, role=role)
+    return found.user
+
+
+async def sign_out(conn: Connection, *, user_id: UserId) -> User:
+    """End a person's sessions and revoke their tokens; they can log in again. Raises NotFound."""
+    found = await store.find_credentials_by_id(conn, user_id=user_id)
+    if found is None:
+        raise NotFound("There is no such account.")
+    await store.end_sessions_of(conn, user_id=user_id, except_for=None)
+    await store.revoke_tokens_of(conn, user_id=user_id)
+    return found.user
 
 
 async def remove_account(conn: Connection, *, email: str) -> User:

@@ -12,6 +12,7 @@ from headwater.accounts.types import (
     ApiToken,
     Credentials,
     EventType,
+    PersonLine,
     Purpose,
     Role,
     Scope,
@@ -104,6 +105,70 @@ async def list_users(conn: Connection) -> list[User]:
     return [_credentials(row).user for row in await cur.fetchall()]
 
 
+async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
+    """Accounts whose address holds a text, the oldest first, with what is known of how they are used."""
+    async with conn.cursor(row_factory=class_row(PersonLine)) as cur:
+        await cur.execute(
+            """
+            SELECT users.id, email, role, karma, users.created_at, confirmed_at,
+                greatest(session.seen_at, token.used_at) AS seen_at,
+                (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
+                session.count AS session_count, token.count AS token_count
+            FROM users
+            CROSS JOIN LATERAL (
+                SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
+            ) AS session
+            CROSS JOIN LATERAL (
+                SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
+            ) AS token
+            WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0
+            ORDER BY users.created_at, users.id
+            LIMIT %(limit)s
+            OFFSET %(offset)s
+            """,
+            {"text": text, "limit": limit, "offset": offset},
+        )
+        return await cur.fetchall()
+
+
+async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
+    """One of them."""
+    async with conn.cursor(row_factory=class_row(PersonLine)) as cur:
+        await cur.execute(
+            """
+            SELECT users.id, email, role, karma, users.created_at, confirmed_at,
+                greatest(session.seen_at, token.used_at) AS seen_at,
+                (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
+                session.count AS session_count, token.count AS token_count
+            FROM users
+            CROSS JOIN LATERAL (
+                SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
+            ) AS session
+            CROSS JOIN LATERAL (
+                SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
+            ) AS token
+            WHERE users.id = %(id)s
+            """,
+            {"id": user_id},
+        )
+        return await cur.fetchone()
+
+
+async def count_people(conn: Connection, *, text: str = "") -> int:
+    """How many accounts have an address that holds a text."""
+    cur = await conn.execute(
+        "SELECT count(*) FROM users WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0", {"text": text}
+    )
+    row = await cur.fetchone()
+    return row[0] if row else 0
+
+
+async def hold_administrators(conn: Connection) -> list[UserId]:
+    """Who runs the place; nobody else changes that until the transaction ends."""
+    cur = await conn.execute("SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
+    return [UserId(row[0]) for row in await cur.fetchall()]
+
+
 def _credentials(row: Sequence[Any]) -> Credentials:
     user_id, email, role, confirmed_at, created_at, password_hash = row
     return Credentials(User(UserId(user_id), email, Role(role), confirmed_at, created_at), password_hash)
@@ -128,6 +193,20 @@ async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key:
 async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
     """Change what a person may do."""
     await conn.execute("UPDATE users SET role = %(role)s WHERE id = %(id)s", {"id": user_id, "role": role.value})
+
+
+async def find_karma(conn: Connection, *, user_id: UserId) -> int:
+    """How much a person is trusted."""
+    cur = await conn.execute("SELECT karma FROM users WHERE id = %(id)s", {"id": user_id})
+    row = await cur.fetchone()
+    return row[0] if row else 0
+
+
+async def add_karma(conn: Connection, *, user_id: UserId, karma: int) -> None:
+    """More or less trust; never less than none."""
+    await conn.execute(
+        "UPDATE users SET karma = greatest(karma + %(karma)s, 0) WHERE id = %(id)s", {"id": user_id, "karma": karma}
+    )
 
 
 async def close_ways_in(conn: Connection, *, user_id: UserId) -> None:
@@ -295,6 +374,11 @@ async def list_sessions(conn: Connection, *, user_id: UserId) -> list[SessionLin
             {"user_id": user_id},
         )
         return await cur.fetchall()
+
+
+async def revoke_tokens_of(conn: Connection, *, user_id: UserId) -> None:
+    """No program opens this account any more."""
+    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
 
 
 async def mail_token(

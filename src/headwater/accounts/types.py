@@ -91,6 +91,22 @@ class SessionLine:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonLine:
+    """An account in the list that whoever runs Headwater sees."""
+
+    id: UserId
+    email: str
+    role: Role
+    karma: int
+    created_at: datetime
+    confirmed_at: datetime | None
+    seen_at: datetime | None
+    feed_count: int
+    session_count: int
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """What a browser is given: two secrets, each with its end."""
 

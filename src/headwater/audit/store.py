@@ -59,6 +59,8 @@ async def list_entries(
             WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
                 AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
                 AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
+                AND (%(actor)s = '' OR strpos(lower(actor_name), lower(%(actor)s)) > 0)
+                AND (%(subject)s = '' OR strpos(lower(subject_name), lower(%(subject)s)) > 0)
                 AND (%(after_at)s::timestamptz IS NULL OR (at, id) < (%(after_at)s, %(after_id)s::uuid))
             ORDER BY at DESC, id DESC
             LIMIT %(limit)s + 1
@@ -67,6 +69,8 @@ async def list_entries(
                 "deed": wanted.deed.value if wanted.deed else None,
                 "actor_id": wanted.actor_id,
                 "subject_id": wanted.subject_id,
+                "actor": wanted.actor,
+                "subject": wanted.subject,
                 "after_at": after.at if after else None,
                 "after_id": after.id if after else None,
                 "limit": limit,

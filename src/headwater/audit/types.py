@@ -24,11 +24,13 @@ class Deed(StrEnum):
     FEED_SUBMITTED = "feed.submitted"
     FEED_APPROVED = "feed.approved"
     FEED_REJECTED = "feed.rejected"
+    FEED_WITHDRAWN = "feed.withdrawn"
     DOMAIN_BLOCKED = "domain.blocked"
     DOMAIN_UNBLOCKED = "domain.unblocked"
     URLS_RETRIED = "urls.retried"
     URL_DELETED = "url.deleted"
     ROLE_CHANGED = "role.changed"
+    ACCOUNT_SIGNED_OUT = "account.signed_out"
     RETENTION_RUN = "retention.run"
 
 
@@ -66,6 +68,8 @@ class Wanted:
     deed: Deed | None = None
     actor_id: UserId | None = None
     subject_id: UUID | None = None
+    actor: str = ""  # a part of their name
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,13 +84,19 @@ class Client:
         """The response to a form, which goes nowhere but to this URL. Raises FetchError."""
         with _in_time(url, within):
             async with asyncio.timeout(within.total_seconds()):
-                return await self._ask(_followable(url), headers, max_bytes, (), form=form)
+                return await self._ask(_followable(url), headers, max_bytes, (), form=form, method="POST")
 
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
         """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
         with _in_time(url, within):
             async with asyncio.timeout(within.total_seconds()):
                 return await self._ask(_followable(url), {}, first_bytes, (), read=_read_beginning)
+
+    async def head(self, url: str, *, within: timedelta) -> Response:
+        """The response to one request for the headers alone, a redirect among them. Raises FetchError."""
+        with _in_time(url, within):
+            async with asyncio.timeout(within.total_seconds()):
+                return await self._ask(_followable(url), {}, 0, (), read=_read_beginning, method="HEAD")
 
     def check(self, url: str) -> None:
         """Raises FetchError for a URL with an address or a port that is never asked; its name may still lead there."""
@@ -124,12 +130,12 @@ class Client:
         hops: tuple[Hop, ...],
         read: _Reader | None = None,
         form: Mapping[str, str] | None = None,
+        method: str = "GET",
     ) -> Response:
         assert self._session is not None, "open the client first"
         target = URL(url, encoded=True)
         try:
             check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
-            method = "GET" if form is None else "POST"
             async with self._session.request(
                 method, target, headers=headers, data=form, allow_redirects=False
             ) as answer:

@@ -63,16 +63,25 @@ async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID)
 
 
 async def leave_all_unwanted(conn: Connection, now: datetime) -> None:
-    """Sources that readers brought and that nobody follows any more are left, and their articles with them."""
+    """Sources that readers brought and that nobody follows any more are left, and their articles with them.
+
+    What was suggested for everybody stays as long as whoever suggested it, and what was refused for good; but what
+    waits or was refused is read for nobody.
+    """
+    await store.forget_withdrawn(conn)
     for source in await store.list_unwanted(conn):
         await following.leave(conn, source, now)
+    for source in await store.list_held_back(conn):
+        await following.switch_off(conn, source, now)
 
 
 async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime) -> Source:
     """The source with this address; made when there is none."""
     try:
-        return await store.find_by_url(conn, url=url)
+        source = await store.find_by_url(conn, url=url)
+        if not source.enabled and await store.is_held_back(conn, source_id=source.id):
+            return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
     except SourceNotFound:
         source = await following.follow(conn, url=url, name=None, now=now)
         await store.set_submitter(conn, source_id=source.id, user_id=user_id)
-        return source
+    return source

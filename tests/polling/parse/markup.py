@@ -1,5 +1,6 @@
 """Hostile and ordinary HTML for tests, and what a browser-grade parser finds in the result."""
 
+import re
 from typing import Literal
 
 import nh3
@@ -133,8 +134,10 @@ def cleaned(markup: str) -> str:
 
 
 def tree(markup: str) -> list[object]:
-    """The elements, attributes and text of some HTML, in order; a browser drops the line break that opens a <pre>."""
-    root = lxml_html.fragment_fromstring(f"<div>{markup}</div>".replace("<pre>\n", "<pre>"))
+    """The elements, attributes and text of some HTML, in order; a browser drops the line break that opens a <pre>, and
+    gives rows that stand right in a table a <tbody>."""
+    markup = re.sub(r"(<pre[^<>]*>)\n|</?tbody>", r"\1", markup)
+    root = lxml_html.fragment_fromstring(f"<div>{markup}</div>")
     return [(node.tag, sorted(node.attrib.items()), node.text or "", node.tail or "") for node in root.iter("*")]
 
 

@@ -1,6 +1,8 @@
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from headwater.polling.parse import proven as proven_module
 from headwater.polling.parse.proven import proven
 from tests.polling.parse.markup import BASE, XSS, cleaned, documents, left_to_remove, soups, tree
 
@@ -61,6 +63,66 @@ def test_ordinary_markup_is_proven(html: str):
     assert proven(html, BASE) is not None
 
 
+REL = 'rel="noopener noreferrer nofollow"'
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<b>open", "<b>open</b>"),
+        ("<ul><li>one<li>two</ul>", "<ul><li>one</li><li>two</li></ul>"),
+        ("<ul><li><p>one<li>two", "<ul><li><p>one</p></li><li>two</li></ul>"),
+        ("<dl><dt>a<dd>b<dt>c</dl>", "<dl><dt>a</dt><dd>b</dd><dt>c</dt></dl>"),
+        ("<table><tr><td>a<td>b<tr><td>c</table>", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>"),
+        ("<div><p>one<p>two</div>", "<div><p>one</p><p>two</p></div>"),
+        ("<P>one<BR>two</P >", "<p>one<br>two</p>"),
+        ("<p>1 < 2 <3</p>", "<p>1 &lt; 2 &lt;3</p>"),
+        ("<p>a</o:p><o:p>b</p>", "<p>ab</p>"),
+        ("<p>a<?xml version='1.0'?>b<!DOCTYPE html>c</p>", "<p>abc</p>"),
+        ("<p>a<!-- <b> --!>b</p>", "<p>ab</p>"),
+        ("<p>a<script>if (a < b) { '<p>' }</script>b</p>", "<p>ab</p>"),
+        ("<p>a<STYLE>p > a {}</STYLE >b</p>", "<p>ab</p>"),
+        ("<p>a<svg><path d='m'/></svg>b</p>", "<p>ab</p>"),
+        ("a<svg/>b", "ab"),
+        ("<p title='a>b'>x</p>", '<p title="a&gt;b">x</p>'),
+        ('<img src="/a.png"alt = "x" >', '<img src="https://example.com/a.png" alt="x">'),
+        ("<img alt src='/a.png'/>", '<img alt="" src="https://example.com/a.png">'),
+        ("<a href='/x'><div>x</div></a>", f'<a href="https://example.com/x" {REL}><div>x</div></a>'),
+        (
+            "<video controls><source src='/a.mp4'></video>",
+            '<video controls=""><source src="https://example.com/a.mp4"></video>',
+        ),
+    ],
+)
+def test_small_slips_are_mended_as_a_browser_does(html: str, expected: str):
+    assert proven(html, BASE) == expected
+    assert tree(expected) == tree(cleaned(html))
+
+
+@given(st.lists(documents, min_size=2, max_size=4))
+@settings(deadline=None)
+def test_what_was_met_before_changes_nothing(htmls: list[str]):
+    warm = [proven(html, BASE) for html in htmls * 2][len(htmls) :]
+
+    proven_module._room.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+    assert [proven(html, BASE) for html in reversed(htmls)] == warm[::-1]
+
+
+def test_a_remembered_shape_never_carries_a_value_to_the_next_tag():
+    links = [
+        ('<a href="https://example.com/1" title="one">', f'<a href="https://example.com/1" title="one" {REL}>'),
+        ('<a href="javascript:x" title="two">', f'<a title="two" {REL}>'),
+        ('<a href="/3" title="a&quot; &gt;">', f'<a href="https://example.com/3" title="a&quot; &gt;" {REL}>'),
+        ("<a href='/4' title='four'>", f'<a href="https://example.com/4" title="four" {REL}>'),
+        ('<a href="/5" title="five', None),
+        ('<a href="/6" title="six" onclick="x">', f'<a href="https://example.com/6" title="six" {REL}>'),
+        ('<a href="/7" href="/8">', f'<a href="https://example.com/7" {REL}>'),
+    ]
+    for html, expected in links * 2:
+        assert proven(f"{html}x</a>", BASE) == (f"{expected}x</a>" if expected else None)
+
+
 @pytest.mark.parametrize(
     "html",
     [
@@ -68,19 +130,23 @@ def test_ordinary_markup_is_proven(html: str):
         "<p title=' x>y</p>",
         '<a title= href="https://example.com/">y</a>',
         '<a href="https://example.com/" title=" onclick=alert(1) x>y</a>',
-        "<b>open",
         "<b><i>crossed</b></i>",
         "<a href='/x'>link <a href='/y'>in link</a></a>",
         "<a href='/x'><div><a href='/y'>hidden</a></div></a>",
         "<table>text<tr><td>x</td></tr></table>",
         "<li>outside a list</li>",
-        "<p>a < b</p>",
-        "<P>shouting</P>",
-        "<p title='a>b'>x</p>",
-        "<svg></svg>",
-        "<script>x</script>",
-        "<p>nul\0</p>",
+        "<p>\1</p>",
         "<!-- open",
+        "<!--><b>x</b>-->",
+        "<script>open",
+        "<script><!-- <script></script> --></script>",
+        "<svg><b>breaks out</b></svg>",
+        "<svg><svg></svg></svg>",
+        "<table>\xa0<tr><td>x</td></tr></table>",
+        "<table><tr><td>x</td>text</tr></table>",
+        "<table><tr><td>x</td><x-y>text</x-y></tr></table>",
+        "</br>",
+        "<h1><h2>x</h2></h1>",
         "<div>" * 300 + "</div>" * 300,
     ],
 )

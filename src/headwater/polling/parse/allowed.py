@@ -63,22 +63,33 @@ LINK_REL = "noopener noreferrer nofollow"
 
 # Which tag may stand right inside which, so that a browser's parser builds the very tree that is written. Narrower than
 # HTML allows: what is left out is not refused, it only goes through the parser.
-PHRASING = INLINE | {"audio", "br", "img", "picture", "video", "wbr"}
+_PLAYERS = frozenset({"audio", "map", "picture", "video"})
+TRANSPARENT = INLINE | _PLAYERS
+"""What may stand inside these is what may stand around them."""
+_PHRASING = TRANSPARENT | {"area", "br", "img", "source", "track", "wbr"}
 _ONLY_IN_THEIR_OWN = frozenset({"dd", "dt", "legend", "li", "td", "th"})
-ANYTHING = PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - _ONLY_IN_THEIR_OWN)
-_ROWS = frozenset({"tr"})
+ANYTHING = _PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - _ONLY_IN_THEIR_OWN)
+_GROUPS = frozenset({"tbody", "tfoot", "thead"})
+_CELLS = frozenset({"td", "th"})
 INSIDE: dict[str, frozenset[str]] = {
-    **dict.fromkeys(_TEXT, PHRASING),
-    **dict.fromkeys(FLOW, ANYTHING),
-    "audio": frozenset({"source", "track"}),
-    "dl": frozenset({"dd", "dt"}),
-    "ol": frozenset({"li"}),
-    "picture": frozenset({"img", "source"}),
-    "table": frozenset({"tbody", "tfoot", "thead", "tr"}),
-    **dict.fromkeys(("tbody", "tfoot", "thead"), _ROWS),
-    "tr": frozenset({"td", "th"}),
-    "ul": frozenset({"li"}),
-    "video": frozenset({"source", "track"}),
+    **dict.fromkeys(_TEXT, _PHRASING),
+    **dict.fromkeys(FLOW | {"caption"}, ANYTHING),
+    "colgroup": frozenset({"col"}),
+    "dl": ANYTHING | {"dd", "dt"},
+    **dict.fromkeys(("ol", "ul"), ANYTHING | {"li"}),
+    "table": _GROUPS | {"caption", "colgroup", "tr"},
+    **dict.fromkeys(_GROUPS, frozenset({"tr"})),
+    "tr": _CELLS,
 }
 # A browser moves text that stands between the rows or cells of a table to before it.
-NO_TEXT_AMONG = frozenset({INSIDE["table"], INSIDE["tbody"], INSIDE["tr"]})
+NO_TEXT_AMONG = frozenset({INSIDE["table"], INSIDE["tbody"], INSIDE["tr"], INSIDE["colgroup"]})
+# Which tags need no end tag: each ends where what is around it does, or where one of these begins. A paragraph ends
+# where anything begins that cannot stand in one.
+ENDED_BY: dict[str, frozenset[str]] = {
+    "p": frozenset(),
+    "li": frozenset({"li"}),
+    **dict.fromkeys(("dd", "dt"), frozenset({"dd", "dt"})),
+    **dict.fromkeys(_CELLS, _CELLS | {"tr"} | _GROUPS),
+    **dict.fromkeys(("caption", "tr"), _GROUPS | {"tr"}),
+    **dict.fromkeys(_GROUPS, _GROUPS),
+}

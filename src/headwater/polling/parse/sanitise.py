@@ -19,7 +19,6 @@ MAX_DEPTH = 200
 MAX_ATTRIBUTES = 50
 
 SAFE_COUNT = 1500
-MAX_SCRIPTS = 100
 
 # A browser takes all that follows these for raw text, up to an end tag that may be missing. What they hold is kept.
 _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^<>]*>", re.IGNORECASE)
@@ -27,8 +26,6 @@ _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
-_SCRIPT = re.compile(r"<(script|style|svg)\b[^<>]*>.*?</\1\s*>", re.DOTALL)
-_DATA = re.compile(r""" data-[\w-]+=(?:"[^"]*+"|'[^']*+')""")
 # nh3 resolves all links but these; they cost a call for every attribute, and are mostly absolute.
 _RELATIVE_SET = re.compile(r"""srcset=["']?\s*(?!https?:|["'\s])""")
 _RELATIVE_CITE = re.compile(r"""cite=["']?\s*(?!https?:|["'\s])""")
@@ -45,18 +42,7 @@ def sanitise(html: str, base: str) -> str:
     if "<" not in html:
         return html.replace(">", "&gt;") if ">" in html else html
     clean = proven(html, base)
-    if clean is None:
-        text = _without_machinery(html)
-        clean = proven(text, base) if len(text) < len(html) else None
-        clean = _parsed(_SHELLS.sub("", text), base) if clean is None else clean
-    return clean.strip()
-
-
-def _without_machinery(html: str) -> str:
-    """Take out what is dropped anyway and keeps the rest from being proven. What is left is still judged."""
-    if 0 < html.count("<script") + html.count("<style") + html.count("<svg") <= MAX_SCRIPTS:
-        html = _SCRIPT.sub("", html)
-    return _DATA.sub("", html) if " data-image-" in html else html
+    return (_parsed(_SHELLS.sub("", html), base) if clean is None else clean).strip()
 
 
 def from_text(text: str) -> str:

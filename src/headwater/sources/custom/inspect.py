@@ -1,0 +1,120 @@
+"""A look at what a reader suggests: an address in, the feed behind it out, or why there is none.
+
+One HEAD and one GET, a moment apart, five seconds for both: as seed 003 has it, save that a server which refuses the
+HEAD is not turned away for it, since many do. What comes is read in the sandbox. Nothing is stored.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from http import HTTPStatus
+
+from headwater.errors import InvalidUrl
+from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.polling.ask import moved_to
+from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
+from headwater.sandbox import Overrun, Sandbox
+from headwater.sources.custom.decide import one_line
+from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample
+from headwater.sources.discovery import ACCEPT, PAUSE
+from headwater.sources.page_links import How, header_links, is_about_comments, links_of
+from headwater.urls import MAX_LENGTH, parse_url
+
+WITHIN = timedelta(seconds=5)
+TITLES = 5
+TITLE_MOST = 200
+OFFERS_MOST = 5
+_FINAL = frozenset({FetchFailure.DNS, FetchFailure.BLOCKED})
+_REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+
+
+class Inspector:
+    """Asks for feeds that are suggested. One request at a time, however many are suggested at once."""
+
+    def __init__(
+        self,
+        client: Client,
+        sandbox: Sandbox,
+        *,
+        max_bytes: int,
+        within: timedelta = WITHIN,
+        pause: timedelta = PAUSE,
+    ) -> None:
+        self._client = client
+        self._sandbox = sandbox
+        self._max_bytes = max_bytes
+        self._within = within
+        self._pause = pause
+
+    async def inspect(self, url: str) -> Inspected | NoFeed:
+        """What stands at an address. What the world does to us is a value."""
+        try:
+            async with asyncio.timeout(self._within.total_seconds()):
+                response = await self._reach(url)
+        except TimeoutError:
+            return NoFeed(f"It does not answer within {self._within.total_seconds():g} seconds.")
+        except FetchError as error:
+            return NoFeed(f"It cannot be reached: {error.detail.rstrip('.')}.")
+        if response.status != HTTPStatus.OK:
+            return NoFeed(f"It answers with HTTP {response.status}, and not with a feed.")
+        return await self._read(url, response)
+
+    async def _reach(self, url: str) -> Response:
+        """Raises FetchError."""
+        try:
+            head = await self._client.head(url, within=self._within / 2)
+        except FetchError as error:
+            if error.kind in _FINAL:
+                raise
+        else:
+            if head.status in _REST:  # who asks us to come less often is not asked at once again
+                return head
+        await asyncio.sleep(self._pause.total_seconds())
+        return await self._client.get(url, within=self._within, max_bytes=self._max_bytes, headers={"Accept": ACCEPT})
+
+    async def _read(self, url: str, response: Response) -> Inspected | NoFeed:
+        content_type = response.headers.get("Content-Type")
+        try:
+            feed = await self._sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
+        except UnreadableBody as error:
+            offers = _offers(response)
+            return NoFeed(
+                "It is a page. Suggest one of the feeds that it names." if offers else f"It is no feed: {error.reason}",
+                offers,
+            )
+        except Overrun as error:
+            return NoFeed(f"It cannot be read within our limits: {error}")
+        if not feed.entries and not feed.title:
+            return NoFeed("It is like a feed, with neither a title nor entries.")
+        final = moved_to(response) or url
+        if len(final) > MAX_LENGTH:
+            return NoFeed(f"It redirects to an address longer than {MAX_LENGTH} characters.")
+        return Inspected(final, sample_of(feed))
+
+
+def sample_of(feed: ParsedFeed) -> Sample:
+    """What is kept of a feed for whoever judges it."""
+    dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
+    return Sample(
+        title=one_line(feed.title)[:TITLE_MOST],
+        format=feed.format,
+        site_url=_web(feed.site_url),
+        entry_count=len(feed.entries),
+        latest_at=max(dates, default=feed.updated_at),
+        titles=tuple(one_line(entry.title or "")[:TITLE_MOST] or "(untitled)" for entry in feed.entries[:TITLES]),
+    )
+
+
+def _web(url: str | None) -> str | None:
+    try:
+        return parse_url(url) if url else None
+    except InvalidUrl:
+        return None
+
+
+def _offers(page: Response) -> Sequence[Offer]:
+    """The feeds that a page names, by its own words; none of them is asked for."""
+    links = [*header_links(page), *links_of(page.body, page.url)]
+    named = [link for link in links if link.how in {How.DECLARED, How.LINKED}]
+    titles = {link.url: one_line(link.title)[:TITLE_MOST] for link in sorted(named, key=is_about_comments)}
+    return tuple(Offer(url, title) for url, title in titles.items())[:OFFERS_MOST]

@@ -1,0 +1,96 @@
+"""Deciding on what readers suggest, and on domains that nothing is taken from: each deed with its line in the log."""
+
+from datetime import datetime
+from typing import Any
+
+from headwater.accounts import store as accounts
+from headwater.accounts.types import User
+from headwater.audit import store as audit
+from headwater.audit.types import Actor, Deed
+from headwater.db import Connection
+from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
+from headwater.sources import follow as following
+from headwater.sources import store as sources
+from headwater.sources.custom import store
+from headwater.sources.custom.decide import check_domain, check_reason, may_approve, worth
+from headwater.sources.custom.submit import publish
+from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
+from headwater.types import SourceId
+
+
+async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, actor: Actor, now: datetime) -> None:
+    """Everybody may find it, and it is read at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
+    found = await _hold(conn, source_id)
+    if not may_approve(judge, found.submitter_id):
+        raise Forbidden("You suggested this one yourself: somebody else decides on it.")
+    if not found.is_live_by_trust:
+        source = await sources.find_by_id(conn, source_id=source_id)
+        await publish(conn, source, Proposal(found.name, found.url, found.category, found.interval_minutes), now)
+    await _settle(conn, found, ModerationStatus.APPROVED, actor, None, now)
+
+
+async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime) -> None:
+    """It stays known, so that it is not suggested for ever; only who follows it for themselves goes on reading it.
+
+    Raises Invalid, SubmissionNotFound, AlreadyDecided.
+    """
+    reason = check_reason(reason)
+    found = await _hold(conn, source_id)
+    if found.is_active and not found.subscriber_count:
+        await following.switch_off(conn, await sources.find_by_id(conn, source_id=source_id), now)
+    await _settle(conn, found, ModerationStatus.REJECTED, actor, reason, now)
+
+
+async def block(
+    conn: Connection, *, domain: str, reason: str, reject_waiting: bool, actor: Actor, now: datetime
+) -> int:
+    """Take nothing from a domain any more; returns how many that waited were rejected. Raises Invalid, Conflict."""
+    domain, reason = check_domain(domain), check_reason(reason)
+    if not await store.block(conn, domain=domain, reason=reason, actor=actor, now=now):
+        raise Conflict(f"{domain} is blocked already.")
+    waiting = await store.list_waiting_of(conn, domain=domain) if reject_waiting else []
+    for source_id in waiting:
+        await reject(conn, source_id, reason=reason, actor=actor, now=now)
+    await audit.record(
+        conn,
+        actor=actor,
+        deed=Deed.DOMAIN_BLOCKED,
+        subject_name=domain,
+        now=now,
+        detail={"reason": reason, "rejected": len(waiting)},
+    )
+    return len(waiting)
+
+
+async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:
+    """Take from it again. Raises NotFound."""
+    if not await store.unblock(conn, domain=domain):
+        raise NotFound(f"{domain} is not blocked.")
+    await audit.record(conn, actor=actor, deed=Deed.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
+
+
+async def _hold(conn: Connection, source_id: SourceId) -> Submission:
+    found = await store.hold(conn, source_id=source_id)
+    if found is None:
+        raise SubmissionNotFound
+    if found.decided_at is not None:
+        raise AlreadyDecided(found.name, found.status)
+    return found
+
+
+async def _settle(
+    conn: Connection, found: Submission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
+) -> None:
+    await sources.set_moderation(conn, source_id=found.id, status=status.value)
+    await store.decide(conn, source_id=found.id, actor=actor, reason=reason, now=now)
+    await accounts.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
+    detail: dict[str, Any] = {"url": found.url, "submitter": found.submitter} | ({"reason": reason} if reason else {})
+    await audit.record(
+        conn,
+        actor=actor,
+        deed=Deed.FEED_APPROVED if status is ModerationStatus.APPROVED else Deed.FEED_REJECTED,
+        subject_name=found.name,
+        now=now,
+        subject_id=found.id,
+        detail=detail,
+    )

@@ -1,0 +1,148 @@
+"""Suggesting a feed for everybody, and taking that back: what a reader asks for, step by step.
+
+A reader's own subscription has nothing to do with it: that is private and immediate (`sources/subscribe.py`). What is
+suggested becomes a source that is not read until it is approved, unless somebody follows it for themselves.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from headwater.accounts import store as accounts
+from headwater.accounts.types import User
+from headwater.audit import store as audit
+from headwater.audit.types import HEADWATER, Actor, Deed
+from headwater.db import Connection, Database
+from headwater.errors import (
+    AlreadyDecided,
+    FeedTaken,
+    InvalidProposal,
+    SourceExists,
+    SubmissionNotFound,
+    TooManyAttempts,
+)
+from headwater.sources import follow as following
+from headwater.sources import store as sources
+from headwater.sources.custom import store
+from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
+from headwater.sources.types import Source
+from headwater.types import Clock, SourceId
+from headwater.urls import host_of, url_key
+
+
+async def submit(
+    database: Database, inspector: Inspector, clock: Clock, *, user: User, proposal: Proposal
+) -> CustomFeed:
+    """Suggest a feed. That of somebody who is trusted goes live at once; others wait for a moderator.
+
+    Raises InvalidProposal, FeedTaken, TooManyAttempts.
+    """
+    wanted = check_proposal(proposal)
+    async with database.transaction() as conn:
+        await _refuse(conn, wanted.url)
+    await _count(database, user, clock())
+    match await inspector.inspect(wanted.url):
+        case NoFeed(reason, offers):
+            raise InvalidProposal({"url": reason}, [(offer.url, offer.title) for offer in offers])
+        case Inspected() as found:
+            pass
+    try:
+        async with database.transaction() as conn:
+            return await _keep(conn, user, wanted, found, clock())
+    except SourceExists as error:  # while we looked at it, somebody else brought it
+        async with database.transaction() as conn:
+            await _refuse(conn, found.url)
+        raise InvalidProposal({"url": "Somebody has just added that feed. Try again."}) from error
+
+
+async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: datetime) -> None:
+    """Take a suggestion back while nobody has decided on it. Raises SubmissionNotFound, AlreadyDecided."""
+    found = await store.find_own(conn, source_id=source_id, user_id=user.id)
+    if found is None:
+        raise SubmissionNotFound
+    if found.status is not ModerationStatus.PENDING:
+        raise AlreadyDecided(found.name, found.status)
+    await store.remove(conn, source_id=source_id)
+    await sources.set_moderation(conn, source_id=source_id, status=None)
+    await _record(conn, Actor(user.id, user.email), Deed.FEED_WITHDRAWN, found, now)
+
+
+async def _count(database: Database, user: User, now: datetime) -> None:
+    """In a transaction of its own, so that a try counts however it ends. Raises TooManyAttempts."""
+    async with database.transaction() as conn:
+        tried, ends_at = await accounts.count_attempt(
+            conn, bucket=f"submit:{user.id}", now=now, ends_at=now + SUBMISSIONS.within
+        )
+    if tried > SUBMISSIONS.most:
+        raise TooManyAttempts(ends_at - now)
+
+
+async def _refuse(conn: Connection, *urls: str) -> Known | None:
+    """The source that has one of these addresses and may be suggested. Raises InvalidProposal, FeedTaken."""
+    domains = [domain for url in urls for domain in domains_of(host_of(url))]
+    for blocked in await store.find_blocked(conn, domains=domains):
+        raise InvalidProposal({"url": f"Nothing is taken from {blocked.domain}. Ask a moderator if that is a mistake."})
+    known = await store.find_known(conn, url_keys=[url_key(url) for url in urls])
+    if known and (reason := why_taken(known)):
+        is_public = known.is_system or known.status is ModerationStatus.APPROVED
+        raise FeedTaken(reason, known.id, is_public=is_public)
+    return known
+
+
+async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected, now: datetime) -> CustomFeed:
+    known = await _refuse(conn, wanted.url, found.url)
+    is_live = is_trusted(await accounts.find_karma(conn, user_id=user.id))
+    source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))
+    status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
+    await sources.set_moderation(conn, source_id=source.id, status=status.value)
+    await store.add(
+        conn,
+        source_id=source.id,
+        user_id=user.id,
+        proposal=wanted,
+        host=host_of(source.address),
+        sample=found.sample,
+        now=now,
+    )
+    if is_live:
+        await publish(conn, source, wanted, now)
+    kept = await store.find_own(conn, source_id=source.id, user_id=user.id)
+    assert kept is not None, "it was just added"
+    await _record(conn, Actor(user.id, user.email), Deed.FEED_SUBMITTED, kept, now)
+    if is_live:
+        await _record(conn, HEADWATER, Deed.FEED_APPROVED, kept, now)
+    return kept
+
+
+async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:
+    """Everybody may find the source from now on, as it was suggested."""
+    interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes else None
+    await following.change(conn, source, name=wanted.name, interval=interval, category=wanted.category)
+    if not source.enabled:
+        await following.switch_on(conn, source, now)
+
+
+async def _found(conn: Connection, known: Known) -> Source:
+    """What only its followers knew of; it goes on as it is."""
+    return await sources.find_by_id(conn, source_id=known.id)
+
+
+async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: datetime) -> Source:
+    source = await following.follow(conn, url=url, name=wanted.name, now=now)
+    await sources.set_submitter(conn, source_id=source.id, user_id=user.id)
+    await following.change(conn, source, category=wanted.category)
+    await following.switch_off(conn, source, now)
+    return replace(source, is_system=False, enabled=False)
+
+
+async def _record(conn: Connection, actor: Actor, deed: Deed, feed: CustomFeed, now: datetime) -> None:
+    await audit.record(
+        conn,
+        actor=actor,
+        deed=deed,
+        subject_name=feed.name,
+        now=now,
+        subject_id=feed.id,
+        detail={"url": feed.url, "status": feed.status.value},
+    )

@@ -1,0 +1,84 @@
+"""A site on loopback that answers as a test says, under any name below `.example`, and an inspector of it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from html import escape
+
+from aiohttp import web
+
+from headwater.net import Client
+from headwater.sandbox import Sandbox
+from headwater.sources.custom.inspect import Inspector
+
+Answer = tuple[int, str, bytes]  # status, type, body
+
+
+def rss(title: str, *entries: str, link: str = "https://good.example/") -> Answer:
+    """A feed with these entries."""
+    items = "".join(
+        f"<item><guid>{n}</guid><title>{escape(entry)}</title><link>{link}{n}</link></item>"
+        for n, entry in enumerate(entries)
+    )
+    body = f"<rss version='2.0'><channel><title>{escape(title)}</title><link>{link}</link>{items}</channel></rss>"
+    return 200, "application/rss+xml", body.encode()
+
+
+def page(html: str) -> Answer:
+    """A web page."""
+    return 200, "text/html", html.encode()
+
+
+@dataclass
+class Site:
+    """Answers by host and path, such as `good.example/feed`; `asked` tells every request, HEADs among them."""
+
+    port: int
+    answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    refuses_head: bool = False
+    asked: list[str] = field(default_factory=list[str])
+
+    def url(self, place: str) -> str:
+        host, _, path = place.partition("/")
+        return f"http://{host}:{self.port}/{path}"
+
+    async def answer(self, request: web.Request) -> web.Response:
+        place = (request.host.partition(":")[0] or "") + request.path_qs
+        self.asked.append(f"{request.method} {place}")
+        status, kind, body = self.answers.get(place, (404, "text/plain", b"no"))
+        if request.method == "HEAD" and self.refuses_head:
+            status, kind, body = 405, "text/plain", b""
+        headers = {"Content-Type": kind}
+        if status in {301, 302, 307, 308}:
+            headers["Location"] = body.decode()
+        return web.Response(status=status, body=body, headers=headers)
+
+
+@asynccontextmanager
+async def a_site() -> AsyncIterator[Site]:
+    """A site of the test's own."""
+    app, sites = web.Application(), list[Site]()
+
+    async def answer(request: web.Request) -> web.Response:
+        return await sites[0].answer(request)
+
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        sites.append(Site(runner.addresses[0][1]))
+        yield sites[0]
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def an_inspector(within: timedelta = timedelta(seconds=20)) -> AsyncIterator[Inspector]:
+    """Reaches nothing but this machine, and does not pause."""
+    async with (
+        Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client,
+        Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
+    ):
+        yield Inspector(client, sandbox, max_bytes=1_000_000, within=within, pause=timedelta(0))

@@ -1,0 +1,587 @@
+"""What readers suggest for everybody: looked at, kept, decided on, taken back."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from headwater.accounts import store as accounts
+from headwater.accounts.access import add_user
+from headwater.accounts.types import Role, User
+from headwater.audit import store as audit
+from headwater.audit.types import Actor
+from headwater.db import Database
+from headwater.errors import (
+    AlreadyDecided,
+    Conflict,
+    FeedTaken,
+    Forbidden,
+    Invalid,
+    InvalidProposal,
+    NotFound,
+    SubmissionNotFound,
+    TooManyAttempts,
+)
+from headwater.polling import store as polling
+from headwater.sources import store as sources
+from headwater.sources.custom import judge, store
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.queue import hints_of
+from headwater.sources.custom.submit import submit, withdraw
+from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
+from headwater.sources.follow import follow
+from headwater.sources.subscribe import add_feed, drop_feed, leave_all_unwanted
+from headwater.types import SourceId
+from tests.clock import MovableClock
+from tests.site import Site, a_site, an_inspector, page, rss
+
+pytestmark = pytest.mark.database
+PENDING, APPROVED, REJECTED = ModerationStatus
+MODERATOR = Actor(None, "mo@example.com")
+WHY = "It is a farm of links."
+
+
+@pytest.fixture(scope="module")
+async def inspector() -> AsyncIterator[Inspector]:
+    async with an_inspector() as one:
+        yield one
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with a_site() as one:
+        one.answers["good.example/feed"] = rss("Good News", "First", "Second")
+        yield one
+
+
+class World:
+    """Somebody who suggests feeds, and somebody who decides."""
+
+    def __init__(self, database: Database, inspector: Inspector, site: Site, clock: MovableClock) -> None:
+        self.database, self.inspector, self.site, self.clock = database, inspector, site, clock
+
+    async def somebody(self, email: str, role: Role = Role.READER, karma: int = 0) -> User:
+        async with self.database.transaction() as conn:
+            user = await add_user(conn, email, None, role, self.clock())
+            await accounts.add_karma(conn, user_id=user.id, karma=karma)
+        return user
+
+    async def suggest(self, user: User, place: str = "good.example/feed", name: str = "Good News") -> CustomFeed:
+        self.clock.move(seconds=1)
+        proposal = Proposal(name, self.site.url(place), "News", 30)
+        return await submit(self.database, self.inspector, self.clock, user=user, proposal=proposal)
+
+    async def approve(self, feed_id: SourceId, by: User | None = None) -> None:
+        async with self.database.transaction() as conn:
+            await judge.approve(conn, feed_id, judge=by, actor=MODERATOR, now=self.clock())
+
+    async def reject(self, feed_id: SourceId, reason: str = WHY) -> None:
+        async with self.database.transaction() as conn:
+            await judge.reject(conn, feed_id, reason=reason, actor=MODERATOR, now=self.clock())
+
+    async def own(self, user: User) -> list[CustomFeed]:
+        async with self.database.as_user(user.id) as conn:
+            return await store.list_own(conn, limit=50)
+
+    async def karma(self, user: User) -> int:
+        async with self.database.transaction() as conn:
+            return await accounts.find_karma(conn, user_id=user.id)
+
+    async def polled(self) -> list[str]:
+        """What a poller would ask for now."""
+        async with self.database.transaction() as conn:
+            cur = await conn.execute(
+                "SELECT feed_url FROM feed_state WHERE next_poll_at <= %(now)s ORDER BY feed_url", {"now": self.clock()}
+            )
+            return [row[0] for row in await cur.fetchall()]
+
+    async def public(self, user: User) -> list[str]:
+        async with self.database.transaction() as conn:
+            return [one.name for one in await store.list_public(conn, user_id=user.id, limit=20, offset=0)]
+
+    async def deeds(self) -> list[tuple[str, str]]:
+        async with self.database.transaction() as conn:
+            found = await audit.list_entries(conn, limit=50)
+        return [(str(one.deed), one.actor_name) for one in reversed(found.entries)]
+
+
+@pytest.fixture
+def world(database: Database, inspector: Inspector, site: Site, clock: MovableClock) -> World:
+    return World(database, inspector, site, clock)
+
+
+async def test_a_suggestion_waits_and_is_not_read(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+
+    feed = await world.suggest(ada)
+
+    assert (feed.status, feed.is_active, feed.category, feed.interval_minutes) == (PENDING, False, "News", 30)
+    assert (feed.sample.title, feed.sample.entry_count, feed.sample.titles) == ("Good News", 2, ("First", "Second"))
+    assert await world.own(ada) == [feed]
+    assert await world.polled() == []
+    assert await world.public(ada) == []
+    assert await world.deeds() == [("feed.submitted", "ada@example.com")]
+    async with world.database.transaction() as conn:
+        cur = await conn.execute("SELECT is_system, submitted_by, enabled, moderation_status FROM sources")
+        assert await cur.fetchone() == (False, ada.id, False, "pending")
+
+
+async def test_it_is_asked_for_once_by_head_and_once_by_get(world: World) -> None:
+    await world.suggest(await world.somebody("ada@example.com"))
+
+    assert world.site.asked == ["HEAD good.example/feed", "GET good.example/feed"]
+
+
+async def test_a_server_that_refuses_head_is_not_turned_away(world: World) -> None:
+    world.site.refuses_head = True
+
+    assert (await world.suggest(await world.somebody("ada@example.com"))).status is PENDING
+
+
+async def test_who_asks_us_to_come_less_often_is_not_asked_again(world: World) -> None:
+    world.site.answers["good.example/feed"] = (429, "text/plain", b"")
+
+    with pytest.raises(InvalidProposal, match="HTTP 429"):
+        await world.suggest(await world.somebody("ada@example.com"))
+
+    assert world.site.asked == ["HEAD good.example/feed"]
+
+
+async def test_approved_it_is_read_at_once_and_found_by_everybody(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    feed = await world.suggest(ada)
+
+    await world.approve(feed.id)
+
+    (after,) = await world.own(ada)
+    assert (after.status, after.is_active, after.reason) == (APPROVED, True, None)
+    assert await world.polled() == [feed.url]
+    assert await world.public(ada) == ["Good News"]
+    assert await world.karma(ada) == 1
+    assert await world.deeds() == [("feed.submitted", "ada@example.com"), ("feed.approved", "mo@example.com")]
+    async with world.database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=feed.id)
+    assert (source.name, source.category, source.interval_minutes) == ("Good News", "News", 30)
+
+
+async def test_rejected_it_stays_known_and_its_submitter_reads_why(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    feed = await world.suggest(ada)
+
+    await world.reject(feed.id)
+
+    (after,) = await world.own(ada)
+    assert (after.status, after.is_active, after.reason) == (REJECTED, False, WHY)
+    assert await world.karma(ada) == 0
+    assert await world.own(bob) == []
+    async with world.database.transaction() as conn:
+        await leave_all_unwanted(conn, world.clock())
+    for somebody in (ada, bob):
+        with pytest.raises(FeedTaken, match="not taken"):
+            await world.suggest(somebody)
+    assert len(world.site.asked) == 2, "what is known is not asked for again"
+
+
+async def test_a_decision_is_made_once_with_a_reason_and_on_something(world: World) -> None:
+    feed = await world.suggest(await world.somebody("ada@example.com"))
+
+    with pytest.raises(Invalid, match="Say why"):
+        await world.reject(feed.id, "  ")
+    with pytest.raises(SubmissionNotFound):
+        await world.approve(SourceId(uuid4()))
+    await world.approve(feed.id)
+    for again in (world.approve(feed.id), world.reject(feed.id)):
+        with pytest.raises(AlreadyDecided, match="'Good News' is approved already"):
+            await again
+
+
+async def test_a_moderator_does_not_approve_their_own(world: World) -> None:
+    mo = await world.somebody("mo@example.com", Role.MODERATOR)
+    feed = await world.suggest(mo)
+
+    with pytest.raises(Forbidden, match="somebody else decides"):
+        await world.approve(feed.id, by=mo)
+
+    assert await world.public(mo) == []
+
+
+async def test_ten_approvals_make_a_submitter_trusted(world: World) -> None:
+    ada = await world.somebody("ada@example.com", karma=9)
+    world.site.answers["next.example/feed"] = rss("Next", "Other things")
+    await world.approve((await world.suggest(ada)).id)
+
+    feed = await world.suggest(ada, "next.example/feed", "Next")
+
+    assert (feed.status, feed.is_active, feed.decided_at) == (APPROVED, True, None)
+    assert feed.url in await world.polled()
+    assert await world.karma(ada) == 10, "only what a person approved counts"
+    assert (await world.deeds())[-2:] == [("feed.submitted", "ada@example.com"), ("feed.approved", "Headwater itself")]
+
+
+async def test_trust_can_be_lost_and_karma_is_never_less_than_none(world: World) -> None:
+    ada = await world.somebody("ada@example.com", karma=10)
+    feed = await world.suggest(ada)
+    assert await world.public(ada) == ["Good News"]
+
+    await world.reject(feed.id)
+
+    assert await world.public(ada) == []
+    assert await world.polled() == []
+    assert await world.karma(ada) == 9
+    async with world.database.transaction() as conn:
+        await accounts.add_karma(conn, user_id=ada.id, karma=-100)
+    assert await world.karma(ada) == 0
+
+
+async def test_what_is_public_waits_or_was_refused_cannot_be_suggested_again(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    feed = await world.suggest(ada)
+    with pytest.raises(FeedTaken, match="waits") as waiting:
+        await world.suggest(bob, "good.example/feed/")
+    await world.approve(feed.id)
+
+    with pytest.raises(FeedTaken, match="Subscribe") as public:
+        await world.suggest(bob)
+
+    assert (waiting.value.source_id, waiting.value.is_public) == (feed.id, False)
+    assert (public.value.source_id, public.value.is_public) == (feed.id, True)
+
+
+async def test_what_an_operator_follows_is_public_already(world: World) -> None:
+    async with world.database.transaction() as conn:
+        source = await follow(conn, url=world.site.url("good.example/feed"), name="Ours", now=world.clock())
+
+    with pytest.raises(FeedTaken, match="'Ours'") as taken:
+        await world.suggest(await world.somebody("ada@example.com"))
+
+    assert taken.value.source_id == source.id
+    assert world.site.asked == []
+
+
+async def test_what_readers_follow_for_themselves_can_be_suggested_and_goes_on_for_them(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    async with world.database.transaction() as conn:
+        his = await add_feed(
+            conn, user_id=bob.id, name="His", url=world.site.url("good.example/feed"), now=world.clock()
+        )
+
+    feed = await world.suggest(ada)
+
+    assert feed.id == his.source_id
+    assert (feed.status, feed.is_active) == (PENDING, True)
+    assert await world.public(ada) == []
+    await world.reject(feed.id)
+    assert await world.polled() == [feed.url], "Bob goes on reading it"
+    async with world.database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=feed.id)
+        assert (source.name, source.category) == ("good.example", None), "nothing of a refused suggestion is adopted"
+        await drop_feed(conn, user_id=bob.id, subscription_id=his.id)
+    async with world.database.transaction() as conn:
+        await leave_all_unwanted(conn, world.clock())
+    assert await world.polled() == [], "nobody reads it, and it stays known"
+    assert [one.status for one in await world.own(ada)] == [REJECTED]
+
+
+async def test_what_waits_can_be_followed_for_oneself(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    feed = await world.suggest(ada)
+
+    async with world.database.transaction() as conn:
+        await add_feed(conn, user_id=bob.id, name="His", url=feed.url, now=world.clock())
+
+    assert await world.polled() == [feed.url]
+    assert await world.public(ada) == []
+
+
+async def test_a_suggestion_is_taken_back_while_it_waits(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    feed = await world.suggest(ada)
+    async with world.database.transaction() as conn:
+        with pytest.raises(SubmissionNotFound):
+            await withdraw(conn, user=bob, source_id=feed.id, now=world.clock())
+
+    async with world.database.transaction() as conn:
+        await withdraw(conn, user=ada, source_id=feed.id, now=world.clock())
+        await leave_all_unwanted(conn, world.clock())
+
+    assert await world.own(ada) == []
+    again = await world.suggest(bob)
+    await world.approve(again.id)
+    async with world.database.transaction() as conn:
+        with pytest.raises(AlreadyDecided):
+            await withdraw(conn, user=bob, source_id=again.id, now=world.clock())
+
+
+async def test_an_account_takes_its_suggestions_along_save_what_others_read(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    ids: dict[str, SourceId] = {}
+    for name in ("waits", "waits-and-read", "public", "public-and-read", "refused"):
+        world.site.answers[f"{name}.example/feed"] = rss(name, "x")
+        ids[name] = (await world.suggest(ada, f"{name}.example/feed", name)).id
+    await world.approve(ids["public"])
+    await world.approve(ids["public-and-read"])
+    await world.reject(ids["refused"])
+    async with world.database.transaction() as conn:
+        for name in ("waits-and-read", "public-and-read"):
+            url = world.site.url(f"{name}.example/feed")
+            await add_feed(conn, user_id=bob.id, name=name, url=url, now=world.clock())
+
+    async with world.database.transaction() as conn:
+        await accounts.remove_user(conn, user_id=ada.id)
+        await leave_all_unwanted(conn, world.clock())
+
+    async with world.database.transaction() as conn:
+        cur = await conn.execute(
+            "SELECT split_part(split_part(feed_url, '/', 3), '.', 1), moderation_status, submitted_by "
+            "FROM sources ORDER BY 1"
+        )
+        left = await cur.fetchall()
+    assert left == [
+        ("public-and-read", "approved", None),
+        ("refused", "rejected", None),
+        ("waits-and-read", None, None),
+    ]
+    assert await world.public(bob) == ["public-and-read"]
+
+
+async def test_a_page_is_refused_with_the_feeds_that_it_names(world: World) -> None:
+    world.site.answers["good.example/"] = page(
+        "<link rel=alternate type=application/rss+xml title='All of it' href=/feed><a href=/feed/comments>RSS</a>"
+    )
+
+    with pytest.raises(InvalidProposal, match="It is a page") as refused:
+        await world.suggest(await world.somebody("ada@example.com"), "good.example/")
+
+    assert refused.value.offers[0] == (world.site.url("good.example/feed"), "All of it")
+    assert world.site.asked == ["HEAD good.example/", "GET good.example/"], "none of them is asked for"
+
+
+HOSTILE = {
+    "nothing there": (404, "text/plain", b"no"),
+    "broken": (500, "text/plain", b"no"),
+    "a page without feeds": page("<p>Hello"),
+    "no feed at all": (200, "application/rss+xml", b"\x00\xff\x00"),
+    "empty": (200, "application/rss+xml", b""),
+    "a feed of nothing": (200, "application/rss+xml", b"<rss version='2.0'><channel></channel></rss>"),
+    "too large": (200, "application/rss+xml", b"<rss>" + b" " * 1_000_001),
+    "to a private network": (302, "text/plain", b"http://10.0.0.1/feed"),
+    "in a circle": (302, "text/plain", b"/feed"),
+    "to another scheme": (302, "text/plain", b"file:///etc/passwd"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_what_is_no_feed_is_told_in_a_sentence(world: World, what: str) -> None:
+    world.site.answers["good.example/feed"] = HOSTILE[what]
+
+    with pytest.raises(InvalidProposal) as refused:
+        await world.suggest(await world.somebody("ada@example.com"))
+
+    assert set(refused.value.problems) == {"url"}
+    assert refused.value.problems["url"].startswith("It ")
+    async with world.database.transaction() as conn:
+        assert await store.find_known(conn, url_keys=[]) is None
+        cur = await conn.execute("SELECT count(*) FROM sources")
+        assert await cur.fetchone() == (0,)
+
+
+async def test_a_name_that_leads_nowhere_and_an_address_of_our_own_network_are_refused(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    for url in ("http://nowhere.invalid/feed", "http://10.1.2.3/feed", "http://[::ffff:10.0.0.1]/feed"):
+        with pytest.raises(InvalidProposal, match="cannot be reached"):
+            await submit(world.database, world.inspector, world.clock, user=ada, proposal=Proposal("x", url))
+
+
+async def test_nobody_waits_longer_than_was_said(world: World, site: Site) -> None:
+    async with an_inspector(within=timedelta(milliseconds=1)) as hasty:
+        with pytest.raises(InvalidProposal, match=r"answer within 0.001 s|cannot be reached: no complete answer"):
+            await submit(
+                world.database,
+                hasty,
+                world.clock,
+                user=await world.somebody("ada@example.com"),
+                proposal=Proposal("x", site.url("good.example/feed")),
+            )
+
+
+async def test_what_a_hostile_feed_says_is_kept_as_plain_text(world: World) -> None:
+    world.site.answers["good.example/feed"] = rss(
+        "T" * 1000, "<script>alert(1)</script>", "\u202e" + "x" * 1000, *["more"] * 10, link="javascript:alert(1)//"
+    )
+
+    feed = await world.suggest(await world.somebody("ada@example.com"))
+
+    assert len(feed.sample.titles) == 5
+    assert max(len(text) for text in (feed.sample.title, *feed.sample.titles)) == 200
+    assert feed.sample.site_url is None
+
+
+async def test_a_permanent_redirect_is_where_it_lives(world: World) -> None:
+    world.site.answers["old.example/feed"] = (301, "text/plain", world.site.url("good.example/feed").encode())
+    ada = await world.somebody("ada@example.com")
+
+    feed = await world.suggest(ada, "old.example/feed")
+
+    assert feed.url == world.site.url("good.example/feed")
+    with pytest.raises(FeedTaken):
+        await world.suggest(ada, "old.example/feed")
+
+
+async def test_so_many_an_hour_and_no_more(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    for _ in range(20):
+        with pytest.raises(InvalidProposal):
+            await world.suggest(ada, "good.example/none")
+
+    with pytest.raises(TooManyAttempts):
+        await world.suggest(ada)
+
+    world.clock.move(hours=1)
+    assert (await world.suggest(ada)).status is PENDING
+
+
+async def block(world: World, domain: str, *, reject_waiting: bool = False) -> int:
+    async with world.database.transaction() as conn:
+        return await judge.block(
+            conn, domain=domain, reason=WHY, reject_waiting=reject_waiting, actor=MODERATOR, now=world.clock()
+        )
+
+
+@pytest.mark.parametrize("place", ["spam.example/feed", "very.deep.spam.example/feed"])
+async def test_nothing_is_taken_from_a_blocked_domain_nor_from_below_it(world: World, place: str) -> None:
+    await block(world, "spam.example")
+
+    with pytest.raises(InvalidProposal, match=r"Nothing is taken from spam\.example"):
+        await world.suggest(await world.somebody("ada@example.com"), place)
+
+    assert world.site.asked == []
+
+
+async def test_a_redirect_does_not_lead_around_the_blocklist(world: World) -> None:
+    world.site.answers["fine.example/feed"] = (301, "text/plain", world.site.url("spam.example/feed").encode())
+    world.site.answers["spam.example/feed"] = rss("Spam", "x")
+    await block(world, "spam.example")
+
+    with pytest.raises(InvalidProposal, match="Nothing is taken"):
+        await world.suggest(await world.somebody("ada@example.com"), "fine.example/feed")
+
+
+async def test_a_name_that_only_ends_alike_is_not_blocked(world: World) -> None:
+    world.site.answers["notspam.example/feed"] = rss("Fine", "x")
+    await block(world, "spam.example")
+
+    assert (await world.suggest(await world.somebody("ada@example.com"), "notspam.example/feed")).status is PENDING
+
+
+async def test_blocking_a_domain_can_reject_what_waits_of_it(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    for place in ("spam.example/feed", "a.spam.example/feed", "notspam.example/feed"):
+        world.site.answers[place] = rss(place, "x")
+        await world.suggest(ada, place, place)
+
+    assert await block(world, "spam.example", reject_waiting=True) == 2
+
+    assert {feed.name: feed.status for feed in await world.own(ada)} == {
+        "spam.example/feed": REJECTED,
+        "a.spam.example/feed": REJECTED,
+        "notspam.example/feed": PENDING,
+    }
+    assert [deed for deed, _ in await world.deeds()][-3:] == ["feed.rejected", "feed.rejected", "domain.blocked"]
+
+
+async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None:
+    await block(world, "spam.example")
+    with pytest.raises(Conflict, match="blocked already"):
+        await block(world, "www.spam.example")
+
+    async with world.database.transaction() as conn:
+        assert [one.domain for one in await store.list_blocked(conn, limit=10)] == ["spam.example"]
+        await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
+        with pytest.raises(NotFound, match="not blocked"):
+            await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
+
+    assert [deed for deed, _ in await world.deeds()] == ["domain.blocked", "domain.unblocked"]
+
+
+async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    for number in range(5):
+        world.site.answers[f"n{number}.example/feed"] = rss(f"N{number}", "x")
+        await world.suggest(ada, f"n{number}.example/feed", f"N{number}")
+
+    names, after = list[str](), None
+    async with world.database.transaction() as conn:
+        while True:
+            found = await store.list_undecided(conn, status=PENDING, after=after, limit=2)
+            names += [one.name for one in found.submissions]
+            after = found.next
+            if after is None:
+                break
+
+    assert names == ["N0", "N1", "N2", "N3", "N4"]
+
+
+async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    for place in ("one.example/feed", "two.example/feed", "three.example/feed"):
+        world.site.answers[place] = rss(place, "x")
+    await world.approve((await world.suggest(ada, "one.example/feed")).id)
+    await world.reject((await world.suggest(ada, "two.example/feed")).id)
+    await world.suggest(ada, "three.example/feed", "Three")
+    await world.suggest(bob)
+
+    async def names(wanted: QueueFilter) -> list[str]:
+        async with world.database.transaction() as conn:
+            found = await store.list_undecided(conn, status=PENDING, wanted=wanted, limit=10)
+        return [one.name for one in found.submissions]
+
+    assert await names(QueueFilter(text="THREE")) == ["Three"]
+    assert await names(QueueFilter(text="bob@")) == ["Good News"]
+    assert await names(QueueFilter(submitter_id=ada.id)) == ["Three"]
+    assert await names(QueueFilter(host="good.example")) == ["Good News"]
+    async with world.database.transaction() as conn:
+        (three, _) = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
+        decided = await store.list_decided(conn, limit=10)
+        refused = await store.list_decided(conn, status=REJECTED, limit=10)
+    assert (three.submitter, three.karma, three.approved_count, three.rejected_count) == ("ada@example.com", 1, 1, 1)
+    assert {one.status for one in decided.submissions} == {APPROVED, REJECTED}
+    assert [(one.reason, one.decided_by_name) for one in refused.submissions] == [(WHY, "mo@example.com")]
+
+
+async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    async with world.database.transaction() as conn:
+        now = world.clock()
+        await follow(conn, url="https://elsewhere.example/rss", name="good NEWS!", now=now)
+        await follow(conn, url="https://good.example/sports", name="Sports", now=now)
+        await follow(conn, url="https://other.example/rss", name="Other", now=now)
+    feed = await world.suggest(ada)
+    await block(world, "good.example")
+
+    async with world.database.transaction() as conn:
+        waiting = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
+        hints = await hints_of(conn, waiting)
+
+    assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.likenesses[feed.id]] == [
+        ("good NEWS!", False, True),
+        ("Sports", True, False),
+    ]
+    assert hints.blocked[feed.id].domain == "good.example"
+
+
+async def test_a_poller_does_not_claim_what_waits(world: World) -> None:
+    feed = await world.suggest(await world.somebody("ada@example.com"))
+    world.clock.move(days=30)
+
+    async def claim() -> list[str]:
+        async with world.database.transaction() as conn:
+            now = world.clock()
+            claimed = await polling.claim(
+                conn, limit=10, now=now, lease=uuid4(), leased_until=now + timedelta(minutes=1)
+            )
+        return [one.feed_url for one in claimed]
+
+    assert await claim() == []
+    await world.approve(feed.id)
+    assert await claim() == [feed.url]
