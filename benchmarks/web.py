@@ -74,6 +74,13 @@ OTHERS = {
 STATIC = "/static/headwater.css"
 
 FILL = (
+    "SELECT begin_article_months(date_trunc('month', %(now)s::timestamptz - interval '1 year')::date)",
+    """
+    SELECT make_article_months(
+        date_trunc('month', %(now)s::timestamptz - interval '1 year')::date,
+        date_trunc('month', %(now)s::timestamptz + interval '1 month')::date
+    )
+    """,
     """
     INSERT INTO users (id, email, email_key)
     SELECT lpad(to_hex(n), 32, '0')::uuid, n || '@example.com', n || '@example.com'

@@ -18,7 +18,8 @@ FILL = (
     """
     CREATE TEMPORARY TABLE given AS
     SELECT (
-            lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000800000000000' || lpad(n::text, 4, '0')
+            lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0')
+            || '7000800000000000' || lpad(n::text, 4, '0')
         )::uuid AS id, n, at
     FROM generate_series(1, 24) AS n, LATERAL (SELECT now() - n * interval '1 month' AS at) AS moment
     UNION ALL SELECT 'ffffffff-0000-4000-8000-000000000000', 25, now()

@@ -1,6 +1,7 @@
 """A Headwater of several months, in which articles are seen, starred and forgotten."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -112,11 +113,10 @@ class World:
         async with self.database.transaction() as conn:
             return await (await conn.execute(statement.encode(), values)).fetchall()
 
-    def retainer(self, **options: object) -> Retainer:
-        values = {name: getattr(OPTIONS, name) for name in OPTIONS.__slots__} | options
-        return Retainer(self.database, self.clock, RetentionOptions(**values))
+    def retainer(self, **options: Any) -> Retainer:
+        return Retainer(self.database, self.clock, replace(OPTIONS, **options))
 
-    async def retain(self, progress: Callable[[str], None] = lambda _: None, **options: object) -> Report:
+    async def retain(self, progress: Callable[[str], None] = lambda _: None, **options: Any) -> Report:
         """One run, with all the time there is."""
         turn = Turn(new_id(), self.clock() + timedelta(minutes=10))
         return await self.retainer(**options).run(turn, progress)

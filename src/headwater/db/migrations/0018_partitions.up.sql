@@ -146,12 +146,23 @@ CREATE FUNCTION columns_of(of_table regclass) RETURNS text
         WHERE attrelid = of_table AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
     END;
 
--- Where nothing is yet: what comes before the first month, and what comes after the last.
+-- Where no article is yet: what comes before the first month, and what comes after the last.
 CREATE FUNCTION begin_article_months(first date) RETURNS void
     LANGUAGE plpgsql AS $$
 DECLARE
     parent text;
+    part regclass;
 BEGIN
+    IF EXISTS (SELECT FROM articles) THEN
+        RAISE EXCEPTION 'there are articles: their months have begun';
+    END IF;
+    FOR part IN
+        SELECT inhrelid
+        FROM pg_inherits
+        WHERE inhparent = ANY ('{articles, article_sources, content, marks}'::regclass[])
+    LOOP
+        EXECUTE format('DROP TABLE %s', part);
+    END LOOP;
     FOREACH parent IN ARRAY ARRAY['articles', 'article_sources', 'content', 'marks'] LOOP
         EXECUTE format('CREATE TABLE months.%I PARTITION OF public.%I DEFAULT', parent || '_default', parent);
         EXECUTE format(

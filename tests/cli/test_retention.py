@@ -1,0 +1,61 @@
+"""`headwater retention`, as a process of its own."""
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from headwater.articles.store import keep
+from headwater.articles.types import Listed
+from headwater.db import Database
+from tests.builders import a_source, an_article
+from tests.cli.test_index import Commands
+from tests.months import make_months
+
+pytestmark = pytest.mark.database
+
+LONG_AGO = datetime(2024, 1, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Commands:
+    """A Headwater that has two articles of long ago."""
+    async with database.transaction() as conn:
+        await make_months(conn, since=date(2024, 1, 1), until=date(2024, 3, 1))
+        source = await a_source(conn)
+        for number in range(2):
+            listed = Listed(source.id, an_article(f"https://example.com/{number}"))
+            await keep(conn, seen_at=LONG_AGO, listed=[listed])
+    return Commands(tmp_path, conninfo, None)
+
+
+async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Commands) -> None:
+    planned = await headwater.run("retention", "run", "--dry-run")
+    planned_json = await headwater.run("retention", "run", "--dry-run", "--json")
+    before = await headwater.run("retention", "show", "--json")
+    done = await headwater.run("retention", "run", "--minutes", "5")
+    again = await headwater.run("retention", "run")
+    after = await headwater.run("retention", "show")
+
+    assert "2024-01 would go: 2 articles; 0 are starred and stay." in planned.stdout
+    assert planned.stdout.rstrip().endswith("Nothing was changed.")
+    assert json.loads(planned_json.stdout)["months"][0] == {"month": "2024-01-01", "articles": 2, "starred": 0}
+    assert json.loads(before.stdout)["months"][0]["articles"] == 2
+    assert "2024-01 is gone: 2 articles; 0 are starred and stay." in done.stdout
+    assert again.stdout.strip().endswith("Nothing is past its time.")
+    assert "2024-01" not in after.stdout
+    assert "Retention runs next at" in after.stdout
+    assert [one.returncode for one in (planned, planned_json, before, done, again, after)] == [0] * 6
+
+
+async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, database: Database) -> None:
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE retention_state SET lease = gen_random_uuid(), due_at = now() + interval '5 minutes'"
+        )
+
+    refused = await headwater.run("retention", "run")
+
+    assert refused.returncode == 4
+    assert "Retention is running; it ends by" in refused.stderr
