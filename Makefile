@@ -20,6 +20,7 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 test: ## Run all tests, then the database tests again on a PostgreSQL server
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
+	@$(RUN) scripts/prometheus.py
 	$(RUN) -m pytest -n 2
 	$(RUN) scripts/server_tests.py
 

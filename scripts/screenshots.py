@@ -61,6 +61,17 @@ INSIDE = {
     "nothing-found": "/read?shelf=all&q=zzzz",
     "account": "/account",
     "opml": "/opml",
+    "discover": "/discover",
+}
+OPERATING = {  # for whoever registered first
+    "operate-frontier": "/admin/frontier",
+    "operate-frontier-dead": "/admin/frontier?status=dead",
+    "operate-popularity": "/admin/popularity",
+    "operate-moderation": "/admin/moderation",
+    "operate-domains": "/admin/moderation/domains",
+    "operate-people": "/admin/people",
+    "operate-audit": "/admin/audit",
+    "operate-settings": "/admin/settings",
 }
 
 
@@ -90,6 +101,7 @@ def photograph_everything(browser: Browser, place: Place) -> None:
     with open_page(browser, place) as page:
         register(page)
         photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide")
+        operator = dict(page.context.storage_state())
     profile = settle_in(browser, place, (*FEEDS, *CAGES))
     for scheme in ("light", "dark"):
         for width, viewport in (("wide", WIDE), ("narrow", PHONE)):
@@ -100,6 +112,8 @@ def photograph_everything(browser: Browser, place: Place) -> None:
                 photograph(page, INSIDE, f"{scheme}-{width}")
                 photograph_what_opens(page, f"{scheme}-{width}")
                 photograph_import(page, f"{scheme}-{width}")
+            with open_page(browser, place, storage_state=operator, **dress) as page:
+                photograph(page, OPERATING, f"{scheme}-{width}")
     print(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT.name}/")
 
 
@@ -113,7 +127,18 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
             expect(state_of(page, name)).not_to_have_text("pending", timeout=60_000)
         page.locator("#summary-container").get_by_role("button", name="Generate").click()
         expect(page.locator("#summary-container time")).to_be_visible(timeout=60_000)
+        suggest(page, "Feather", place.zoo.url("feather", "/feed.xml"))
         return dict(page.context.storage_state())
+
+
+def suggest(page: Page, name: str, url: str) -> None:
+    """A feed for everybody, which waits for a moderator."""
+    page.goto("/discover")
+    form = page.locator("#suggest-form")
+    form.get_by_label("Name").fill(name)
+    form.get_by_label("Address of the feed").fill(url)
+    form.get_by_role("button", name="Suggest").click()
+    expect(page.locator("#suggested .badge")).to_have_text("waits", timeout=60_000)
 
 
 def photograph(page: Page, pages: dict[str, str], dress: str) -> None:

@@ -10,10 +10,12 @@ transaction. The database is the only hand-off, so any stage runs in any number 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
+from headwater.alerts.types import AlertOptions
+from headwater.alerts.worker import Alerter
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions
 from headwater.extraction.worker import Extractor
@@ -21,6 +23,7 @@ from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.types import FrontierOptions
 from headwater.net import Client
+from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
 from headwater.polling.worker import Poller
 from headwater.publishing.elasticsearch import SearchIndex
@@ -31,8 +34,11 @@ from headwater.retention.worker import Retainer
 from headwater.sandbox import Sandbox
 from headwater.sitemaps.types import MappingOptions
 from headwater.sitemaps.worker import Mapper
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.health.counter import Counter
 from headwater.sources.mover import Mover
 from headwater.sources.searcher import Searcher
+from headwater.sources.trial import Trials
 from headwater.spider.types import SpiderOptions
 from headwater.spider.worker import Spider
 from headwater.types import Clock
@@ -71,6 +77,7 @@ class StageOptions:
     spider: SpiderOptions
     retention: RetentionOptions
     index: IndexOptions
+    alerts: AlertOptions = field(default_factory=AlertOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class Tools:
     clock: Clock
     options: StageOptions
     index: SearchIndex | None = None
+    mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
 
 
 def make_poller(tools: Tools) -> Poller:
@@ -137,10 +145,30 @@ def make_retainer(tools: Tools) -> Retainer:
     return Retainer(tools.database, tools.clock, tools.options.retention)
 
 
+def make_counter(tools: Tools) -> Counter:
+    """The counting stage."""
+    return Counter(tools.database, tools.clock)
+
+
 def make_indexer(tools: Tools) -> Indexer:
     """The indexing stage; `every_stage` leaves it out where there is no index."""
     assert tools.index is not None, "there is an index to tell"
     return Indexer(tools.database, tools.index, tools.clock, tools.options.index)
+
+
+def make_alerter(tools: Tools) -> Alerter:
+    """The alerting stage: it works on no flow, and watches over all of them."""
+    return Alerter(tools.database, tools.mailer, tools.clock, tools.options.alerts)
+
+
+def make_trials(tools: Tools) -> Trials:
+    """Polls that leave no trace, for a person who looks into a source."""
+    return Trials(tools.database, tools.client, tools.sandbox, tools.clock, tools.options.polling)
+
+
+def make_inspector(tools: Tools) -> Inspector:
+    """What looks at feeds that readers suggest."""
+    return Inspector(tools.client, tools.sandbox, max_bytes=tools.options.polling.max_bytes)
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
@@ -152,7 +180,9 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "mapping": make_mapper,
     "spidering": make_spider,
     "retaining": make_retainer,
+    "counting": make_counter,
     "indexing": make_indexer,
+    "alerting": make_alerter,
 }
 
 

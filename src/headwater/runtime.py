@@ -14,6 +14,8 @@ from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
 from headwater.accounts.types import AccountOptions
+from headwater.alerts.types import AlertOptions, Thresholds
+from headwater.api.limits import RateLimits
 from headwater.db import Database, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
@@ -30,10 +32,11 @@ from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
 from headwater.retention.types import RetentionOptions
 from headwater.sandbox import Sandbox
-from headwater.settings import Settings
+from headwater.settings import PREFIX, Settings, allowed, shown
 from headwater.sitemaps.types import Limits, MappingOptions
 from headwater.spider.types import SpiderOptions
 from headwater.web import WebOptions
+from headwater.web.pages.operator.settings import SettingLine
 
 # How long writing may take once a feed is read; after that its host is somebody else's.
 WRITING = timedelta(seconds=10)
@@ -102,7 +105,8 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
         ):
             async with database.transaction() as conn:
                 await check_schema(conn)
-            yield Runtime(settings, Tools(database, client, feeds, pages, utc_now, options_of(settings), index), server)
+            options, mailer = options_of(settings), mailer_of(settings)
+            yield Runtime(settings, Tools(database, client, feeds, pages, utc_now, options, index, mailer), server)
 
 
 def open_client(settings: Settings) -> Client:
@@ -155,12 +159,67 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
 
     Raises Invalid.
     """
-    smtp = settings.smtp_url
     return WebOptions(
-        site=(settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/"),
+        site=site_of(settings, listens_at),
         accounts=account_options(settings),
-        mailer=Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from),
+        mailer=mailer_of(settings),
         summaries=summary_options(settings),
+        polling=polling_options(settings),
+        settings=setting_lines(settings),
+    )
+
+
+def rate_limits(settings: Settings) -> RateLimits:
+    """How often the API may be asked."""
+    return RateLimits(per_token=settings.api_rate_per_token, per_address=settings.api_rate_per_address)
+
+
+def setting_lines(settings: Settings) -> list[SettingLine]:
+    """What is set, as the operators' page shows it; secrets are masked."""
+    return [
+        SettingLine(
+            f"{PREFIX}{name.upper()}",
+            shown(name, getattr(settings, name)),
+            name in settings.model_fields_set,
+            allowed(name),
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def site_of(settings: Settings, listens_at: str = "") -> str:
+    """Where people find us."""
+    return (settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/")
+
+
+def mailer_of(settings: Settings) -> Mailer:
+    """What sends letters. Raises Invalid."""
+    smtp = settings.smtp_url
+    return Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from)
+
+
+def alert_options(settings: Settings) -> AlertOptions:
+    """When somebody is told of what, and how. Raises InvalidSettings."""
+    if settings.alert_email and settings.smtp_url is None:
+        raise InvalidSettings(["HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL: who takes the letters?"])
+    webhook = settings.alert_webhook_url
+    return AlertOptions(
+        thresholds=Thresholds(
+            disabled_percent=settings.alert_disabled_percent,
+            disabled_for=settings.alert_disabled_for,
+            critical_errors=settings.alert_critical_errors,
+            disabled_least=settings.alert_disabled_least,
+            stage_stopped=settings.alert_stage_stopped,
+            queue_window=settings.alert_queue_window,
+            queue_least=settings.alert_queue_least,
+        ),
+        every=settings.alert_every,
+        settle=settings.alert_settle,
+        digest=settings.alert_digest,
+        webhook_url=webhook.get_secret_value() if webhook else None,
+        recipients=settings.alert_email,
+        site=site_of(settings),
     )
 
 
@@ -260,6 +319,7 @@ def options_of(settings: Settings) -> StageOptions:
             wait_min=timedelta(seconds=1),
             wait_max=timedelta(minutes=5),
         ),
+        alerts=alert_options(settings),
     )
 
 

@@ -95,6 +95,20 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _addressee(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s@<>,]+@[^\s@<>,]+", value):
+        raise ValueError("not an address")
+    return value
+
+
+def _webhook(value: object) -> object:
+    if value == "":
+        return None
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s/]\S*", value):
+        raise ValueError("not a URL")
+    return value
+
+
 def _network(value: object) -> str:
     return str(ip_network(str(value), strict=False)) if "/" in str(value) else _address(value)
 
@@ -103,6 +117,8 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[str, BeforeValidator(_address)]
 HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
 Networks = Annotated[tuple[Annotated[str, BeforeValidator(_network)], ...], BeforeValidator(_listed)]
+
+Addressees = Annotated[tuple[Annotated[str, BeforeValidator(_addressee)], ...], BeforeValidator(_listed)]
 
 
 def default_data_dir() -> Path:
@@ -139,6 +155,18 @@ class Settings(BaseModel):
         None,
         description="What a program of the operator's own sends as `Authorization: Bearer …` to use the API. "
         "Empty: only the tokens that people make for themselves open it.",
+    )
+    api_rate_per_token: int = Field(
+        600,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute to the API with one token, for each process; 0: no limit.",
+    )
+    api_rate_per_address: int = Field(
+        1200,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute to the API from one address, for each process; 0: no limit.",
     )
     public_url: str = Field(
         "",
@@ -396,6 +424,62 @@ class Settings(BaseModel):
         le=timedelta(days=36_500),
         description="How long it is kept what readers who agreed to it opened and clicked. 0: for ever.",
     )
+    alert_webhook_url: Annotated[SecretStr | None, BeforeValidator(_webhook)] = Field(
+        None,
+        description="Where incidents are told, by POST: JSON with a `text` that Slack and its like show. It may be a "
+        "private address. Empty: none is told there.",
+    )
+    alert_email: Addressees = Field(
+        (), description="Whom incidents are told by letter, which needs `smtp_url`. Empty: nobody."
+    )
+    alert_every: Duration = Field(
+        timedelta(minutes=1),
+        ge=timedelta(seconds=1),
+        le=timedelta(hours=1),
+        description="How often it is looked whether something must be told.",
+    )
+    alert_disabled_percent: int = Field(
+        20, ge=0, le=100, description="More than so many percent of the system feeds off are an incident."
+    )
+    alert_disabled_least: int = Field(
+        2, ge=1, le=1_000_000, description="Fewest system feeds off that are such an incident, however few there are."
+    )
+    alert_disabled_for: Duration = Field(
+        timedelta(days=1),
+        ge=timedelta(0),
+        le=timedelta(days=365),
+        description="A system feed that is off for longer is an incident.",
+    )
+    alert_critical_errors: int = Field(
+        3, ge=0, le=1_000_000, description="A critical feed that failed more often in a row is an incident."
+    )
+    alert_stage_stopped: Duration = Field(
+        timedelta(minutes=15),
+        ge=timedelta(seconds=2),
+        le=timedelta(days=30),
+        description="A stage of whose due work nobody did any for so long is an incident.",
+    )
+    alert_queue_window: Duration = Field(
+        timedelta(hours=6),
+        ge=timedelta(seconds=6),
+        le=timedelta(days=30),
+        description="A queue that only grows for so long is an incident.",
+    )
+    alert_queue_least: int = Field(
+        1_000, ge=1, le=1_000_000_000, description="Smallest queue whose growth is an incident."
+    )
+    alert_settle: Duration = Field(
+        timedelta(minutes=10),
+        ge=timedelta(0),
+        le=timedelta(days=7),
+        description="How long what was wrong must be well before its incident is over. Within it nobody is told again.",
+    )
+    alert_digest: Duration = Field(
+        timedelta(hours=1),
+        ge=timedelta(0),
+        le=timedelta(days=7),
+        description="Least time between two messages about single feeds; what comes meanwhile is told together.",
+    )
     drain_timeout: Duration = Field(
         timedelta(seconds=10),
         ge=timedelta(0),
@@ -496,6 +580,8 @@ def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> st
 _ALLOWED = {
     "openrouter_api_key": "an API key",
     "summary_model": "the name of a model, such as openai/gpt-4o-mini",
+    "alert_email": "a list of addresses, such as ann@example.com, bob@example.com",
+    "alert_webhook_url": "a URL such as https://hooks.example.com/services/…",
     "api_token": f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs",
     "database_url": "an address such as postgresql://user:password@host/database",
     "elasticsearch_url": "an address such as https://user:password@host:9200",

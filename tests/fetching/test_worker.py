@@ -21,6 +21,7 @@ from headwater.frontier.keys import locate
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
 from headwater.ids import new_id
 from headwater.net import Client
+from headwater.net.store import list_outages
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
@@ -487,20 +488,28 @@ async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Cra
     assert await crawl.outcomes() == dict.fromkeys(urls, "dns")
 
 
-async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(zoo: Zoo, crawl: Crawl) -> None:
+async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(
+    zoo: Zoo, database: Database, crawl: Crawl
+) -> None:
     gone = [f"http://n{number}.invalid/a" for number in range(8)]
     await crawl.submit(*gone)
 
     with capture_logs() as logs:
         outcomes = await crawl.outcomes()
+        async with database.transaction() as conn:
+            during = await list_outages(conn, now=crawl.clock())
         crawl.clock.move(minutes=3)
         await crawl.submit(*(zoo.url(f"h{number}.crowd", "/article/1.html") for number in range(20, 40)))
         later = await crawl.outcomes()
+        async with database.transaction() as conn:
+            after = await list_outages(conn, now=crawl.clock())
 
     assert set(outcomes.values()) <= {"dns"}
     assert len(outcomes) == 4  # until five had failed
     assert [line["event"] for line in logs].count("own network is down") == 1
     assert [line["event"] for line in logs].count("own network is back") == 1
+    assert [outage.stage for outage in during] == ["fetching"]  # every process can see it
+    assert after == []
     assert "fetched" in later.values()
     for url in gone:
         status, _ = await crawl.status_of(url)

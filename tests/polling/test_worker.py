@@ -16,6 +16,7 @@ from headwater.articles.store import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
 from headwater.net import Client
+from headwater.net.store import list_outages
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import (
     FailureClass,
@@ -293,13 +294,21 @@ async def test_when_a_probe_is_answered_our_own_outage_is_over(
     async with a_poller(database, sandbox, clock) as poller:
         with capture_logs() as logs:
             await poll_all(poller)
+            during = await outages_of(database, clock)
             clock.now += timedelta(minutes=3)
             for number in range(3):
                 await follow(database, zoo.url(f"h{number}.crowd", "/feed/0.xml"))
             reports = [await poll(poller) for _ in range(3)]
 
     assert all(isinstance(report.outcome, Polled) for report in reports)
+    assert during == ["polling"]  # every process can see it
+    assert await outages_of(database, clock) == []
     assert [line["event"] for line in logs if line["event"].startswith("own")][-1] == "own network is back"
+
+
+async def outages_of(database: Database, clock: MovableClock) -> list[str]:
+    async with database.transaction() as conn:
+        return [outage.stage for outage in await list_outages(conn, now=clock())]
 
 
 async def test_a_permanent_redirect_is_adopted_in_the_end(

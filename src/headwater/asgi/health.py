@@ -3,6 +3,8 @@
 from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
 
+from headwater.alerts import store as alerts
+from headwater.alerts.show import show_facts
 from headwater.db import Database
 from headwater.db.migrate import check_schema
 from headwater.errors import HeadwaterError
@@ -26,9 +28,14 @@ async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]
     return Response({"status": "ready"})
 
 
-@get("/metrics", media_type=MediaType.TEXT, sync_to_thread=False)
-def metrics() -> Response[bytes]:
-    """Everything we count, for Prometheus."""
+@get("/metrics", media_type=MediaType.TEXT)
+async def metrics(database: NamedDependency[Database]) -> Response[bytes]:
+    """Everything we count, for Prometheus. Without the database, only what this process counts itself."""
+    try:
+        async with database.transaction() as conn:
+            show_facts(*await alerts.last_facts(conn))
+    except HeadwaterError:
+        show_facts(None, {})
     return Response(render_metrics(), media_type=CONTENT_TYPE)
 
 

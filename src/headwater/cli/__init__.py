@@ -14,7 +14,7 @@ from headwater.errors import HeadwaterError
 
 # In the order of the help. A command is the function named like its file; a group is `<name>_app` in it.
 COMMANDS = ("up", "serve", "work", "demo", "doctor", "settings", "articles", "parse", "extract", "url", "simulate")
-GROUPS = ("source", "user", "frontier", "index", "retention", "migrate")
+GROUPS = ("source", "user", "frontier", "index", "alerts", "retention", "migrate")
 
 
 def make_app(only: str | None = None) -> typer.Typer:

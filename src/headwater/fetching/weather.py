@@ -16,6 +16,11 @@ class Weather:
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = False
 
+    @property
+    def is_outage(self) -> bool:
+        """Whether our own network is gone, as far as is known."""
+        return self._is_outage
+
     def is_ours(self, host: str, now: datetime, *, was_silent: bool) -> bool:
         """Whether this host's silence is our own fault."""
         self._attempts.append(Attempt(now, host, was_silent))

@@ -19,6 +19,7 @@ from headwater.frontier import store as frontier
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
+from headwater.net.store import tell_outage
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
@@ -59,6 +60,8 @@ class Fetcher:
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
         self._weather = Weather()
+        self._outage_is_told = False
+        self._worker = new_id()
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
         self._knock_at = 0.0
@@ -180,6 +183,10 @@ class Fetcher:
             )
             for robots in (robots for harvest in batch for robots in harvest.robots):
                 await frontier.keep_robots(conn, robots=robots)
+            is_outage = self._weather.is_outage
+            if is_outage or self._outage_is_told:
+                await tell_outage(conn, worker=self._worker, stage=self.name, now=self._clock(), is_outage=is_outage)
+        self._outage_is_told = is_outage
         return batch
 
     async def _write_consequences(self, batch: Sequence[Harvest]) -> None:

@@ -54,10 +54,13 @@ class Mailer:
         self._post = post
         self._sender = sender
 
-    async def send(self, to: str, subject: str, text: str) -> bool:
-        """Whether the letter was handed in. An address with a line break in it is nobody's."""
+    async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
+        """Whether the letter was handed in. An address with a line break in it is nobody's.
+
+        A letter that may be sent twice brings its own `message_id`, so that whoever gets both can tell.
+        """
         try:
-            letter = self._write(to, subject, text)
+            letter = self._write(to, subject, text, message_id)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)
             return False
@@ -72,10 +75,12 @@ class Mailer:
         log.info("mail sent", to=to, subject=subject)
         return True
 
-    def _write(self, to: str, subject: str, text: str) -> EmailMessage:
+    def _write(self, to: str, subject: str, text: str, message_id: str) -> EmailMessage:
         letter = EmailMessage()
         letter["From"], letter["To"], letter["Subject"] = self._sender, to, subject
         letter["Auto-Submitted"] = "auto-generated"
+        if message_id:
+            letter["Message-ID"] = message_id
         letter.set_content(text)
         return letter
 

@@ -19,6 +19,14 @@ class Attempt:
     failed_by_network: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A process of this stage has had no network of its own since then."""
+
+    stage: str
+    since: datetime
+
+
 def is_own_outage(attempts: Iterable[Attempt], now: datetime, *, going_on: bool = False) -> bool:
     """Whether so many hosts fail by network at once that it must be our own network that is gone.
 

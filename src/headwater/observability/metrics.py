@@ -55,6 +55,35 @@ FORGOTTEN = Counter(
     "headwater_forgotten_total", "What went because its time was over: articles, events, polls, clicks.", ["kind"]
 )
 
+# What the last evaluation of the alerts saw, the same in every process: read from the database when it is asked for.
+ALERTS_EVALUATED = Gauge(
+    "headwater_alerts_evaluated_timestamp_seconds",
+    "When anybody last looked whether something must be told; 0 when that is not known.",
+)
+INCIDENTS_OPEN = Gauge("headwater_incidents_open", "Incidents that are not over, by condition.", ["condition"])
+SOURCES = Gauge("headwater_sources", "Sources by how they do: new, working, failing, disabled, parked.", ["state"])
+SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds that are to be polled.")
+SYSTEM_FEEDS_DISABLED = Gauge("headwater_system_feeds_disabled", "System feeds that are off.")
+SYSTEM_FEED_DISABLED_SINCE = Gauge(
+    "headwater_system_feed_disabled_since_timestamp_seconds",
+    "Since when a system feed has been off; the longest first, a thousand at most.",
+    ["source_id", "source"],
+)
+CRITICAL_FEED_ERRORS = Gauge(
+    "headwater_critical_feed_errors", "How often in a row a critical feed has failed.", ["source_id", "source"]
+)
+OWN_OUTAGES = Gauge("headwater_own_outages", "Processes that take it to be their own network that is down.")
+STAGE_DUE_SINCE = Gauge(
+    "headwater_stage_due_since_timestamp_seconds",
+    "Since when the longest-waiting work of a stage has been due, wherever it runs; 0 when nothing is.",
+    ["stage"],
+)
+STAGE_BUSY = Gauge("headwater_stage_busy", "1 when somebody had work of this stage in hand.", ["stage"])
+QUEUE_SIZE = Gauge("headwater_queue_size", "What waits in a queue.", ["queue"])
+ALERT_MESSAGES = Counter(
+    "headwater_alert_messages_total", "Messages about incidents, by channel and outcome.", ["channel", "outcome"]
+)
+
 
 def render_metrics() -> bytes:
     """All metrics in Prometheus' text format."""

@@ -16,6 +16,7 @@ from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.net.outage import ATTEMPTS_REMEMBERED, Attempt, is_own_outage
+from headwater.net.store import tell_outage
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
@@ -89,7 +90,8 @@ class Poller:
         self._frontier_options = frontier_options
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
-        self._is_outage = False
+        self._is_outage = self._outage_is_told = False
+        self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
         self.concurrency = options.concurrency
 
@@ -176,6 +178,10 @@ class Poller:
                 await frontier.submit(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
             await store.answer(conn, answers=[answer for answer, _ in written], delay=self._options.host_delay)
+            is_outage = self._is_outage
+            if is_outage or self._outage_is_told:
+                await tell_outage(conn, worker=self._worker, stage=self.name, now=now, is_outage=is_outage)
+        self._outage_is_told = is_outage
         return [report for _, report in written]
 
 

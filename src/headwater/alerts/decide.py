@@ -1,0 +1,169 @@
+"""Which conditions hold, which incidents that makes, and what is told of them when. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from headwater.alerts.types import (
+    OF_A_FEED,
+    Changes,
+    Condition,
+    Facts,
+    FeedFact,
+    Holding,
+    Incident,
+    Sample,
+    StageFact,
+    Telling,
+    Thresholds,
+)
+
+SLICES = 6  # a queue only grows when its least size in each part of the window is above that in the part before
+LEAST_SHARE_SAMPLED = 0.5  # of a window, so that a pause of the evaluation itself proves nothing
+# Both wait for our own network: that they stand still then is no news.
+OF_THE_NETWORK = frozenset({"polling", "fetching"})
+FIRST_WAIT = timedelta(seconds=30)
+MOST_WAIT = timedelta(hours=1)
+NAMED = 5
+
+
+def holding(facts: Facts, past: Sequence[Sample], limits: Thresholds) -> list[Holding]:
+    """Every condition that holds now. `past` are the samples of earlier evaluations, in order of time."""
+    return [
+        *_many_disabled(facts, limits),
+        *_disabled_long(facts, limits),
+        *_critical_failing(facts, limits),
+        *_own_outage(facts),
+        *_stopped(facts, past, limits),
+        *_growing([*past, facts.sample], limits),
+    ]
+
+
+def _many_disabled(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
+    counts, now = facts.counts, facts.sample.at
+    if counts.system_disabled < max(1, limits.disabled_least):
+        return
+    if counts.system_disabled * 100 > limits.disabled_percent * counts.system:
+        share = counts.system_disabled * 100 / counts.system
+        names = _names([feed.name for feed in facts.disabled], counts.system_disabled)
+        summary = f"{counts.system_disabled} of {counts.system} system feeds are off ({share:.0f} %): {names}."
+        yield Holding(Condition.SYSTEM_FEEDS_DISABLED, "", summary, now)
+
+
+def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
+    for feed in facts.disabled:
+        if feed.disabled_at is not None and facts.sample.at - feed.disabled_at > limits.disabled_for:
+            why = f" ({feed.reason})" if feed.reason else ""
+            summary = f"{feed.name} has been off since {_moment(feed.disabled_at)}{why}."
+            yield Holding(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id), summary, feed.disabled_at)
+
+
+def _critical_failing(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
+    for feed in facts.critical:
+        if feed.errors > limits.critical_errors:
+            yield Holding(Condition.CRITICAL_FEED_FAILING, str(feed.id), _failing(feed), facts.sample.at)
+
+
+def _failing(feed: FeedFact) -> str:
+    off = f", and is off ({feed.reason})" if feed.disabled_at and feed.reason else ""
+    return f"{feed.name} has failed {feed.errors} times in a row{off}."
+
+
+def _own_outage(facts: Facts) -> Iterator[Holding]:
+    if facts.outages:
+        stages = " and ".join(sorted({outage.stage for outage in facts.outages}))
+        since = min(outage.since for outage in facts.outages)
+        summary = f"Hardly any host answers {stages}: it must be our own network. No feed is blamed for it."
+        yield Holding(Condition.OWN_OUTAGE, "", summary, since)
+
+
+def _stopped(facts: Facts, past: Sequence[Sample], limits: Thresholds) -> Iterator[Holding]:
+    now = facts.sample.at
+    recent = [sample for sample in past if now - sample.at <= limits.stage_stopped]
+    if not _is_covered([*recent, facts.sample], limits.stage_stopped, now):
+        return
+    silenced = OF_THE_NETWORK if facts.outages else frozenset[str]()
+    for stage, fact in facts.sample.stages.items():
+        due = fact.due_since
+        if due is None or stage in silenced or now - due <= limits.stage_stopped:
+            continue
+        if not any(_is_sign_of_life(sample.stages.get(stage), fact) for sample in [*recent, facts.sample]):
+            minutes = f"{limits.stage_stopped / timedelta(minutes=1):g}"
+            summary = f"{stage}: work has been due since {_moment(due)}, and nobody did any for {minutes} minutes."
+            yield Holding(Condition.STAGE_STOPPED, stage, summary, due)
+
+
+def _is_sign_of_life(before: StageFact | None, now: StageFact) -> bool:
+    """Somebody had work in hand, or what is due now was not what was due then: so that was done."""
+    return before is None or before.is_busy or before.due_since != now.due_since
+
+
+def _growing(samples: Sequence[Sample], limits: Thresholds) -> Iterator[Holding]:
+    now = samples[-1].at
+    recent = [sample for sample in samples if now - sample.at <= limits.queue_window]
+    for queue, size in samples[-1].queues.items():
+        lows = _lows(recent, queue, now, limits.queue_window)
+        if size >= limits.queue_least and lows and all(before < after for before, after in pairwise(lows)):
+            hours = f"{limits.queue_window / timedelta(hours=1):g}"
+            summary = f"{queue}: {size:,} wait, {lows[0]:,} did {hours} hours ago, and it only grew in between."
+            yield Holding(Condition.QUEUE_GROWS, queue, summary, now - limits.queue_window)
+
+
+def _lows(samples: Sequence[Sample], queue: str, now: datetime, window: timedelta) -> list[int]:
+    """The least size in each slice of the window, in order of time; nothing when a slice was not looked at."""
+    sizes: dict[int, int] = {}
+    for sample in samples:
+        part = min(SLICES - 1, int((now - sample.at) / (window / SLICES)))
+        if queue in sample.queues:
+            sizes[part] = min(sizes.get(part, sample.queues[queue]), sample.queues[queue])
+    return [sizes[part] for part in reversed(range(SLICES))] if len(sizes) == SLICES else []
+
+
+def _is_covered(samples: Sequence[Sample], window: timedelta, now: datetime) -> bool:
+    """Whether it was looked often enough: from the window's beginning on, and never with a long pause."""
+    pause = window * (1 - LEAST_SHARE_SAMPLED)
+    times = [now - window, *(sample.at for sample in samples)]
+    return len(samples) > 1 and all(after - before <= pause for before, after in pairwise(times))
+
+
+def changes(known: Iterable[Incident], holds: Iterable[Holding], now: datetime, settle: timedelta) -> Changes:
+    """What becomes of the incidents that are open. One that is gone for a moment only goes on: nobody is told twice."""
+    left = {(incident.condition, incident.subject): incident for incident in known}
+    began: list[Holding] = []
+    going_on: list[Incident] = []
+    for held in holds:
+        incident = left.pop((held.condition, held.subject), None)
+        if incident is None:
+            began.append(held)
+        else:
+            going_on.append(replace(incident, summary=held.summary, last_held_at=now))
+    ended = [replace(one, ended_at=now) for one in left.values() if now - one.last_held_at >= settle]
+    return Changes(began, going_on, ended)
+
+
+def to_be_told(
+    untold: Iterable[Telling], told_feeds_at: Mapping[str, datetime], now: datetime, digest: timedelta
+) -> dict[str, list[Telling]]:
+    """What goes into a message now, by channel. News of single feeds wait while the last such message is fresh."""
+    found: dict[str, list[Telling]] = {}
+    for telling in untold:
+        last = told_feeds_at.get(telling.channel)
+        if telling.incident.condition in OF_A_FEED and last is not None and now - last < digest:
+            continue
+        found.setdefault(telling.channel, []).append(telling)
+    return found
+
+
+def wait(attempts: int) -> timedelta:
+    """How long after the given number of failed tries a message is sent again: for ever, at last once an hour."""
+    return min(MOST_WAIT, FIRST_WAIT * 2 ** min(attempts - 1, 20))
+
+
+def _names(names: Sequence[str], total: int) -> str:
+    more = f" and {total - NAMED} more" if total > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _moment(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M UTC")

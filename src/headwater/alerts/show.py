@@ -1,0 +1,56 @@
+"""What the last evaluation saw, as gauges for Prometheus."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from headwater.alerts.types import Condition, Facts
+from headwater.observability import metrics
+
+STATES = ("new", "working", "failing", "disabled", "parked")
+PLAIN = (metrics.SYSTEM_FEEDS, metrics.SYSTEM_FEEDS_DISABLED, metrics.OWN_OUTAGES)
+LABELLED = (
+    metrics.INCIDENTS_OPEN,
+    metrics.SOURCES,
+    metrics.SYSTEM_FEED_DISABLED_SINCE,
+    metrics.CRITICAL_FEED_ERRORS,
+    metrics.STAGE_DUE_SINCE,
+    metrics.STAGE_BUSY,
+    metrics.QUEUE_SIZE,
+)
+
+
+def show_facts(facts: Facts | None, incidents: Mapping[str, int]) -> None:
+    """Set the gauges. Where nothing is known they say nothing, rather than what was true once."""
+    for gauge in LABELLED:
+        gauge.clear()
+    for gauge in PLAIN:
+        gauge.set(float("nan"))
+    metrics.ALERTS_EVALUATED.set(_seconds(facts.sample.at if facts else None))
+    if facts is None:
+        return
+    _show_feeds(facts)
+    for condition in Condition:
+        metrics.INCIDENTS_OPEN.labels(condition=condition.value).set(incidents.get(condition.value, 0))
+    metrics.OWN_OUTAGES.set(len(facts.outages))
+    for stage, fact in facts.sample.stages.items():
+        metrics.STAGE_DUE_SINCE.labels(stage=stage).set(_seconds(fact.due_since))
+        metrics.STAGE_BUSY.labels(stage=stage).set(fact.is_busy)
+    for queue, size in facts.sample.queues.items():
+        metrics.QUEUE_SIZE.labels(queue=queue).set(size)
+
+
+def _show_feeds(facts: Facts) -> None:
+    for state in STATES:
+        metrics.SOURCES.labels(state=state).set(facts.counts.states.get(state, 0))
+    metrics.SYSTEM_FEEDS.set(facts.counts.system)
+    metrics.SYSTEM_FEEDS_DISABLED.set(facts.counts.system_disabled)
+    for feed in facts.disabled:
+        metrics.SYSTEM_FEED_DISABLED_SINCE.labels(source_id=str(feed.id), source=feed.name).set(
+            _seconds(feed.disabled_at)
+        )
+    for feed in facts.critical:
+        metrics.CRITICAL_FEED_ERRORS.labels(source_id=str(feed.id), source=feed.name).set(feed.errors)
+
+
+def _seconds(at: datetime | None) -> float:
+    return at.timestamp() if at else 0

@@ -1,0 +1,247 @@
+"""What is watched, what is known of it, and what somebody is told. Pure data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from headwater.types import SourceId
+
+
+class Condition(StrEnum):
+    """What an operator must know of. The Prometheus rules have the same names."""
+
+    SYSTEM_FEEDS_DISABLED = "HeadwaterSystemFeedsDisabled"
+    SYSTEM_FEED_DISABLED_LONG = "HeadwaterSystemFeedDisabledLong"
+    CRITICAL_FEED_FAILING = "HeadwaterCriticalFeedFailing"
+    OWN_OUTAGE = "HeadwaterOwnOutage"
+    STAGE_STOPPED = "HeadwaterStageStopped"
+    QUEUE_GROWS = "HeadwaterQueueGrows"
+
+
+# Conditions of one feed each: hundreds may begin within minutes, and are told together.
+OF_A_FEED = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.CRITICAL_FEED_FAILING})
+WARNINGS = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.QUEUE_GROWS})
+# What an operator reads first.
+TITLES: Mapping[Condition, str] = {
+    Condition.SYSTEM_FEEDS_DISABLED: "Many system feeds are off",
+    Condition.SYSTEM_FEED_DISABLED_LONG: "A system feed has been off for long",
+    Condition.CRITICAL_FEED_FAILING: "A critical feed fails",
+    Condition.OWN_OUTAGE: "Our own network is down",
+    Condition.STAGE_STOPPED: "A stage has stopped",
+    Condition.QUEUE_GROWS: "A queue only grows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From when on something is worth waking somebody. Seed 003 §3.3 names the first three."""
+
+    disabled_percent: int = 20  # of the system feeds; more than so many
+    disabled_for: timedelta = timedelta(hours=24)
+    critical_errors: int = 3  # in a row; more than so many
+    disabled_least: int = 2  # one dead feed is no widespread issue, however few feeds there are
+    stage_stopped: timedelta = timedelta(minutes=15)
+    queue_window: timedelta = timedelta(hours=6)
+    queue_least: int = 1000  # entries; what is smaller is soon done
+
+
+@dataclass(frozen=True, slots=True)
+class AlertOptions:
+    """How the alerting stage works; from settings."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    every: timedelta = timedelta(minutes=1)
+    settle: timedelta = timedelta(minutes=10)  # how long a condition must be gone until its incident is over
+    digest: timedelta = timedelta(hours=1)  # least time between two messages about single feeds
+    webhook_url: str | None = None
+    recipients: Sequence[str] = ()
+    site: str = "http://127.0.0.1:8000"
+
+    @property
+    def channels(self) -> list[str]:
+        """Whom to tell: the webhook, and each address."""
+        return [*([WEBHOOK] if self.webhook_url else []), *(f"{MAIL}{address}" for address in self.recipients)]
+
+
+WEBHOOK = "webhook"
+MAIL = "mail:"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFact:
+    """A system or critical feed, as far as alerts go."""
+
+    id: SourceId
+    name: str
+    disabled_at: datetime | None = None
+    reason: str | None = None
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutageFact:
+    """A process whose own network is down."""
+
+    stage: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StageFact:
+    """Whether a stage has work that is due, since when, and whether anybody has some in hand."""
+
+    due_since: datetime | None = None
+    is_busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What must be seen over time, at one time."""
+
+    at: datetime
+    stages: Mapping[str, StageFact] = field(default_factory=dict[str, StageFact])
+    queues: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class FeedCounts:
+    """Sources by how they do; and of the system's own feeds, how many there are and how many are off."""
+
+    states: Mapping[str, int] = field(default_factory=dict[str, int])
+    system: int = 0
+    system_disabled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the conditions are judged by, as it is now."""
+
+    sample: Sample
+    counts: FeedCounts = field(default_factory=FeedCounts)
+    disabled: Sequence[FeedFact] = ()  # system feeds that are off, the longest first
+    critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
+    outages: Sequence[OutageFact] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A condition that holds now. With its subject it names the incident: a feed, a stage, a queue, or nothing."""
+
+    condition: Condition
+    subject: str
+    summary: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A condition from when it began to hold until it was over for a while."""
+
+    id: UUID
+    condition: Condition
+    subject: str
+    summary: str
+    since: datetime  # when what is wrong began, which may be long before it counted
+    began_at: datetime
+    last_held_at: datetime
+    ended_at: datetime | None = None
+
+    @property
+    def severity(self) -> str:
+        """As in the Prometheus rules."""
+        return "warning" if self.condition in WARNINGS else "critical"
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+        return TITLES[self.condition]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What an evaluation does to the incidents."""
+
+    began: Sequence[Holding]
+    going_on: Sequence[Incident]  # with what is known of them now
+    ended: Sequence[Incident]
+
+
+class Kind(StrEnum):
+    """What of an incident is told."""
+
+    BEGAN = "began"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Something of an incident that somebody is to be told, once."""
+
+    incident: Incident
+    channel: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent. Its id stays the same however often it is sent, so that whoever gets it twice can tell."""
+
+    id: UUID
+    channel: str
+    made_at: datetime
+    attempts: int
+    tellings: Sequence[Telling] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How far the telling of an incident has come with one channel."""
+
+    channel: str
+    kind: Kind
+    sent_at: datetime | None
+    attempts: int
+    error: str | None
+
+    @property
+    def name(self) -> str:
+        """Who it is: an address, or the webhook, whose own may hold a secret."""
+        return self.channel.removeprefix(MAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An incident as a page or a command shows it."""
+
+    incident: Incident
+    told: Sequence[Told] = ()
+
+    @property
+    def late(self) -> list[Told]:
+        """What was not told yet."""
+        return [one for one in self.told if one.sent_at is None]
+
+    @property
+    def told_to(self) -> list[str]:
+        """Who knows all there is to know."""
+        late = {one.name for one in self.late}
+        return sorted({one.name for one in self.told} - late)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What is open, what is over, and when anybody last looked."""
+
+    open: Sequence[Shown]
+    past: Sequence[Shown]
+    evaluated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A piece of the stage's work: look whether something must be told."""
+
+
+Work = Evaluation | Message

@@ -1,0 +1,111 @@
+"""What a message says: a subject and a text for a letter, JSON for a webhook. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from headwater.alerts.types import Incident, Kind, Message
+
+LISTED = 20
+PAYLOAD_LISTED = 200  # most receivers refuse what is larger than some hundred kilobytes
+
+
+def told(message: Message) -> tuple[list[Incident], list[Incident]]:
+    """What began, and what is over. What did both before anybody could be told is told as over."""
+    over = {telling.incident.id: telling.incident for telling in message.tellings if telling.kind is Kind.ENDED}
+    began = [telling.incident for telling in message.tellings if telling.kind is Kind.BEGAN]
+    return [one for one in began if one.id not in over], list(over.values())
+
+
+def subject_of(message: Message) -> str:
+    """One line."""
+    began, over = told(message)
+    match began, over:
+        case [one], []:
+            said = f"{one.title}: {one.summary}"
+        case [], [one]:
+            said = f"Over: {one.title}"
+        case [], []:
+            said = "This is a test"
+        case _:
+            said = _counts(began, over)
+    return f"[Headwater] {_one_line(said)}"
+
+
+def text_of(message: Message, *, site: str) -> str:
+    """The whole story, for a person."""
+    began, over = told(message)
+    if not began and not over:
+        return f"This is a test: alerts of the Headwater at {site} arrive here.\n"
+    parts = [*_listed("", began), *_listed("Over: ", over)]
+    return "\n".join([f"{_counts(began, over)}, says the Headwater at {site}.", "", *parts, f"{site}/admin/alerts", ""])
+
+
+def payload_of(message: Message, *, site: str) -> dict[str, Any]:
+    """For programs. `text` is what Slack, Mattermost and others of their kind show."""
+    began, over = told(message)
+    incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in over)]
+    return {
+        "text": _escaped(text_of(message, site=site)),
+        "id": str(message.id),
+        "attempt": message.attempts,
+        "sent_by": "headwater",
+        "site": site,
+        "link": f"{site}/admin/alerts",
+        "began": len(began),
+        "ended": len(over),
+        "incidents": incidents[:PAYLOAD_LISTED],
+    }
+
+
+def _fields(incident: Incident, status: str) -> dict[str, Any]:
+    return {
+        "id": str(incident.id),
+        "status": status,
+        "condition": incident.condition.value,
+        "severity": incident.severity,
+        "subject": incident.subject,
+        "title": incident.title,
+        "summary": incident.summary,
+        "since": incident.since.isoformat(),
+        "began_at": incident.began_at.isoformat(),
+        "ended_at": incident.ended_at.isoformat() if incident.ended_at and status == "resolved" else None,
+    }
+
+
+def _listed(prefix: str, incidents: Sequence[Incident]) -> list[str]:
+    lines: list[str] = []
+    for one in incidents[:LISTED]:
+        lines += [f"{prefix}{one.title} ({one.severity})", f"  {_one_line(one.summary)}", f"  {_span(one)}", ""]
+    if len(incidents) > LISTED:
+        lines += [f"… and {len(incidents) - LISTED} more.", ""]
+    return lines
+
+
+def _span(incident: Incident) -> str:
+    if incident.ended_at is None:
+        return f"Since {_moment(incident.since)}."
+    return f"From {_moment(incident.began_at)} to {_moment(incident.last_held_at)}."
+
+
+def _counts(began: Sequence[Incident], over: Sequence[Incident]) -> str:
+    parts = [
+        f"{len(some)} incident{'' if len(some) == 1 else 's'} {said}"
+        for some, said in ((began, "began"), (over, "over"))
+        if some
+    ]
+    return ", ".join(parts)
+
+
+def _one_line(text: str) -> str:
+    """Names come from feeds and people: no line of theirs becomes a header or a paragraph of ours."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:500]
+
+
+def _escaped(text: str) -> str:
+    """What stands in angle brackets is a command there: <!channel> calls everybody."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _moment(at: datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,160 @@
+"""Alerting, step by step: look how things are, open and end incidents, tell whoever wants to know.
+
+One evaluation at a time, whichever machine runs it. What is to be told is written in the transaction that opens or
+ends an incident; sending comes after, outside any. Whoever dies in between leaves a message that is sent again under
+the same id when its lease has ended.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from headwater.alerts import store
+from headwater.alerts.decide import changes, holding, to_be_told, wait
+from headwater.alerts.types import (
+    MAIL,
+    OF_A_FEED,
+    AlertOptions,
+    Changes,
+    Evaluation,
+    Facts,
+    Incident,
+    Message,
+    Work,
+)
+from headwater.alerts.wording import payload_of, subject_of, text_of
+from headwater.db import Connection, Database
+from headwater.net.mail import Mailer
+from headwater.net.webhook import post_json
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+from headwater.types import Clock
+
+log = get_logger()
+
+LOOKED_EVERY = timedelta(seconds=5)
+SENDING = timedelta(minutes=2)  # after that somebody else may send it again
+INCIDENTS_KEPT = timedelta(days=365)
+
+
+class Alerter:
+    """The alerting stage."""
+
+    name = "alerting"
+    concurrency = 2
+
+    def __init__(self, database: Database, mailer: Mailer, clock: Clock, options: AlertOptions) -> None:
+        self._database = database
+        self._mailer = mailer
+        self._clock = clock
+        self._options = options
+        self._look_at: datetime | None = None
+        self._evaluated_at: datetime | None = None
+
+    async def claim(self, limit: int) -> Sequence[Work]:
+        """Messages to be sent, and an evaluation when one is due. Raises DatabaseUnavailable."""
+        now = self._clock()
+        if self._look_at is not None and now < self._look_at:
+            return ()
+        async with self._database.transaction() as conn:
+            self._evaluated_at = await store.evaluated_at(conn)
+            due = [Evaluation()] if self._is_due(self._evaluated_at, now) else []
+            messages = await store.claim_messages(
+                conn, channels=self._options.channels, now=now, leased_until=now + SENDING, limit=limit - len(due)
+            )
+        self._look_at = None if messages else now + min(LOOKED_EVERY, self._options.every)
+        return [*due, *messages]
+
+    async def work(self, item: Work) -> None:
+        """Evaluate, or send a message. Raises DatabaseUnavailable: then it is done again."""
+        match item:
+            case Evaluation():
+                await self.evaluate()
+            case Message():
+                await self._send(item)
+            case _:
+                assert_never(item)
+
+    async def lag(self) -> timedelta:
+        """How long an evaluation has been due."""
+        due = self._evaluated_at + self._options.every if self._evaluated_at else self._clock()
+        return max(self._clock() - due, timedelta(0))
+
+    async def evaluate(self) -> Changes | None:
+        """Judge everything once; None when somebody else does, or has just done so. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            if not await store.take_turn(conn) or not self._is_due(await store.evaluated_at(conn), now):
+                return None
+            facts = await store.read_facts(conn, now=now)
+            decided, begun = await self._decide(conn, facts)
+            await store.keep_facts(conn, facts=facts)
+            await self._write_messages(conn, now)
+            await store.forget(conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT)
+        self._look_at = None  # what was written is sent at once
+        _tell(begun, decided.ended)
+        return decided
+
+    @property
+    def _looks_back(self) -> timedelta:
+        limits = self._options.thresholds
+        return max(limits.queue_window, limits.stage_stopped)
+
+    def _is_due(self, evaluated_at: datetime | None, now: datetime) -> bool:
+        return evaluated_at is None or now - evaluated_at >= self._options.every
+
+    async def _decide(self, conn: Connection, facts: Facts) -> tuple[Changes, Sequence[Incident]]:
+        now = facts.sample.at
+        past = await store.list_samples(conn, after=now - self._looks_back)
+        holds = holding(facts, past, self._options.thresholds)
+        decided = changes(await store.list_open(conn), holds, now, self._options.settle)
+        begun = await store.begin(conn, holds=decided.began, now=now)
+        await store.go_on(conn, incidents=decided.going_on)
+        await store.end(conn, incidents=decided.ended, now=now)
+        return decided, begun
+
+    async def _write_messages(self, conn: Connection, now: datetime) -> None:
+        channels = self._options.channels
+        await store.owe(conn, channels=channels)
+        untold = await store.list_untold(conn, channels=channels)
+        told_at = await store.feeds_told_at(conn, channels=channels)
+        for channel, tellings in to_be_told(untold, told_at, now, self._options.digest).items():
+            of_feeds = any(telling.incident.condition in OF_A_FEED for telling in tellings)
+            await store.write_message(conn, channel=channel, tellings=tellings, is_of_feeds=of_feeds, now=now)
+
+    async def _send(self, message: Message) -> None:
+        error = await send(message, self._mailer, self._options)
+        kind = message.channel.partition(":")[0]
+        metrics.ALERT_MESSAGES.labels(channel=kind, outcome="failed" if error else "sent").inc()
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            if error is None:
+                await store.sent(conn, message_id=message.id, now=now)
+            else:
+                again_at = now + wait(message.attempts)
+                await store.not_sent(conn, message_id=message.id, until=again_at, error=error)
+        if error is not None:
+            log.warning("alert not sent", channel=message.channel, attempts=message.attempts, error=error)
+
+
+async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str | None:
+    """Hand a message over, wherever its channel leads. None when it was taken, else why not."""
+    if not message.channel.startswith(MAIL):
+        assert options.webhook_url is not None, "only what is configured is claimed"
+        headers = {"Idempotency-Key": str(message.id)}
+        return await post_json(options.webhook_url, payload_of(message, site=options.site), headers=headers)
+    sent = await mailer.send(
+        message.channel.removeprefix(MAIL),
+        subject_of(message),
+        text_of(message, site=options.site),
+        message_id=f"<{message.id}@headwater.alerts>",
+    )
+    return None if sent else "The mail server did not take it; the log says why."
+
+
+def _tell(begun: Sequence[Incident], ended: Sequence[Incident]) -> None:
+    for one in begun:
+        say = log.warning if one.severity == "warning" else log.error
+        say("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
+    for one in ended:
+        log.info("incident over", condition=one.condition.value, subject=one.subject)

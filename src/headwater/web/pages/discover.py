@@ -1,0 +1,211 @@
+"""/discover: what everybody may find here, to follow with one press; and a form that suggests a feed for everybody.
+
+What is suggested is looked at first, which takes some seconds; what came of it stands below the form, and stays there
+until the reader takes it back or a moderator has decided.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request, get, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import ValidationException
+from litestar.handlers import BaseRouteHandler
+from litestar.params import Body, FromPath, FromQuery
+from litestar.response import Redirect, Template
+
+from headwater.asgi.errors import status_of
+from headwater.db import Database
+from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
+from headwater.library.decide import CATEGORY_MAX, page_count
+from headwater.sources.custom import store
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.submit import submit, withdraw
+from headwater.sources.custom.types import Proposal
+from headwater.sources.subscribe import add_feed, leave_all_unwanted
+from headwater.types import Clock, SourceId, UserId
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+PAGE = 20
+SUGGESTIONS = 100
+TEXT_MAX = 200
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A feed that is suggested for everybody."""
+
+    name: str = ""
+    url: str = ""
+    category: str = ""
+    interval: str = ""
+
+
+@get("/discover")
+async def discover(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    q: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    page: FromQuery[str] = "1",
+    source: FromQuery[str] = "",
+) -> Template:
+    """The page; of one source alone, where one is named."""
+    context = await _list(database, request.user.id, q, category, page, source)
+    async with database.as_user(request.user.id) as conn:
+        context["suggested"] = await store.list_own(conn, limit=SUGGESTIONS)
+    return Template("discover/page.html", context={**context, "user": request.user, "now": clock()})
+
+
+@get("/discover/list", exception_handlers=refusals("Failed to load sources"))
+async def listed(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    q: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    page: FromQuery[str] = "1",
+) -> Template:
+    """The list alone."""
+    return Template("discover/list.html", context=await _list(database, request.user.id, q, category, page, ""))
+
+
+@post(
+    "/discover/{source_id:uuid}/follow",
+    status_code=200,
+    exception_handlers=refusals("Failed to add feed. Please try again.", place="public-{source_id}-errors"),
+)
+async def follow(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Follow a source that everybody may find. Raises SourceNotFound, AlreadySubscribed."""
+    user_id: UserId = request.user.id
+    async with database.transaction() as conn:
+        found = await store.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
+        if found is None:
+            raise SourceNotFound(str(source_id))
+        category = (found.category or "")[:CATEGORY_MAX]
+        await add_feed(conn, user_id=user_id, name=found.name, url=found.url, category=category, now=clock())
+    if "hx-request" not in request.headers:
+        return Redirect("/discover", status_code=303)
+    async with database.transaction() as conn:
+        now_followed = await store.find_public(conn, source_id=found.id, user_id=user_id)
+    return Template("discover/line.html", context={"one": now_followed or found})
+
+
+@post("/discover/suggest", status_code=200, exception_handlers=refusals("Failed to suggest it", place="suggest-errors"))
+async def suggest(
+    request: AnyRequest,
+    data: Annotated[Suggestion, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    inspector: NamedDependency[Inspector | None],
+) -> Template | Redirect:
+    """Suggest a feed for everybody. Raises Unavailable, TooManyAttempts."""
+    if inspector is None:
+        raise Unavailable("Nobody can look at feeds here.")
+    try:
+        feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data))
+    except (InvalidProposal, FeedTaken) as error:
+        return _refused(error)
+    if "hx-request" not in request.headers:
+        return Redirect("/discover#suggested", status_code=303)
+    return await _suggested(request, database, clock, added=feed.name, is_live=feed.is_active)
+
+
+@post(
+    "/discover/suggestions/{source_id:uuid}/withdraw",
+    status_code=200,
+    exception_handlers=refusals("Failed to take it back", place="suggest-errors"),
+)
+async def take_back(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template | Redirect:
+    """Suggest it no more. Raises SubmissionNotFound, AlreadyDecided."""
+    now = clock()
+    async with database.transaction() as conn:
+        await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
+        await leave_all_unwanted(conn, now)
+    if "hx-request" not in request.headers:
+        return Redirect("/discover#suggested", status_code=303)
+    return await _suggested(request, database, clock)
+
+
+async def _list(
+    database: Database, user_id: UserId, text: str, category: str, page: str, source: str
+) -> dict[str, object]:
+    """What is asked for. Raises ValidationException."""
+    number = int(page) if page.isascii() and page.isdigit() and len(page) <= DIGITS else 0
+    if number < 1 or max(len(text), len(category)) > TEXT_MAX or "\0" in text + category:
+        raise ValidationException("Invalid query parameters")
+    text = text.strip()
+    async with database.transaction() as conn:
+        categories = await store.list_categories(conn)
+        if source:
+            one = await store.find_public(conn, source_id=_id(source), user_id=user_id)
+            found, total = ([one], 1) if one else ([], 0)
+        else:
+            total = await store.count_public(conn, text=text, category=category)
+            found = await store.list_public(
+                conn, user_id=user_id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
+            )
+    return {
+        "sources": found,
+        "total": total,
+        "categories": categories,
+        "text": text,
+        "category": category,
+        "source": source,
+        "page": number,
+        "pages": page_count(total, PAGE),
+    }
+
+
+async def _suggested(
+    request: AnyRequest, database: Database, clock: Clock, *, added: str = "", is_live: bool = False
+) -> Template:
+    async with database.as_user(request.user.id) as conn:
+        suggested = await store.list_own(conn, limit=SUGGESTIONS)
+    context = {"suggested": suggested, "now": clock(), "added": added, "is_live": is_live}
+    return Template("discover/suggested.html", context=context)
+
+
+def _refused(error: InvalidProposal | FeedTaken) -> Template:
+    """Why not, in place, with what can be done instead."""
+    context: dict[str, object] = {"problems": [str(error)], "offers": [], "source_id": None}
+    if isinstance(error, InvalidProposal):
+        context |= {"problems": list(error.problems.values()), "offers": error.offers}
+    elif error.is_public:
+        context["source_id"] = error.source_id
+    headers = {"HX-Retarget": "#suggest-errors", "HX-Reswap": "innerHTML"}
+    status = 422 if isinstance(error, InvalidProposal) else status_of(error)
+    return Template("discover/refused.html", context=context, status_code=status, headers=headers)
+
+
+def _proposal(form: Suggestion) -> Proposal:
+    """Raises InvalidProposal."""
+    interval = form.interval.strip()
+    if interval and not (interval.isascii() and interval.isdigit() and len(interval) <= DIGITS):
+        raise InvalidProposal({"refresh_interval_minutes": "An interval is a whole number of minutes."})
+    return Proposal(form.name, form.url, form.category, int(interval) if interval else None)
+
+
+def _id(text: str) -> SourceId:
+    try:
+        return SourceId(UUID(text))
+    except ValueError as error:
+        raise ValidationException("Invalid query parameters") from error
+
+
+discover_pages: list[BaseRouteHandler] = [discover, listed, follow, suggest, take_back]

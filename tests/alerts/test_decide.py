@@ -1,0 +1,276 @@
+"""Which conditions hold, what becomes of incidents, and what is told: tables, and what holds for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.alerts.decide import changes, holding, to_be_told, wait
+from headwater.alerts.types import (
+    Condition,
+    Facts,
+    FeedCounts,
+    FeedFact,
+    Holding,
+    Incident,
+    Kind,
+    OutageFact,
+    Sample,
+    StageFact,
+    Telling,
+    Thresholds,
+)
+from headwater.types import SourceId
+from tests.clock import START
+
+LIMITS = Thresholds()
+SETTLE = timedelta(minutes=10)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+def a_feed(name: str = "BBC", *, off_for: timedelta | None = None, errors: int = 0, number: int = 1) -> FeedFact:
+    disabled_at = START - off_for if off_for is not None else None
+    return FeedFact(SourceId(UUID(int=number)), name, disabled_at, "not_found" if off_for is not None else None, errors)
+
+
+def facts(**more: object) -> Facts:
+    return replace(Facts(Sample(START)), **more)  # pyright: ignore[reportArgumentType]
+
+
+def held(facts: Facts, past: Sequence[Sample] = (), limits: Thresholds = LIMITS) -> list[tuple[Condition, str]]:
+    return [(one.condition, one.subject) for one in holding(facts, past, limits)]
+
+
+def test_a_fresh_install_alerts_nothing() -> None:
+    assert held(facts()) == []
+
+
+@pytest.mark.parametrize(
+    ("system", "disabled", "alerts"),
+    [
+        (0, 0, False),
+        (1, 1, False),  # one dead feed is not widespread; after a day the other condition tells of it
+        (2, 1, False),
+        (2, 2, True),
+        (4, 1, False),
+        (4, 2, True),
+        (10, 2, False),  # 20 % is not more than 20 %
+        (9, 2, True),
+        (100, 20, False),
+        (100, 21, True),
+    ],
+)
+def test_more_than_a_fifth_of_the_system_feeds_off(system: int, disabled: int, alerts: bool) -> None:
+    now = facts(counts=FeedCounts({}, system, disabled))
+
+    assert held(now) == ([(Condition.SYSTEM_FEEDS_DISABLED, "")] if alerts else [])
+
+
+def test_many_feeds_off_are_counted_and_some_of_them_named() -> None:
+    off = [a_feed(f"Feed {number}", off_for=HOUR, number=number) for number in range(30)]
+    (one,) = holding(facts(counts=FeedCounts({}, 100, 40), disabled=off), [], LIMITS)
+
+    assert one.summary == ("40 of 100 system feeds are off (40 %): Feed 0, Feed 1, Feed 2, Feed 3, Feed 4 and 35 more.")
+
+
+@pytest.mark.parametrize(
+    ("off_for", "alerts"), [(HOUR, False), (24 * HOUR, False), (24 * HOUR + MINUTE, True), (900 * HOUR, True)]
+)
+def test_a_system_feed_off_for_more_than_a_day(off_for: timedelta, alerts: bool) -> None:
+    feed = a_feed(off_for=off_for)
+
+    assert held(facts(disabled=[feed])) == ([(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id))] if alerts else [])
+
+
+@pytest.mark.parametrize(("errors", "alerts"), [(0, False), (3, False), (4, True), (100, True)])
+def test_a_critical_feed_that_failed_more_than_three_times(errors: int, alerts: bool) -> None:
+    feed = a_feed(errors=errors)
+
+    assert held(facts(critical=[feed])) == ([(Condition.CRITICAL_FEED_FAILING, str(feed.id))] if alerts else [])
+
+
+def test_an_outage_of_our_own_is_one_incident_however_many_processes_see_it() -> None:
+    now = facts(outages=[OutageFact("polling", START - HOUR), OutageFact("fetching", START - MINUTE)])
+    (one,) = holding(now, [], LIMITS)
+
+    assert (one.condition, one.subject, one.since) == (Condition.OWN_OUTAGE, "", START - HOUR)
+    assert "fetching and polling" in one.summary
+
+
+# A stage that stopped
+
+
+def watched(*facts: StageFact, every: timedelta = MINUTE, stage: str = "fetching") -> tuple[Facts, list[Sample]]:
+    """Samples in order of time, the last of them now."""
+    first = START - every * (len(facts) - 1)
+    samples = [Sample(first + every * number, {stage: fact}) for number, fact in enumerate(facts)]
+    return Facts(samples[-1]), samples[:-1]
+
+
+DUE = StageFact(START - 20 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("seen", "alerts"),
+    [
+        ([DUE] * 20, True),
+        ([DUE] * 5, False),  # nobody has looked for long enough: Headwater may only just be back
+        ([StageFact(None)] * 20, False),
+        ([StageFact(START - 10 * MINUTE)] * 20, False),  # due, and not for long enough
+        ([*[DUE] * 10, StageFact(DUE.due_since, is_busy=True), *[DUE] * 9], False),  # somebody was at it
+        ([*[StageFact(START - 30 * MINUTE)] * 10, *[DUE] * 10], False),  # behind, but going on
+        ([*[StageFact(START - 30 * MINUTE)] * 5, *[DUE] * 16], True),  # until it stopped
+    ],
+    ids=["stopped", "not-watched-long", "idle", "just-due", "busy", "behind", "behind-then-stopped"],
+)
+def test_a_stage_stopped_when_nobody_did_what_was_due(seen: list[StageFact], alerts: bool) -> None:
+    now, past = watched(*seen)
+
+    assert held(now, past) == ([(Condition.STAGE_STOPPED, "fetching")] if alerts else [])
+
+
+def test_a_pause_of_the_evaluation_proves_nothing_about_a_stage() -> None:
+    now, past = watched(*[DUE] * 20)
+    gap = [sample for sample in past if not START - 13 * MINUTE < sample.at < START - MINUTE]
+
+    assert held(now, past) == [(Condition.STAGE_STOPPED, "fetching")]
+    assert held(now, gap) == []
+
+
+@pytest.mark.parametrize(("stage", "alerts"), [("polling", False), ("fetching", False), ("extracting", True)])
+def test_while_our_network_is_down_only_stages_that_need_none_can_have_stopped(stage: str, alerts: bool) -> None:
+    now, past = watched(*[DUE] * 20, stage=stage)
+    found = held(replace(now, outages=[OutageFact("polling", START)]), past)
+
+    assert ((Condition.STAGE_STOPPED, stage) in found) is alerts
+
+
+# A queue that only grows
+
+
+def sized(*sizes: int, every: timedelta = 10 * MINUTE) -> tuple[Facts, list[Sample]]:
+    first = START - every * (len(sizes) - 1)
+    samples = [Sample(first + every * number, {}, {"frontier": size}) for number, size in enumerate(sizes)]
+    return Facts(samples[-1]), samples[:-1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "alerts"),
+    [
+        (range(1000, 5000, 100), True),
+        (range(5000, 1000, -100), False),
+        ([2000] * 40, False),  # large, and not growing
+        (range(100, 500, 10), False),  # growing, and small
+        (range(1000, 2000, 100), False),  # not for long enough
+        ([size + (300 if number % 2 else 0) for number, size in enumerate(range(1000, 5000, 100))], True),  # in waves
+        ([*range(1000, 4000, 100), 900, *range(4000, 5000, 100)], False),  # it was empty in between
+    ],
+    ids=["grows", "shrinks", "stays", "small", "new", "waves", "was-emptied"],
+)
+def test_a_queue_only_grows_when_its_low_tides_rise(sizes: Sequence[int], alerts: bool) -> None:
+    now, past = sized(*sizes)
+
+    assert held(now, past) == ([(Condition.QUEUE_GROWS, "frontier")] if alerts else [])
+
+
+def test_a_pause_of_the_evaluation_proves_nothing_about_a_queue() -> None:
+    now, past = sized(*range(1000, 5000, 100))
+
+    assert held(now, [sample for sample in past if not START - 3 * HOUR < sample.at < START - 90 * MINUTE]) == []
+
+
+@given(st.lists(st.integers(0, 10**9), max_size=60), st.integers(1, 30), st.integers(0, 10**9))
+def test_a_queue_that_was_empty_a_moment_ago_never_alerts(sizes: list[int], minutes: int, size: int) -> None:
+    now, past = sized(*sizes, 0, size, every=minutes * MINUTE)
+
+    assert held(now, past) == []
+
+
+# Incidents
+
+
+def an_incident(condition: Condition = Condition.OWN_OUTAGE, subject: str = "", **more: datetime) -> Incident:
+    at = {"since": START, "began_at": START, "last_held_at": START, **more}
+    return Incident(uuid4(), condition, subject, "It is so.", **at)
+
+
+def a_holding(condition: Condition = Condition.OWN_OUTAGE, subject: str = "") -> Holding:
+    return Holding(condition, subject, "It is so.", START)
+
+
+def test_what_holds_for_the_first_time_begins_an_incident() -> None:
+    decided = changes([], [a_holding()], START, SETTLE)
+
+    assert (list(decided.began), list(decided.going_on), list(decided.ended)) == ([a_holding()], [], [])
+
+
+def test_what_still_holds_goes_on_and_tells_what_is_known_now() -> None:
+    decided = changes([an_incident()], [replace(a_holding(), summary="It is worse.")], START + HOUR, SETTLE)
+
+    (one,) = decided.going_on
+    assert (one.summary, one.last_held_at, one.began_at) == ("It is worse.", START + HOUR, START)
+    assert not decided.began
+    assert not decided.ended
+
+
+@pytest.mark.parametrize(("gone_for", "is_over"), [(MINUTE, False), (9 * MINUTE, False), (10 * MINUTE, True)])
+def test_an_incident_is_over_once_it_was_well_for_a_while(gone_for: timedelta, is_over: bool) -> None:
+    decided = changes([an_incident()], [], START + gone_for, SETTLE)
+
+    assert [one.ended_at for one in decided.ended] == ([START + gone_for] if is_over else [])
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=300))
+def test_flapping_tells_no_more_than_its_rests_allow(holds: list[bool]) -> None:
+    """However a condition comes and goes from minute to minute, two incidents lie a whole rest apart."""
+    known: list[Incident] = []
+    began: list[datetime] = []
+    ended: list[datetime] = []
+    for minute, is_so in enumerate(holds):
+        now = START + minute * MINUTE
+        decided = changes(known, [a_holding()] if is_so else [], now, SETTLE)
+        began += [now for _ in decided.began]
+        ended += [now for _ in decided.ended]
+        over = {one.id for one in decided.ended}
+        going_on = {one.id: one for one in decided.going_on}
+        known = [going_on.get(one.id, one) for one in known if one.id not in over]
+        known += [replace(an_incident(), began_at=now, last_held_at=now) for _ in decided.began]
+
+    assert len(known) <= 1
+    assert len(began) - len(ended) == len(known)
+    assert all(end - start >= SETTLE for start, end in zip(began, ended, strict=False))
+    assert all(start > end for end, start in zip(ended, began[1:], strict=False))
+
+
+# Telling
+
+
+def a_telling(condition: Condition = Condition.OWN_OUTAGE, channel: str = "webhook") -> Telling:
+    return Telling(an_incident(condition), channel, Kind.BEGAN)
+
+
+def test_news_of_single_feeds_wait_while_the_last_are_fresh_and_nothing_else_does() -> None:
+    of_a_feed, outage = a_telling(Condition.SYSTEM_FEED_DISABLED_LONG), a_telling()
+    untold, last = [of_a_feed, outage], {"webhook": START}
+
+    assert to_be_told(untold, {}, START, HOUR) == {"webhook": [of_a_feed, outage]}
+    assert to_be_told(untold, last, START + 59 * MINUTE, HOUR) == {"webhook": [outage]}
+    assert to_be_told(untold, last, START + HOUR, HOUR) == {"webhook": [of_a_feed, outage]}
+
+
+def test_each_channel_waits_for_itself() -> None:
+    ours = a_telling(Condition.CRITICAL_FEED_FAILING)
+    theirs = replace(ours, channel="mail:ann@example.com")
+
+    assert to_be_told([ours, theirs], {"webhook": START}, START, HOUR) == {"mail:ann@example.com": [theirs]}
+
+
+def test_a_message_is_tried_for_ever_and_not_more_often_than_once_an_hour() -> None:
+    waits = [wait(attempts) for attempts in (1, 2, 3, 8, 1000)]
+
+    assert waits == [timedelta(seconds=30), MINUTE, 2 * MINUTE, HOUR, HOUR]

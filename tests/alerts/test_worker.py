@@ -1,0 +1,454 @@
+"""Alerting on a real database, with a mail server and a webhook on loopback: once per incident, and once its end."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from headwater.alerts import store
+from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message
+from headwater.alerts.worker import SENDING, Alerter
+from headwater.db import Database
+from headwater.frontier import store as frontier
+from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.ids import new_id
+from headwater.net.mail import Mailer, Post
+from headwater.net.store import tell_outage
+from tests.alerts.receiver import Receiver
+from tests.alerts.world import a_system_feed, mend
+from tests.clock import START, MovableClock
+from tests.net.post_box import PostBox
+
+pytestmark = pytest.mark.database
+
+SITE = "https://headwater.example"
+LETTERS = Mailer(None, "Headwater <headwater@example.com>")
+
+
+def an_alerter(
+    database: Database, clock: MovableClock, receiver: Receiver | None = None, box: PostBox | None = None
+) -> Alerter:
+    mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "Headwater <headwater@example.com>") if box else LETTERS
+    options = AlertOptions(
+        webhook_url=receiver.url if receiver else None,
+        recipients=("ann@example.com", "bob@example.com") if box else (),
+        site=SITE,
+    )
+    return Alerter(database, mailer, clock, options)
+
+
+async def work(alerter: Alerter) -> list[object]:
+    """All that is due, to its end. Returns what it was."""
+    done: list[object] = []
+    while items := await alerter.claim(alerter.concurrency):
+        for item in items:
+            await alerter.work(item)
+        done += items
+    return done
+
+
+async def later(alerter: Alerter, clock: MovableClock, **by: float) -> list[object]:
+    clock.move(**by)
+    return await work(alerter)
+
+
+async def test_a_fresh_install_tells_nobody_anything(
+    database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
+) -> None:
+    alerter = an_alerter(database, clock, receiver, box)
+    for _ in range(20):
+        await later(alerter, clock, minutes=1)
+    async with database.transaction() as conn:
+        board = await store.read_board(conn, past=10)
+
+    assert (list(board.open), list(board.past), board.evaluated_at) == ([], [], clock())
+    assert (receiver.bodies, box.letters) == ([], [])
+
+
+async def test_an_incident_is_told_once_and_its_end_once(
+    database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
+) -> None:
+    async with database.transaction() as conn:
+        source = await a_system_feed(conn, errors=4, is_critical=True)
+    alerter = an_alerter(database, clock, receiver, box)
+    with capture_logs() as logs:
+        for _ in range(3):
+            await later(alerter, clock, minutes=1)
+        begun = len(receiver.bodies), len(box.letters)
+        await mend(database, source)
+        for _ in range(12):
+            await later(alerter, clock, minutes=10)
+
+    assert begun == (1, 2)
+    assert len(receiver.bodies) == 2
+    assert [(body["began"], body["ended"]) for body in receiver.bodies] == [(1, 0), (0, 1)]
+    began, ended = (body["incidents"][0] for body in receiver.bodies)
+    assert (began["status"], ended["status"]) == ("firing", "resolved")
+    assert began["condition"] == ended["condition"] == Condition.CRITICAL_FEED_FAILING.value
+    assert began["id"] == ended["id"]
+    assert began["summary"] == "Feed 1 has failed 4 times in a row."
+    assert "Feed 1 has failed 4 times" in receiver.bodies[0]["text"]
+    assert sorted(str(letter["To"]) for letter in box.letters) == ["ann@example.com"] * 2 + ["bob@example.com"] * 2
+    assert {str(letter["Subject"]).strip() for letter in box.letters} == {
+        "[Headwater] A critical feed fails: Feed 1 has failed 4 times in a row.",
+        "[Headwater] Over: A critical feed fails",
+    }
+    assert len({letter["Message-ID"] for letter in box.letters}) == 4
+    assert [log["log_level"] for log in logs if log["event"].startswith("incident")] == ["error", "info"]
+
+
+async def test_who_was_told_what_is_kept_with_the_incident(
+    database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
+) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    await work(an_alerter(database, clock, receiver, box))
+    async with database.transaction() as conn:
+        board = await store.read_board(conn, past=10)
+
+    (shown,) = board.open
+    assert [(told.channel, told.kind.value, told.sent_at) for told in shown.told] == [
+        ("mail:ann@example.com", "began", START),
+        ("mail:bob@example.com", "began", START),
+        ("webhook", "began", START),
+    ]
+
+
+async def test_five_hundred_dead_feeds_are_one_message(
+    database: Database, clock: MovableClock, receiver: Receiver, box: PostBox
+) -> None:
+    async with database.transaction() as conn:
+        for number in range(500):
+            await a_system_feed(conn, number, off_at=START - timedelta(days=2))
+    alerter = an_alerter(database, clock, receiver, box)
+    for _ in range(5):
+        await later(alerter, clock, minutes=1)
+    async with database.transaction() as conn:
+        count = await store.count_open(conn)
+
+    assert count == 501  # each feed, and that they are so many
+    assert len(receiver.bodies) == 1
+    assert len(box.letters) == 2
+    assert receiver.bodies[0]["began"] == 501
+    assert len(receiver.bodies[0]["text"]) < 10_000
+    assert "and 481 more" in receiver.bodies[0]["text"]
+
+
+async def test_feeds_that_die_one_after_another_are_told_together_each_hour(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    alerter = an_alerter(database, clock, receiver)
+    for number in range(24):
+        async with database.transaction() as conn:
+            await a_system_feed(conn, number, errors=9, is_critical=True)
+        await later(alerter, clock, minutes=5)
+    await later(alerter, clock, minutes=61)
+
+    assert [body["began"] for body in receiver.bodies] == [1, 12, 11]
+
+
+async def test_a_condition_that_comes_and_goes_is_one_incident(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    worker, alerter = new_id(), an_alerter(database, clock, receiver)
+    for minute in range(60):
+        async with database.transaction() as conn:
+            await tell_outage(conn, worker=worker, stage="polling", now=clock(), is_outage=minute % 8 == 0)
+        await later(alerter, clock, minutes=1)
+
+    assert [body["incidents"][0]["condition"] for body in receiver.bodies] == ["HeadwaterOwnOutage"]
+
+
+async def test_an_outage_that_another_process_sees_is_told(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    poller, alerter = new_id(), an_alerter(database, clock, receiver)
+    async with database.transaction() as conn:
+        await tell_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=True)
+    await work(alerter)
+    async with database.transaction() as conn:
+        await tell_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=False)
+    for _ in range(12):
+        await later(alerter, clock, minutes=1)
+
+    assert [(body["began"], body["ended"]) for body in receiver.bodies] == [(1, 0), (0, 1)]
+
+
+async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database, clock: MovableClock) -> None:
+    async with database.transaction() as conn:
+        await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
+        during = await store.read_facts(conn, now=clock.move(minutes=4))
+        after = await store.read_facts(conn, now=clock.move(minutes=2))
+
+    assert [outage.stage for outage in during.outages] == ["polling"]
+    assert list(after.outages) == []
+
+
+async def test_a_frontier_that_nobody_fetches_from_is_a_stage_that_stopped(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        pages = [Submission(f"https://site-{number}.example/1", Origin.MANUAL) for number in range(3)]
+        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+    alerter = an_alerter(database, clock, receiver)
+    for _ in range(15):
+        await later(alerter, clock, minutes=1)
+    before = list(receiver.bodies)
+    await later(alerter, clock, minutes=2)
+
+    assert before == []
+    assert [one["subject"] for body in receiver.bodies for one in body["incidents"]] == ["fetching"]
+
+
+async def test_a_fetcher_that_is_slow_has_not_stopped(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        pages = [Submission(f"https://site-{number}.example/1", Origin.MANUAL) for number in range(40)]
+        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+    alerter = an_alerter(database, clock, receiver)
+    for _ in range(20):
+        async with database.transaction() as conn:
+            await frontier.claim(
+                conn,
+                lease=new_id(),
+                now=clock(),
+                leased_until=clock() + timedelta(minutes=1, seconds=30),
+                hosts=1,
+                urls_per_host=1,
+                options=FrontierOptions(),
+            )
+        await later(alerter, clock, minutes=1)
+
+    assert receiver.bodies == []
+
+
+async def test_feeds_that_nobody_polls_are_a_stage_that_stopped_though_new_ones_come(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    alerter = an_alerter(database, clock, receiver)
+    for number in range(20):
+        async with database.transaction() as conn:
+            source = await a_system_feed(conn, number)
+            await conn.execute(
+                "UPDATE feed_state SET next_poll_at = %(now)s WHERE source_id = %(id)s",
+                {"now": clock(), "id": source.id},
+            )
+        await later(alerter, clock, minutes=1)
+
+    assert [one["subject"] for body in receiver.bodies for one in body["incidents"]] == ["polling"]
+
+
+async def test_a_frontier_that_only_grows_is_told(database: Database, clock: MovableClock, receiver: Receiver) -> None:
+    alerter = an_alerter(database, clock, receiver)
+    fetching = new_id()
+    for hour in range(8 * 6):
+        async with database.transaction() as conn:
+            host = f"https://site-{hour}.example"
+            pages = [Submission(f"{host}/{number}", Origin.MANUAL) for number in range(50)]
+            await frontier.submit(conn, submissions=pages, now=clock(), options=FrontierOptions())
+            # Somebody is at it, and far too slow: that it stopped would be another incident.
+            await conn.execute(
+                "UPDATE host SET lease = %(lease)s, ready_at = %(until)s",
+                {"lease": fetching, "until": clock() + timedelta(minutes=30)},
+            )
+        await later(alerter, clock, minutes=10)
+
+    assert [(one["condition"], one["subject"]) for body in receiver.bodies for one in body["incidents"]] == [
+        ("HeadwaterQueueGrows", "frontier")
+    ]
+
+
+# What goes wrong on the way
+
+
+@pytest.mark.parametrize("status", [302, 404, 429, 500])
+async def test_a_webhook_that_refuses_is_tried_again_until_it_takes_it_under_the_same_id(
+    database: Database, clock: MovableClock, receiver: Receiver, status: int
+) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    receiver.status, receiver.answer = status, b"not\0 now"
+    alerter = an_alerter(database, clock, receiver)
+    await work(alerter)
+    async with database.transaction() as conn:
+        (shown,) = (await store.read_board(conn, past=0)).open
+    at_once = len(receiver.bodies)
+    await later(alerter, clock, seconds=31)
+    receiver.status = 200
+    for _ in range(10):
+        await later(alerter, clock, seconds=61)
+
+    assert at_once == 1
+    assert shown.told[0].error == f"It answered with {status}: not now"
+    assert shown.told[0].sent_at is None
+    assert len(receiver.bodies) == 3
+    assert len(set(receiver.ids)) == 1
+    assert {headers["Idempotency-Key"] for headers in receiver.headers} == set(receiver.ids)
+
+
+async def test_what_happens_while_the_webhook_is_away_goes_into_one_message(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    receiver.status = 503
+    alerter = an_alerter(database, clock, receiver)
+    sources = []
+    for number in range(10):
+        async with database.transaction() as conn:
+            sources.append(await a_system_feed(conn, number, errors=9, is_critical=True))
+        await later(alerter, clock, minutes=1)
+    for source in sources[1:6]:
+        await mend(database, source)
+    for _ in range(15):
+        await later(alerter, clock, minutes=1)
+    receiver.status = 200
+    receiver.bodies.clear()
+    await later(alerter, clock, hours=2)
+    await later(alerter, clock, hours=2)
+    await later(alerter, clock, hours=2)
+
+    assert [(body["began"], body["ended"]) for body in receiver.bodies] == [(1, 0), (4, 5)]
+
+
+async def test_a_mail_server_that_is_away_loses_nothing(database: Database, clock: MovableClock, box: PostBox) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    box.refuses = "MAIL"
+    alerter = an_alerter(database, clock, box=box)
+    await work(alerter)
+    box.refuses = ""
+    before = list(box.letters)
+    await later(alerter, clock, minutes=2)
+    await later(alerter, clock, minutes=2)
+
+    assert before == []
+    assert sorted(str(letter["To"]) for letter in box.letters) == ["ann@example.com", "bob@example.com"]
+
+
+async def test_who_dies_between_deciding_and_sending_leaves_it_to_the_next(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    died = an_alerter(database, clock, receiver)
+    await died.evaluate()
+
+    assert receiver.bodies == []
+    await work(an_alerter(database, clock, receiver))
+    assert len(receiver.bodies) == 1
+
+
+async def test_who_dies_between_sending_and_writing_that_down_makes_it_come_twice_under_one_id(
+    database: Database, clock: MovableClock, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    died = an_alerter(database, clock, receiver)
+    await died.evaluate()
+    (message,) = [item for item in await died.claim(2) if isinstance(item, Message)]
+    with monkeypatch.context() as patch, pytest.raises(asyncio.CancelledError):
+        patch.setattr(store, "sent", _dies)
+        await died.work(message)
+    other = an_alerter(database, clock, receiver)
+    within = await later(other, clock, seconds=30)
+    after = await later(other, clock, seconds=SENDING.total_seconds())
+
+    assert [item for item in within if isinstance(item, Message)] == []
+    assert [item.id for item in after if isinstance(item, Message)] == [message.id]
+    assert receiver.ids == [str(message.id)] * 2
+    assert [body["attempt"] for body in receiver.bodies] == [1, 2]
+
+
+async def _dies(*_: object, **__: object) -> None:
+    raise asyncio.CancelledError
+
+
+async def test_only_one_of_many_evaluates(database: Database, clock: MovableClock, receiver: Receiver) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, errors=4, is_critical=True)
+    alerters = [an_alerter(database, clock, receiver) for _ in range(4)]
+    claimed = [await alerter.claim(2) for alerter in alerters]
+    decided = await asyncio.gather(*(alerter.evaluate() for alerter in alerters))
+
+    assert [list(items) for items in claimed] == [[Evaluation()]] * 4  # all of them see that it is due
+    assert len([one for one in decided if one is not None]) == 1
+
+
+async def test_a_channel_that_is_set_up_later_is_told_what_is_open_and_not_what_is_over(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        over = await a_system_feed(conn, 1, errors=4, is_critical=True)
+        await a_system_feed(conn, 2, errors=5, is_critical=True)
+    silent = an_alerter(database, clock)
+    await work(silent)
+    await mend(database, over)
+    await later(silent, clock, minutes=11)
+    await later(an_alerter(database, clock, receiver), clock, minutes=1)
+
+    assert [one["summary"] for body in receiver.bodies for one in body["incidents"]] == [
+        "Feed 2 has failed 5 times in a row."
+    ]
+
+
+async def test_what_is_long_over_is_forgotten(database: Database, clock: MovableClock, receiver: Receiver) -> None:
+    async with database.transaction() as conn:
+        source = await a_system_feed(conn, errors=4, is_critical=True)
+    alerter = an_alerter(database, clock, receiver)
+    await work(alerter)
+    await mend(database, source)
+    for days in (0.1, 0.1, 366, 1):
+        await later(alerter, clock, days=days)
+    async with database.transaction() as conn:
+        board = await store.read_board(conn, past=10)
+        cur = await conn.execute(
+            "SELECT (SELECT count(*) FROM incident_messages), (SELECT count(*) FROM alert_samples)"
+        )
+        left = await cur.fetchone()
+
+    assert (list(board.open), list(board.past)) == ([], [])
+    assert left == (0, 1)
+
+
+async def test_a_feed_that_is_parked_or_a_readers_own_is_nobodys_concern(
+    database: Database, clock: MovableClock
+) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, 1, off_at=START - timedelta(days=9), enabled=False, is_critical=True, errors=9)
+        await a_system_feed(conn, 2, off_at=START - timedelta(days=9), is_system=False)
+        await a_system_feed(conn, 3)
+        facts = await store.read_facts(conn, now=clock())
+
+    assert (facts.counts.system, facts.counts.system_disabled) == (1, 0)
+    assert dict(facts.counts.states) == {"parked": 1, "disabled": 1, "working": 1}
+    assert [*facts.disabled, *facts.critical] == []
+
+
+async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database, clock: MovableClock) -> None:
+    async with database.transaction() as conn:
+        await a_system_feed(conn, 1, off_at=START - timedelta(days=9), errors=2)
+        await a_system_feed(conn, 2, errors=4, is_critical=True)
+        await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
+        pages = [Submission("https://site.example/1", Origin.MANUAL)]
+        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+        facts = await store.read_facts(conn, now=clock())
+        nothing, _ = await store.last_facts(conn)
+        await store.keep_facts(conn, facts=facts)
+        kept, _ = await store.last_facts(conn)
+        (sample,) = await store.list_samples(conn, after=START)
+
+    assert nothing is None
+    assert kept == facts
+    assert sample == facts.sample
+    assert facts.sample.queues["frontier"] == 1
+
+
+async def test_evaluating_goes_on_with_another_rhythm_when_told_so(database: Database, clock: MovableClock) -> None:
+    alerter = an_alerter(database, clock)
+    alerter._options = replace(alerter._options, every=timedelta(seconds=1))
+    done = [len(await later(alerter, clock, seconds=1)) for _ in range(5)]
+
+    assert done == [1] * 5
+    assert await alerter.lag() == timedelta(0)

@@ -1,0 +1,250 @@
+"""An operator before the frontier and the popularity of sources, a reader before the question, in a real browser."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
+
+from headwater.analytics.types import Deed
+from headwater.db import Database
+from headwater.frontier import store
+from headwater.frontier.types import Answered, Hopeless, HostAnswer, Origin, Submission
+from headwater.ids import new_id
+from headwater.zoo import Zoo
+from tests.analytics.crowd import a_crowd, does
+from tests.flows.browser.person import CHROMIUM, Place, open_page, register
+from tests.flows.browser.served import Served, serve_pages
+from tests.flows.browser.test_every_page import faults_of
+
+pytestmark = pytest.mark.database
+
+DEAD = [f"https://gone{n}.example/a/long/way/to/a/story-that-is-not-there-any-more-{n}.html" for n in range(6)]
+
+
+@pytest.fixture(scope="module")
+def served(server_conninfo: str) -> Iterator[Served]:
+    if CHROMIUM is None:
+        pytest.skip("no browser")
+    with serve_pages(server_conninfo) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def operator(browser: Browser, served: Served) -> Iterator[Page]:
+    """Whoever registers first looks after the place."""
+    with open_page(browser, place_of(served)) as page:
+        register(page)
+        yield page
+
+
+@pytest.fixture
+def dead(served: Served) -> None:
+    """URLs that were given up."""
+
+    async def fill(database: Database) -> None:
+        now = datetime.now(UTC)
+        async with database.transaction() as conn:
+            ids = [one.id for one in await store.submit(conn, submissions=submitted(), now=now) if one.id]
+            await store.retry(conn, ids=ids, now=now)  # where an earlier test left them
+        async with database.transaction() as conn:
+            later = now + timedelta(minutes=1)
+            hosts = await store.claim(conn, lease=new_id(), now=later, leased_until=later, hosts=50, urls_per_host=9)
+            gone = Hopeless("gone", "410 Gone")
+            answers = [HostAnswer(host, now, [Answered(url, gone, now) for url in host.urls]) for host in hosts]
+            await store.answer(conn, answers=answers, now=later)
+
+    served.run(fill)
+
+
+def submitted() -> list[Submission]:
+    return [Submission(url, Origin.MANUAL) for url in DEAD]
+
+
+def place_of(served: Served) -> Place:
+    return Place(served.url, Zoo())
+
+
+def test_the_frontier_has_no_fault_empty_or_full(operator: Page, served: Served) -> None:
+    operator.goto("/admin/frontier", wait_until="networkidle")
+    assert faults_of(operator) == []
+    expect(operator.get_by_text("The frontier is empty")).to_be_visible()
+
+
+def test_what_is_chosen_stays_chosen_while_the_table_renews_itself(operator: Page, dead: None) -> None:
+    operator.goto("/admin/frontier?status=dead", wait_until="networkidle")
+    assert faults_of(operator) == []
+    tick = operator.get_by_role("checkbox", name=f"Choose {DEAD[2]}")
+    tick.check()
+
+    with operator.expect_response("**/admin/frontier/urls?**"):
+        operator.evaluate("htmx.trigger(document.body, 'refreshFrontier')")
+    operator.wait_for_load_state("networkidle")
+
+    expect(tick).to_be_checked()
+    operator.get_by_role("button", name="Try chosen again").click()
+    expect(operator.get_by_text("1 URL waits again.")).to_be_visible()
+    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD) - 1)
+
+
+def test_deleting_asks_first_and_the_line_goes_without_a_reload(operator: Page, dead: None) -> None:
+    operator.goto("/admin/frontier?status=dead", wait_until="networkidle")
+    asked: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    def agree(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    operator.once("dialog", refuse)
+    button = operator.get_by_role("button", name=f"Delete {DEAD[0]}")
+    button.click()
+    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD))
+
+    operator.once("dialog", agree)
+    button.click()
+
+    expect(operator.get_by_text("1 URL is forgotten.")).to_be_visible()
+    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD) - 1)
+    assert all(DEAD[0] in message for message in asked)
+    assert len(asked) == 2
+
+
+def test_all_that_fit_are_tried_again_and_it_says_how_many(operator: Page, dead: None) -> None:
+    operator.goto("/admin/frontier", wait_until="networkidle")
+    operator.locator("#frontier-filters [name=status]").select_option("dead")
+    expect(operator).to_have_url("/admin/frontier?status=dead")
+    operator.once("dialog", lambda dialog: dialog.accept())
+
+    operator.get_by_role("button", name="Try all again that fit").click()
+
+    expect(operator.get_by_text(f"{len(DEAD)} URLs wait again.")).to_be_visible()
+    expect(operator.get_by_text("No URL fits this filter.")).to_be_visible()
+
+
+def test_a_url_is_submitted_and_appears(operator: Page) -> None:
+    operator.goto("/admin/frontier?host=new.example", wait_until="networkidle")
+    operator.get_by_text("Submit a URL", exact=True).click()
+    operator.get_by_label("URL", exact=True).fill("https://new.example/story")
+    operator.get_by_role("button", name="Submit").click()
+
+    expect(operator.get_by_text("https://new.example/story is queued.")).to_be_visible()
+    expect(operator.locator(".of-urls .url")).to_have_count(1)
+
+
+def test_popularity_has_no_fault_empty_or_full(operator: Page, served: Served) -> None:
+    operator.goto("/admin/popularity", wait_until="networkidle")
+    assert faults_of(operator) == []
+
+    async def fill(database: Database) -> None:
+        crowd = await a_crowd(database, size=4)
+        for reader in crowd.readers:
+            for deed in (Deed.OPEN, Deed.CLICK):
+                await does(database, reader, deed, crowd.articles[0], datetime.now(UTC))
+
+    served.run(fill)
+    operator.goto("/admin/popularity?period=day", wait_until="networkidle")
+
+    assert faults_of(operator) == []
+    expect(operator.get_by_role("row", name="Daily")).to_contain_text("100 %")
+    operator.get_by_role("link", name="Stars").press("Enter")
+    expect(operator).to_have_url("/admin/popularity?period=day&sort=stars")
+
+
+@pytest.fixture
+def reader(browser: Browser, served: Served) -> Iterator[Page]:
+    """Somebody who follows a feed with an article."""
+    with open_page(browser, place_of(served)) as page:
+        email = register(page)
+
+        async def fill(database: Database) -> None:
+            crowd = await a_crowd(database, name=f"stream{email[:6]}", size=1, agree=False)
+            async with database.transaction() as conn:
+                await conn.execute(
+                    """
+                    INSERT INTO subscriptions (id, user_id, source_id, name, created_at)
+                    SELECT gen_random_uuid(), id, %(source)s, 'Stream', now() FROM users WHERE email = %(email)s
+                    """,
+                    {"source": crowd.source.id, "email": email},
+                )
+
+        served.run(fill)
+        page.context.route("https://*.example/**", answer_elsewhere)
+        yield page
+
+
+def answer_elsewhere(route: Route) -> None:
+    route.fulfill(status=200, content_type="text/html", body="<title>The original</title>")
+
+
+def clicks(served: Served) -> int:
+    async def count(database: Database) -> int:
+        async with database.transaction() as conn:
+            row = await (await conn.execute("SELECT count(*) FROM feed_item_clicks WHERE kind = 'click'")).fetchone()
+        return row[0] if row else 0
+
+    return served.run(count)
+
+
+def read_the_original(page: Page) -> Page:
+    page.goto("/read?shelf=all", wait_until="networkidle")
+    with page.context.expect_page() as opened:
+        page.locator("[data-original]").first.click()
+    opened.value.wait_for_load_state()
+    return opened.value
+
+
+def test_a_reader_says_yes_in_place_and_their_clicks_are_told_beside_the_link(reader: Page, served: Served) -> None:
+    before = clicks(served)
+    reader.goto("/dashboard", wait_until="networkidle")
+    assert faults_of(reader) == []
+    reader.get_by_role("button", name="Yes, count me").click()
+    expect(reader.get_by_text("Thank you.")).to_be_visible()
+    assert faults_of(reader) == []
+
+    with reader.expect_response("**/click") as told:
+        original = read_the_original(reader)
+
+    assert told.value.status == 204
+    assert original.title() == "The original"
+    assert original.url.startswith("https://stream")
+    assert clicks(served) == before + 1
+    reader.goto("/dashboard", wait_until="networkidle")
+    expect(reader.get_by_text("May we count")).to_have_count(0)
+
+
+def test_whoever_says_no_tells_nothing(reader: Page, served: Served) -> None:
+    told: list[str] = []
+    reader.on("request", lambda request: told.append(request.url) if request.url.endswith("/click") else None)
+    reader.goto("/dashboard", wait_until="networkidle")
+    reader.get_by_role("button", name="No", exact=True).click()
+    expect(reader.get_by_text("You will not be asked again.")).to_be_visible()
+
+    original = read_the_original(reader)
+
+    assert original.title() == "The original"
+    assert told == []
+
+
+def test_a_link_leads_on_when_telling_fails(reader: Page, served: Served) -> None:
+    reader.goto("/account#analytics")
+    reader.get_by_role("button", name="Count what I read").click()
+    expect(reader.get_by_text("You agreed.")).to_be_visible()
+    reader.route("**/click", lambda route: route.abort())
+
+    original = read_the_original(reader)
+
+    assert original.title() == "The original"
+
+
+def test_a_browser_that_asks_not_to_be_followed_is_not_asked(browser: Browser, served: Served) -> None:
+    with open_page(browser, place_of(served), extra_http_headers={"Sec-GPC": "1"}) as page:
+        register(page)
+        page.goto("/dashboard", wait_until="networkidle")
+
+        expect(page.get_by_text("May we count")).to_have_count(0)
+        page.goto("/account")
+        expect(page.get_by_text("asks not to be followed")).to_be_visible()

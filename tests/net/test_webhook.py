@@ -1,0 +1,61 @@
+"""Word to a program of the operator's own."""
+
+import asyncio
+import socket
+
+import pytest
+
+from headwater.net.webhook import post_json
+from tests.alerts.receiver import open_receiver
+
+
+async def test_what_is_sent_arrives_as_json_on_a_private_address() -> None:
+    with open_receiver() as receiver:
+        error = await post_json(receiver.url, {"text": "grüße"}, headers={"Idempotency-Key": "7"})
+
+    assert error is None
+    assert receiver.bodies == [{"text": "grüße"}]
+    assert receiver.headers[0]["Idempotency-Key"] == "7"
+    assert receiver.headers[0]["Content-Type"].startswith("application/json")
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 500])
+async def test_what_is_not_taken_is_told_and_no_redirect_is_followed(status: int) -> None:
+    with open_receiver() as receiver:
+        receiver.status, receiver.answer = status, b"no\n such\0 hook " + b"x" * 10_000
+        error = await post_json(receiver.url, {})
+
+    assert error is not None
+    assert error.startswith(f"It answered with {status}: no such hook xxx")
+    assert len(error) < 300
+    assert len(receiver.bodies) == 1
+
+
+async def test_where_nobody_listens_that_is_told_without_the_address_that_may_hold_a_secret() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    error = await post_json(f"http://127.0.0.1:{port}/services/SECRET", {})
+
+    assert error is not None
+    assert "No connection to 127.0.0.1" in error
+    assert "SECRET" not in error
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200"])
+async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        error = await post_json(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/SECRET", {})
+
+    assert error is not None
+    assert "SECRET" not in error
+
+
+@pytest.mark.parametrize("url", ["http://", "http://[::1", "nonsense", "http://a b/"])
+async def test_an_address_that_is_none_is_told(url: str) -> None:
+    assert await post_json(url, {}) is not None

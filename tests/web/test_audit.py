@@ -1,0 +1,132 @@
+"""The audit log and the settings, for whoever runs Headwater."""
+
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+
+import pytest
+from litestar import Litestar
+
+from headwater.audit import store as audit
+from headwater.audit.types import COMMAND_LINE, Actor, Deed
+from headwater.db import Database
+from headwater.runtime import setting_lines
+from headwater.server import create_app
+from headwater.settings import Settings, load_settings
+from headwater.web import WebOptions
+from tests.clock import MovableClock
+from tests.web.visitor import Person, a_person
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def admin(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        await person.register("first@example.com")
+        yield person
+
+
+@pytest.fixture
+async def filled(database: Database, clock: MovableClock) -> None:
+    deeds = [
+        (Deed.SOURCE_DISABLED, "Zoo Daily"),
+        (Deed.SOURCE_ENABLED, "Zoo Daily"),
+        (Deed.FEED_REJECTED, "<b>Spam</b>"),
+    ]
+    for number, (deed, subject) in enumerate(deeds):
+        async with database.transaction() as conn:
+            actor = COMMAND_LINE if number else Actor(None, "mo@example.com")
+            detail = {"reason": "<i>Because</i>", "urls": ["a", "b"], "until": None}
+            await audit.record(conn, actor=actor, deed=deed, subject_name=subject, now=clock(), detail=detail)
+        clock.move(seconds=1)
+
+
+async def test_an_empty_log_says_what_it_is_for(admin: Person) -> None:
+    assert "Nobody has changed anything yet." in (await admin.open("/admin/audit")).text
+
+
+@pytest.mark.usefixtures("filled")
+async def test_the_log_is_told_the_newest_first(admin: Person) -> None:
+    page = (await admin.open("/admin/audit")).text
+
+    assert page.index("feed rejected</a></td>") < page.index("source enabled</a></td>")
+    assert "reason: &lt;i&gt;Because&lt;/i&gt;" in page
+    assert "urls: a, b" in page
+    assert "until" not in page.partition("<table")[2]
+    assert "&lt;b&gt;Spam&lt;/b&gt;" in page
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("deed=source.disabled", 1),
+        ("person=MO@", 1),
+        ("person=command", 2),
+        ("subject=zoo", 2),
+        ("subject=zoo&deed=source.enabled", 1),
+        ("subject=zzz", 0),
+    ],
+)
+async def test_the_log_is_filtered(admin: Person, query: str, found: int) -> None:
+    page = (await admin.open(f"/admin/audit?{query}")).text
+    part = await admin.part(f"/admin/audit/lines?{query}")
+
+    assert page.count('<th scope="row">') == part.text.count('<th scope="row">') == found
+    assert part.headers["hx-replace-url"].startswith("/admin/audit?")
+
+
+@pytest.mark.usefixtures("filled")
+async def test_a_long_log_has_pages(admin: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.web.pages.operator.audit.PAGE", 2)
+
+    first = (await admin.open("/admin/audit")).text
+    older = re.search(r'href="([^"]+)">Older<', first)
+    assert older is not None
+    second = (await admin.open(unescape(older[1]))).text
+
+    assert (first.count('<th scope="row">'), second.count('<th scope="row">')) == (2, 1)
+    assert "every 10s" in first
+    assert "every 10s" not in second
+
+
+@pytest.mark.parametrize("query", ["deed=odd", "cursor=odd", "person=%00", "subject=" + "x" * 501])
+async def test_odd_filters_are_refused_in_words(admin: Person, query: str) -> None:
+    for path in ("/admin/audit", "/admin/audit/lines"):
+        assert (await admin.open(f"{path}?{query}")).status_code == 400
+
+
+async def test_settings_are_shown_as_they_are_and_secrets_are_masked(database: Database, clock: MovableClock) -> None:
+    values = load_settings(
+        environ={
+            "HEADWATER_API_TOKEN": "a-secret-that-nobody-sees",
+            "DATABASE_URL": "postgresql://headwater:hidden@db.example/news",
+            "HEADWATER_PORT": "8123",
+        }
+    ).values
+    app = create_app(database, clock, web=WebOptions(settings=setting_lines(values)))
+    async with a_person(app) as admin:
+        await admin.register()
+
+        page = (await admin.open("/admin/settings")).text
+        found = (await admin.open("/admin/settings?q=PORT")).text
+        none = (await admin.open("/admin/settings?q=zzzz")).text
+
+    assert all(f"HEADWATER_{name.upper()}" in page for name in Settings.model_fields)
+    assert "a-secret-that-nobody-sees" not in page
+    assert "hidden" not in page.partition("HEADWATER_DATABASE_URL")[2].partition("</tr>")[0]
+    port = found.partition("<code>HEADWATER_PORT</code>")[2].partition("</tr>")[0]
+    assert "8123" in port
+    assert '<span class="origin">set</span>' in port
+    assert '<span class="origin">default</span>' in page.partition("HEADWATER_HOST<")[2].partition("</tr>")[0]
+    assert "No setting speaks of that." in none
+
+
+async def test_pages_that_were_told_no_settings_say_so(admin: Person) -> None:
+    assert "headwater settings" in (await admin.open("/admin/settings")).text
