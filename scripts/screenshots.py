@@ -64,6 +64,9 @@ INSIDE = {
     "discover": "/discover",
 }
 OPERATING = {  # for whoever registered first
+    "operate-health": "/admin",
+    "operate-alerts": "/admin/alerts",
+    "operate-sources": "/admin/sources",
     "operate-frontier": "/admin/frontier",
     "operate-frontier-dead": "/admin/frontier?status=dead",
     "operate-popularity": "/admin/popularity",
@@ -114,6 +117,7 @@ def photograph_everything(browser: Browser, place: Place) -> None:
                 photograph_import(page, f"{scheme}-{width}")
             with open_page(browser, place, storage_state=operator, **dress) as page:
                 photograph(page, OPERATING, f"{scheme}-{width}")
+                photograph_source(page, f"{scheme}-{width}")
     print(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT.name}/")
 
 
@@ -138,7 +142,7 @@ def suggest(page: Page, name: str, url: str) -> None:
     form.get_by_label("Name").fill(name)
     form.get_by_label("Address of the feed").fill(url)
     form.get_by_role("button", name="Suggest").click()
-    expect(page.locator("#suggested .badge")).to_have_text("waits", timeout=60_000)
+    expect(page.locator("#suggested .rows")).to_contain_text(name, timeout=60_000)
 
 
 def photograph(page: Page, pages: dict[str, str], dress: str) -> None:
@@ -165,6 +169,13 @@ def photograph_what_opens(page: Page, dress: str) -> None:
     page.locator("[data-open]").nth(3).click()
     page.wait_for_url("**/articles/*")
     page.screenshot(path=OUT / f"article-{dress}.png")
+
+
+def photograph_source(page: Page, dress: str) -> None:
+    page.goto("/admin/sources?status=failing")
+    page.locator(".sources a").first.click()
+    expect(page.locator("#source-now")).to_be_visible()
+    page.screenshot(path=OUT / f"operate-source-{dress}.png")
 
 
 def photograph_import(page: Page, dress: str) -> None:

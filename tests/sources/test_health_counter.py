@@ -51,9 +51,10 @@ async def rows(conn: Connection, query: str) -> Sequence[tuple[object, ...]]:
     [
         pytest.param(NOON, NOON + timedelta(minutes=64), None, id="the hour's stragglers may still come"),
         pytest.param(NOON, NOON + timedelta(minutes=65), (NOON, NOON + HOUR), id="an hour that is over"),
-        pytest.param(NOON, NOON + 2 * DAY, (NOON, NOON + DAY / 2), id="the rest of a day"),
-        pytest.param(NOON - 40 * DAY, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + DAY / 2), id="what is still kept"),
-        pytest.param(None, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + DAY / 2), id="at first"),
+        pytest.param(NOON, NOON + 2 * DAY, (NOON, NOON + 6 * HOUR), id="several hours when it is behind"),
+        pytest.param(NOON + 9 * HOUR, NOON + 2 * DAY, (NOON + 9 * HOUR, NOON + 12 * HOUR), id="the rest of a day"),
+        pytest.param(NOON - 40 * DAY, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + 6 * HOUR), id="what is still kept"),
+        pytest.param(None, NOON, (NOON - 30 * DAY, NOON - 30 * DAY + 6 * HOUR), id="at first"),
     ],
 )
 def test_whole_hours_of_one_day_are_counted_at_a_time(

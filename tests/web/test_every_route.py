@@ -41,6 +41,9 @@ ANYTHING = {
     "article_id": NOBODYS,
     "import_id": NOBODYS,
     "url_id": NOBODYS,
+    "person_id": NOBODYS,
+    "domain": "spam.example",
+    "source_id": NOBODYS,
     "deed": "read",
     "file_path": "headwater.css",
 }
@@ -135,6 +138,7 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
         names = ("session_id", "token_id", "feed_id", "article_id")
         ids = dict(zip(names, map(str, row), strict=True)) | {"deed": "star"}
         ids["import_id"] = brought.headers.get("location", "").rpartition("/")[2]
+        ids["source_id"] = str(source.id)
         yield Ada(person, ids)
 
 

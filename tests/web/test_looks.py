@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import headwater.web
+from headwater.sources.health.types import SUCCESSES, SourceState, Trouble
 
 WEB = Path(headwater.web.__file__).parent
 CSS = re.sub(r"/\*.*?\*/", "", (WEB / "static" / "headwater.css").read_text(), flags=re.DOTALL)
@@ -28,6 +29,7 @@ PAIRS = [
     ("edge", "raised", PART),
 ]
 WRITTEN_BY_TEMPLATES = {"working", "pending", "error", "added", "invalid"}  # states, as {{ … }}
+WRITTEN_BY_TEMPLATES |= {*SourceState, *SUCCESSES, *(trouble.name.lower() for trouble in Trouble)}
 WRITTEN_BY_TEMPLATES |= {"fetching", "fetched", "failed", "dead", "spider", "both"}  # of URLs and of sources
 WRITTEN_BY_HTMX = {"htmx-request", "htmx-indicator"}
 

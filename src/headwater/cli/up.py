@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from litestar import Litestar
 from headwater.accounts import store as accounts
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
-from headwater.pipeline import every_stage
+from headwater.pipeline import every_stage, make_inspector, make_trials
 from headwater.runtime import Runtime, open_runtime, outside_login, token_issuer, web_options
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
@@ -49,7 +50,11 @@ async def _say_what_is_first(runtime: Runtime) -> None:
 
 def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     """All that is served on this socket."""
-    web = web_options(runtime.settings, listens_at=address_of(listener))
+    web = replace(
+        web_options(runtime.settings, listens_at=address_of(listener)),
+        trials=make_trials(runtime.tools),
+        inspector=make_inspector(runtime.tools),
+    )
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
     return create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid)

@@ -1,6 +1,6 @@
 """Pages for people: server-rendered, no build step, nothing inline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -23,16 +23,22 @@ from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net.mail import Mailer
+from headwater.polling.types import PollingOptions
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.web.format import count, gentle, host, moment, since, until
 from headwater.web.letters import PostOffice
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
+from headwater.web.pages.discover import discover_pages
 from headwater.web.pages.export import export_pages
 from headwater.web.pages.feeds import feed_pages
 from headwater.web.pages.front import front_pages
 from headwater.web.pages.operator import operator_pages
+from headwater.web.pages.operator.settings import SettingLine
+from headwater.web.pages.operator.sources import USUAL_POLLING
 from headwater.web.pages.opml import opml_pages
 from headwater.web.pages.read import place_of, read_pages
 from headwater.web.pages.summaries import summary_dependencies, summary_pages
@@ -50,6 +56,10 @@ class WebOptions:
     mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     frontier: FrontierOptions = field(default_factory=FrontierOptions)
+    polling: PollingOptions = USUAL_POLLING
+    trials: Trials | None = None  # None: this server asks no other sites
+    inspector: Inspector | None = None
+    settings: Sequence[SettingLine] = ()
 
 
 def csrf_field(request: Request[Any, Any, Any]) -> Markup:
@@ -90,6 +100,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             *opml_pages,
             *summary_pages,
             *read_pages,
+            *discover_pages,
             *operator_pages,
         ],
         middleware=[recognise, sign_forms],
@@ -97,6 +108,9 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
             "post_office": Provide(lambda: office, sync_to_thread=False),
+            "polling_options": Provide(lambda: options.polling, sync_to_thread=False),
+            "trials": Provide(lambda: options.trials, sync_to_thread=False),
+            "setting_lines": Provide(lambda: options.settings, sync_to_thread=False),
             "frontier_options": Provide(lambda: options.frontier, sync_to_thread=False),
             **summary_dependencies(database, clock, options.summaries),
         },

@@ -64,26 +64,30 @@ SELECT sources.id, sources.name, lower(sources.name) AS sort_name, sources.categ
     coalesce(feed_state.last_succeeded_at, site.last_read_at) AS last_succeeded_at
 FROM sources
 LEFT JOIN feed_state ON feed_state.source_id = sources.id
-LEFT JOIN LATERAL (
-    SELECT greatest(
-        (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
-        (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
-    ) AS last_read_at, (
-        SELECT CASE
-            WHEN bool_and(status IN ('r', 'd', 'b')) THEN
-                (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sources.sitemap_url))[1]
-        END
-        FROM (
-            SELECT url, kind, status, parent_url, frontier_url.last_error
-            FROM frontier_url
-            WHERE source_id = sources.id
-            ORDER BY discovered_at
-            LIMIT 20
-        ) AS entrance
-        WHERE parent_url IS NULL
-    ) AS error
-    WHERE feed_state.source_id IS NULL
-) AS site ON true
+CROSS JOIN LATERAL (
+    -- CASE, so that nothing is looked up for the many that have a feed.
+    SELECT CASE
+        WHEN feed_state.source_id IS NULL THEN greatest(
+            (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
+            (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
+        )
+    END AS last_read_at, CASE
+        WHEN feed_state.source_id IS NULL THEN (
+            SELECT CASE
+                WHEN bool_and(status IN ('r', 'd', 'b')) THEN
+                    (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sources.sitemap_url))[1]
+            END
+            FROM (
+                SELECT url, kind, status, parent_url, frontier_url.last_error
+                FROM frontier_url
+                WHERE source_id = sources.id
+                ORDER BY discovered_at
+                LIMIT 20
+            ) AS entrance
+            WHERE parent_url IS NULL
+        )
+    END AS error
+) AS site
 CROSS JOIN LATERAL (
     SELECT CASE
         WHEN NOT sources.enabled THEN 'disabled'

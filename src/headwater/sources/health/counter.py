@@ -1,6 +1,6 @@
 """Counting: polls are summed up by the hour and the day, and the sources that stand out are found.
 
-Polling only leaves events behind; this stage reads them afterwards, an hour that is over at a time, or a whole day
+Polling only leaves events behind; this stage reads them afterwards, an hour that is over at a time, or several
 where it has fallen behind. How far it came is written with what it counted: it may end anywhere, run anywhere and in
 any number, and each poll is counted once.
 """
@@ -16,6 +16,7 @@ from headwater.types import Clock
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
+SPAN_MOST = timedelta(hours=6)  # where it has fallen behind: a quarter of a million polls take about a second
 KEPT = timedelta(days=30)  # as long as the polls themselves
 STRAGGLERS = timedelta(minutes=5)  # a poll is written a moment after it ended, by a clock that may be off
 RANKED_EVERY = timedelta(minutes=2)
@@ -72,7 +73,7 @@ def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, 
     """What is to be counted next: whole hours of one day that are over. None while there are none."""
     over = _hour(now - STRAGGLERS)
     since = max(counted_until or datetime.min.replace(tzinfo=UTC), _hour(now - KEPT))
-    until = min(over, since.replace(hour=0) + DAY)
+    until = min(over, since + SPAN_MOST, since.replace(hour=0) + DAY)
     return (since, until) if since < until else None
 
 

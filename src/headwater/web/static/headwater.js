@@ -96,3 +96,12 @@ function tell(event) {
 }
 document.addEventListener("click", tell);
 document.addEventListener("auxclick", tell); // the middle button, into a new tab
+
+// What renews itself keeps what was opened in it.
+let opened = [];
+document.addEventListener("htmx:beforeSwap", (event) => {
+  opened = [...event.detail.target.querySelectorAll("details[id][open]")].map((details) => details.id);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+});

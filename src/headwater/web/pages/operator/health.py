@@ -1,0 +1,143 @@
+"""Health: how all sources do, at a glance. Each number leads to the list behind it.
+
+What stands now is asked for again every ten seconds, what a period came to once a minute: the page is read for hours.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from litestar import Request, get
+from litestar.di import NamedDependency
+from litestar.params import FromQuery
+from litestar.response import Template
+
+from headwater.accounts.types import Role
+from headwater.alerts import store as alerts
+from headwater.db import Connection, Database
+from headwater.polling import store as polling
+from headwater.sources.health import store
+from headwater.sources.health.types import Bar, Period, SourceState, Tally, Trouble
+from headwater.types import Clock
+from headwater.web.plots import begin_of, failures_over_time, uptime_over_time, whole_period
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+SHOWN = 8
+COUNTED_TO = 10_000
+TAIL_MOST = timedelta(hours=6)  # of polls that are not counted yet: more would make everybody wait
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many sources stand where: all of them, by reason and by category."""
+
+    states: Mapping[SourceState, int]
+    reasons: Sequence[tuple[str, Mapping[SourceState, int]]]
+    categories: Sequence[tuple[str, Mapping[SourceState, int]]]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.states.values())
+
+
+@get("/admin", role=Role.SUPER_ADMIN)
+async def health(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    period: FromQuery[str] = "24h",
+) -> Template:
+    """The whole page."""
+    async with database.transaction() as conn:
+        context = {**await _now(conn, clock()), **await _past(conn, read_period(period), clock())}
+        context["alerts"] = await alerts.read_board(conn, past=0)
+    return Template("operator/health.html", context={**context, "user": request.user})
+
+
+@get("/admin/health/now", role=Role.SUPER_ADMIN, exception_handlers=refusals("The numbers could not be renewed."))
+async def now(database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
+    """How things stand."""
+    async with database.transaction() as conn:
+        return Template("operator/health_now.html", context=await _now(conn, clock()))
+
+
+@get("/admin/health/past", role=Role.SUPER_ADMIN, exception_handlers=refusals("The plots could not be renewed."))
+async def past(
+    database: NamedDependency[Database], clock: NamedDependency[Clock], period: FromQuery[str] = "24h"
+) -> Template:
+    """How a period went."""
+    async with database.transaction() as conn:
+        return Template("operator/health_past.html", context=await _past(conn, read_period(period), clock()))
+
+
+def read_period(text: str) -> Period:
+    """A period by its name; a day when there is no such name."""
+    return Period(text) if text in set(Period) else Period.DAY
+
+
+def census_of(tallies: Sequence[Tally]) -> Census:
+    """Tallies, summed up in three ways. What has no reason or no category is not listed by it."""
+    states: dict[SourceState, int] = dict.fromkeys(SourceState, 0)
+    reasons: dict[str, dict[SourceState, int]] = defaultdict(lambda: dict.fromkeys(SourceState, 0))
+    categories: dict[str, dict[SourceState, int]] = defaultdict(lambda: dict.fromkeys(SourceState, 0))
+    for one in tallies:
+        states[SourceState(one.state)] += one.sources
+        categories[one.category or ""][SourceState(one.state)] += one.sources
+        if one.reason:
+            reasons[one.reason][SourceState(one.state)] += one.sources
+    return Census(states, _largest_first(reasons), sorted(categories.items(), key=lambda item: item[0].lower() or "~"))
+
+
+def _largest_first(
+    counted: Mapping[str, Mapping[SourceState, int]],
+) -> list[tuple[str, Mapping[SourceState, int]]]:
+    return sorted(counted.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+
+
+async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
+    oldest = await polling.oldest_due_at(conn, now=at)
+    return {
+        "now": at,
+        "census": census_of(await store.tally(conn)),
+        "paused": await store.list_paused(conn, now=at, limit=SHOWN),
+        "coming_back": await store.list_coming_back(conn, limit=SHOWN),
+        "queues": await store.find_queues(conn, now=at, most=COUNTED_TO),
+        "poll_lag": max(at - oldest, timedelta(0)) if oldest else timedelta(0),
+        "counted_to": COUNTED_TO,
+    }
+
+
+async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any]:
+    since = begin_of(period, at)
+    found = await store.trend(conn, since=since, step=period.step, tail_most=TAIL_MOST, now=at)
+    bars = whole_period(found, period, at)
+    counting = await store.find_counting(conn)
+    is_behind = counting.counted_until is not None and counting.counted_until + TAIL_MOST < at
+    return {
+        "now": at,
+        "period": period,
+        "periods": list(Period),
+        "bars": bars,
+        "whole": _together(bars),
+        "troubles": list(Trouble),
+        "columns": failures_over_time(bars, period.step),
+        "curve": uptime_over_time(bars),
+        "leaders": await store.list_leaders(conn, period=period),
+        "ranked_at": counting.ranked_at,
+        "behind": counting.counted_until if is_behind else None,
+    }
+
+
+def _together(bars: Sequence[Bar]) -> Bar:
+    outcomes: dict[str, int] = defaultdict(int)
+    for bar in bars:
+        for outcome, polls in bar.outcomes.items():
+            outcomes[outcome] += polls
+    return Bar(bars[0].at, outcomes)
+
+
+health_pages = [health, now, past]

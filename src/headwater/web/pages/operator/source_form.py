@@ -1,0 +1,122 @@
+"""What an operator types about a source becomes what is to be changed. Pure: a form in, changes out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headwater.errors import Invalid
+from headwater.sources.operate import Changes
+from headwater.sources.types import Source, Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class SourceForm:
+    """Every setting of a source, as it was typed. A box that is not ticked is not sent."""
+
+    name: str = ""
+    feed_url: str = ""
+    url: str = ""
+    sitemap_url: str = ""
+    category: str = ""
+    mode: str = ""
+    policy: str = ""
+    interval_minutes: str = ""
+    priority: str = ""
+    patterns: str = ""
+    selectors: str = ""
+    max_depth: str = ""
+    page_budget: str = ""
+    min_delay_ms: str = ""
+    external_links: str = ""
+    is_system: str = ""
+    is_critical: str = ""
+    enabled: str = ""
+
+
+def form_of(source: Source) -> SourceForm:
+    """The form as it is first shown."""
+    return SourceForm(
+        name=source.name,
+        feed_url=source.feed_url or "",
+        url=source.url or "",
+        sitemap_url=source.sitemap_url or "",
+        category=source.category or "",
+        mode=source.ingestion_mode,
+        policy=source.policy or "",
+        interval_minutes=str(source.interval_minutes or ""),
+        priority=str(source.priority),
+        patterns="\n".join(source.article_url_patterns),
+        selectors="\n".join(f"{part}={one}" for part, some in source.selectors.items() for one in some),
+        max_depth=str(source.max_depth),
+        page_budget=str(source.page_budget or ""),
+        min_delay_ms=str(round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else ""),
+        external_links="yes" if source.external_links else "",
+        is_system="yes" if source.is_system else "",
+        is_critical="yes" if source.is_critical else "",
+        enabled="yes" if source.enabled else "",
+    )
+
+
+def new_source(form: SourceForm) -> Changes:
+    """What a new source is to be. Raises Invalid."""
+    return _changes(form, SourceForm(enabled="yes"), is_new=True)
+
+
+def changes_to(source: Source, form: SourceForm) -> Changes:
+    """What is different from what the form first showed, and nothing else. Raises Invalid."""
+    if source.feed_url and not form.feed_url.strip():
+        raise Invalid("A feed cannot be taken away from its source. Disable it, or delete the source.")
+    if not form.name.strip():
+        raise Invalid("A source needs a name.")
+    return _changes(form, form_of(source), is_new=False)
+
+
+def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
+    def text(name: str) -> str | None:
+        given = getattr(form, name).strip()
+        return given if given != getattr(before, name) else None
+
+    def number(name: str, what: str) -> int | None:
+        given = text(name)
+        return None if given is None else _whole(given or "0", what)
+
+    def tick(name: str) -> bool | None:
+        return None if bool(getattr(form, name)) == bool(getattr(before, name)) else bool(getattr(form, name))
+
+    def lines(name: str) -> Sequence[str] | None:
+        given = _lines(getattr(form, name))
+        return None if given == _lines(getattr(before, name)) else given
+
+    interval, delay = number("interval_minutes", "An interval"), number("min_delay_ms", "A delay")
+    return Changes(
+        name=text("name"),
+        feed_url=text("feed_url") or None,
+        category=text("category"),
+        policy=text("policy"),
+        interval=None if interval is None else timedelta(minutes=interval),
+        is_system=tick("is_system") if not is_new else None,
+        is_critical=tick("is_critical"),
+        enabled=tick("enabled") if not is_new else None,
+        wishes=Wishes(
+            site=text("url"),
+            sitemap=text("sitemap_url"),
+            mode=text("mode") or None,
+            patterns=lines("patterns"),
+            selectors=lines("selectors"),
+            external_links=tick("external_links"),
+            max_depth=number("max_depth", "A depth"),
+            budget=number("page_budget", "A budget"),
+            delay=None if delay is None else timedelta(milliseconds=delay),
+            priority=number("priority", "A priority"),
+        ),
+    )
+
+
+def _whole(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise Invalid(f"{what} is a whole number; {text[:40]!r} is none.")
+    return int(text)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(stripped for line in text.splitlines() if (stripped := line.strip()))

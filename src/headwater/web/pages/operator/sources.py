@@ -1,0 +1,347 @@
+"""Sources: the list with its filters, and one source with all that is known of it and all that can be done to it.
+
+Whatever is done goes through `sources.operate`, which writes the audit log in the same transaction. A deed answers with
+a sentence and the event `sourceChanged`, upon which the state above it is asked for again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request, Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.enums import RequestEncodingType
+from litestar.params import Body, FromPath, FromQuery
+from litestar.response import Template
+
+from headwater.accounts.types import Role
+from headwater.articles import store as articles
+from headwater.asgi.actor import actor_of
+from headwater.audit import store as audit
+from headwater.audit.types import Wanted
+from headwater.db import Connection, Database
+from headwater.errors import Invalid, NotFound
+from headwater.polling.decide import BY_HAND_ONLY
+from headwater.polling.policy import POLICIES
+from headwater.polling.types import FailureClass, PollingOptions
+from headwater.sources import operate
+from headwater.sources import store as sources
+from headwater.sources.health import store
+from headwater.sources.health.decide import story
+from headwater.sources.health.types import Period, SourceCursor, SourceState, SourcesWanted
+from headwater.sources.operate import Changes
+from headwater.sources.trial import Trials
+from headwater.sources.types import IngestionMode, Source
+from headwater.types import Clock, SourceId
+from headwater.web.pages.operator.source_form import SourceForm, changes_to, form_of, new_source
+from headwater.web.plots import strip_of
+from headwater.web.refusals import refusals
+
+AnyRequest = Request[Any, Any, Any]
+Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+PER_PAGE = 50
+POLLS_SHOWN = 100
+ARTICLES_SHOWN = 20
+DEEDS_SHOWN = 10
+ENABLED_AT_ONCE = 500
+TEXT_MAX = 255
+NO_CATEGORY = "-"  # as a filter: those without one
+CHANGED = {"HX-Trigger": "sourceChanged"}
+BROKEN = "That did not work. Please try again."
+REFUSED = refusals(BROKEN, place="said")
+# How feeds are polled where nobody says otherwise; the story of a feed rests on it.
+USUAL_POLLING = PollingOptions(
+    interval=timedelta(hours=1),
+    interval_min=timedelta(minutes=15),
+    interval_max=timedelta(days=1),
+    host_delay=timedelta(seconds=3),
+    concurrency=1,
+    timeout=timedelta(seconds=30),
+    lease=timedelta(minutes=1),
+    max_bytes=10_000_000,
+    max_entries=1_000,
+    policy="default",
+)
+
+Operation = Callable[..., Awaitable[object]]
+# What a button does, and what is said when it is done.
+DEEDS: Mapping[str, tuple[Operation, str]] = {
+    "refresh": (operate.refresh, "It is read as soon as its host may be asked."),
+    "enable": (operate.enable, "It is enabled, and polled as soon as its host may be asked."),
+    "reset": (operate.reset_errors, "What was counted against it is forgotten."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the list shows, as the address says it."""
+
+    status: str = ""
+    reason: str = ""
+    category: str = ""
+    host: str = ""
+    q: str = ""
+
+    @property
+    def wanted(self) -> SourcesWanted:
+        """The same for the store; what makes no sense is left out."""
+        category = "" if self.category == NO_CATEGORY else self.category or None
+        state = SourceState(self.status) if self.status in set(SourceState) else None
+        return SourcesWanted(state, self.reason or None, category, self.host or None, self.q.strip() or None)
+
+    @property
+    def given(self) -> dict[str, str]:
+        """Those that are set, for links."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True)
+class Disabling:
+    """Why a source is switched off."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopting:
+    """Where a source's feed has gone."""
+
+    url: str = ""
+
+
+@get("/admin/sources", role=Role.SUPER_ADMIN)
+async def list_page(
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    status: FromQuery[str] = "",
+    reason: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    host: FromQuery[str] = "",
+    q: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+) -> Template:
+    """A page of the list, and the form that adds to it."""
+    filters = Filters(*(_plain(text) for text in (status, reason, category, host, q)))
+    async with database.transaction() as conn:
+        found = await store.list_sources(conn, wanted=filters.wanted, after=_cursor(after), limit=PER_PAGE)
+        categories = await store.list_categories(conn)
+    context = {
+        "user": request.user,
+        "now": clock(),
+        "found": found,
+        "filters": filters,
+        "after": _plain(after),
+        "next": f"{found.next.id}:{found.next.sort_name}" if found.next else "",
+        "categories": categories,
+        "states": list(SourceState),
+        "reasons": list(FailureClass),
+        "never": BY_HAND_ONLY,
+        **_choices(SourceForm(enabled="yes")),
+    }
+    return Template("operator/sources.html", context=context)
+
+
+@post("/admin/sources", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def create(
+    request: AnyRequest,
+    data: Annotated[SourceForm, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Follow something new; then its page is shown."""
+    wanted = new_source(data)
+    async with database.transaction() as conn:
+        source = await operate.create(conn, wanted=wanted, actor=actor_of(request), now=clock())
+    return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
+
+
+@post("/admin/sources/enable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def enable_all(
+    request: AnyRequest,
+    data: Annotated[Filters, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """Enable all that are off and meet a filter, each in a transaction of its own; no more than some at a time."""
+    if data.wanted.state not in {SourceState.OFF, SourceState.DISABLED}:
+        raise Invalid("Choose first which to enable: those that are off, or those that are switched off by hand.")
+    async with database.transaction() as conn:
+        found = await store.list_sources(conn, wanted=data.wanted, after=None, limit=ENABLED_AT_ONCE)
+    for line in found.sources:
+        async with database.transaction() as conn:
+            await _enable(conn, request, await sources.find_by_id(conn, source_id=line.id), clock)
+    more = " There are more: press again for the next ones." if found.next else ""
+    message = f"{len(found.sources):,} sources are enabled.{more}"
+    return Template("operator/said.html", context={"message": message}, headers=CHANGED)
+
+
+@get("/admin/sources/{source_id:uuid}", role=Role.SUPER_ADMIN)
+async def source_page(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    polling_options: NamedDependency[PollingOptions],
+) -> Template:
+    """One source."""
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        context = await _all_about(conn, source, polling_options, clock)
+    return Template("operator/source.html", context={**context, "user": request.user})
+
+
+@patch(
+    "/admin/sources/{source_id:uuid}",
+    status_code=200,
+    role=Role.SUPER_ADMIN,
+    exception_handlers=refusals(BROKEN, place="settings-said"),
+)
+async def change(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[SourceForm, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """Other settings."""
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        wanted = changes_to(source, data)
+        if wanted == operate.NOTHING:
+            return _say("Nothing was different, so nothing was changed.")
+        await operate.change(conn, source, wanted=wanted, actor=actor_of(request), now=clock())
+    return _say("Saved.")
+
+
+@delete("/admin/sources/{source_id:uuid}", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def drop(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Response[None]:
+    """Stop following it; then the list is shown."""
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.delete(conn, source, actor=actor_of(request), now=clock())
+    return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
+
+
+@post("/admin/sources/{source_id:uuid}/disable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def disable(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[Disabling, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """Leave its feed alone, for a reason."""
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
+    return _say("It is switched off.")
+
+
+@post("/admin/sources/{source_id:uuid}/adopt", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def adopt(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[Adopting, Form],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """Its feed is where it was found."""
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.change(conn, source, wanted=Changes(feed_url=data.url), actor=actor_of(request), now=clock())
+    return _say("Its feed has another address from now on, and is polled at once.")
+
+
+@post("/admin/sources/{source_id:uuid}/test", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def try_out(
+    source_id: FromPath[UUID], database: NamedDependency[Database], trials: NamedDependency[Trials | None]
+) -> Template:
+    """Ask for its feed now and show what would come of it; nothing is kept."""
+    if trials is None:
+        raise Invalid("This server cannot ask other sites. Use `headwater source poll --explain` where it can.")
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    return Template("operator/source_trial.html", context={"trial": await trials.attempt(source)})
+
+
+@post("/admin/sources/{source_id:uuid}/{deed:str}", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def act(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    deed: FromPath[str],
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+) -> Template:
+    """What takes no more than a press of a button."""
+    if deed not in DEEDS:
+        raise NotFound("There is no such button.")
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+        if deed == "enable":
+            await _enable(conn, request, source, clock)
+        else:
+            await DEEDS[deed][0](conn, source, actor=actor_of(request), now=clock())
+    return _say(DEEDS[deed][1])
+
+
+async def _enable(conn: Connection, request: AnyRequest, source: Source, clock: Clock) -> None:
+    """Whatever keeps it off: its state, a person, or that the whole source is disabled."""
+    if not source.enabled:
+        source = await operate.change(conn, source, wanted=Changes(enabled=True), actor=actor_of(request), now=clock())
+    await operate.enable(conn, source, actor=actor_of(request), now=clock())
+
+
+async def _all_about(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
+    now = clock()
+    feed = await store.find_feed(conn, source_id=source.id, policy=options.policy)
+    polls = await store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
+    logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=DEEDS_SHOWN)
+    return {
+        "now": now,
+        "source": source,
+        "line": await store.find_line(conn, source_id=source.id),
+        "feed": feed,
+        "story": story(feed, options, now) if feed else None,
+        "polls": polls,
+        "strip": strip_of(polls, POLLS_SHOWN),
+        "uptimes": [await store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period],
+        "articles": await articles.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
+        "suggestions": await store.list_suggestions(conn, source_id=source.id),
+        "logged": logged.entries,
+        "never": BY_HAND_ONLY,
+        "options": options,
+        **_choices(form_of(source)),
+    }
+
+
+def _choices(form: SourceForm) -> dict[str, Any]:
+    return {"form": form, "modes": list(IngestionMode), "policies": list(POLICIES)}
+
+
+def _say(message: str) -> Template:
+    return Template("operator/said.html", context={"message": message}, headers=CHANGED)
+
+
+def _cursor(text: str) -> SourceCursor | None:
+    """Where a page begins; what is no such place is the beginning."""
+    id_, colon, name = _plain(text).partition(":")
+    try:
+        return SourceCursor(name, UUID(id_)) if colon else None
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    """What can be looked for: not too long, and nothing that no text holds."""
+    return text.replace("\0", "")[: 2 * TEXT_MAX]
+
+
+source_pages = [list_page, create, enable_all, source_page, change, drop, disable, adopt, try_out, act]

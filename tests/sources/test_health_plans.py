@@ -1,0 +1,127 @@
+"""The operators' pages stay quick however many sources there are and however many polls are remembered."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from headwater.db import Connection
+from tests.clock import START
+from tests.conftest import new_database
+from tests.db.test_every_statement import IN_STORES
+
+pytestmark = pytest.mark.database
+
+SOURCES = 5_000
+POLLS = 300_000  # of thirty days
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+ONE = UUID("c4ca4238a0b923820dcc509a6f75849b")  # md5 of 1
+NO_FILTER = dict.fromkeys(("state", "reason", "category", "host", "words", "after_name", "after_id"))
+
+FILL = (
+    """
+    INSERT INTO sources (id, name, feed_url, feed_url_key)
+    SELECT md5(n::text)::uuid, 'source ' || n, 'https://example.com/' || n, sha256(n::text::bytea)
+    FROM generate_series(1, %(sources)s) AS n
+    """,
+    """
+    INSERT INTO feed_state (source_id, feed_url, host, next_poll_at, last_polled_at)
+    SELECT id, feed_url, 'host' || mod(row_number() OVER (), 1000), %(start)s, %(start)s FROM sources
+    """,
+    """
+    INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+    SELECT md5((1 + mod(n, %(sources)s))::text)::uuid,
+        %(start)s::timestamptz - interval '30 days' * (%(polls)s - n) / %(polls)s,
+        CASE WHEN mod(n, 20) = 0 THEN 'gone' ELSE 'polled' END, 200, 1000, 40, 1
+    FROM generate_series(1, %(polls)s) AS n
+    """,
+    "INSERT INTO poll_hosts (host, ready_at) SELECT DISTINCT host, %(start)s::timestamptz FROM feed_state",
+    "UPDATE poll_counting SET counted_until = %(start)s::timestamptz - interval '1 hour'",
+)
+
+
+@pytest.fixture(scope="module")
+async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
+    async with new_database(server_conninfo, template) as name:
+        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
+        for statement in FILL:
+            await conn.execute(statement, {"start": START, "sources": SOURCES, "polls": POLLS})
+        await conn.execute("VACUUM ANALYZE")
+        yield conn
+        await conn.close()
+
+
+# The values it is called with; which tables it may read from end to end; and how many 8 kB pages it may touch.
+STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
+    "trend": (
+        {"since": START - 30 * DAY, "step": DAY, "tail_most": 6 * HOUR, "earliest": START - 6 * HOUR},
+        {"poll_hours", "poll_counting"},
+        700,
+    ),
+    "count_span": ({"since": START - HOUR, "until": START}, {"poll_counting"}, 4_000),
+    "rank": (
+        {
+            "period": "24h",
+            "days_since": START.date() + DAY,
+            "events_since": START - DAY,
+            "polls_since": START - DAY,
+            "limit": 10,
+        },
+        {"poll_days", "sources"},
+        12_000,
+    ),
+    "list_polls": ({"id": ONE, "limit": 100}, set(), 150),
+    "find_uptime": ({"id": ONE, "since": START - 30 * DAY}, set(), 150),
+    "_find_times": ({"id": ONE}, set(), 20),
+    "find_claimed": ({"id": ONE}, set(), 20),
+    "find_line": ({"id": ONE}, set(), 20),
+    "list_sources": ({**NO_FILTER, "limit": 50}, set(), 400),
+    "tally": ({}, {"sources", "feed_state"}, 1_500),
+    "list_coming_back": ({"limit": 10}, {"sources", "feed_state"}, 1_500),
+    "list_paused": ({"now": START, "limit": 10}, {"poll_hosts"}, 100),
+    "find_queues": ({"now": START, "most": 10_000}, {"poll_hosts", "pages", "outbox", "frontier_tally"}, 300),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_a_statement_reads_no_more_than_it_must(name: str, full: Connection) -> None:
+    values, in_full, budget = STATEMENTS[name]
+
+    plan = await explain(full, name, values)
+
+    assert set(tables_read_in_full(plan)) <= in_full
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
+
+
+@pytest.mark.parametrize("name", ["tally", "list_sources"])
+async def test_nothing_is_looked_up_in_the_frontier_for_sources_that_have_a_feed(name: str, full: Connection) -> None:
+    plan = await explain(full, name, STATEMENTS[name][0])
+
+    assert [node["Actual Loops"] for node in nodes(plan) if node.get("Relation Name") == "frontier_url"] != []
+    assert {node["Actual Loops"] for node in nodes(plan) if node.get("Relation Name") == "frontier_url"} == {0}
+
+
+async def explain(conn: Connection, function: str, values: dict[str, Any]) -> dict[str, Any]:
+    (sql,) = (found.sql for found in IN_STORES if (found.file.parent.name, found.function) == ("health", function))
+    async with conn.transaction(force_rollback=True):
+        cur = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
+        row = await cur.fetchone()
+    assert row is not None
+    return row[0][0]["Plan"]
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from nodes(below)
+
+
+def tables_read_in_full(plan: dict[str, Any]) -> list[str]:
+    return [
+        node["Relation Name"] for node in nodes(plan) if node["Node Type"] == "Seq Scan" and node["Actual Loops"] > 0
+    ]

@@ -1,0 +1,156 @@
+"""The operators' page of health: numbers that lead to the lists behind them, and plots of what was counted."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from litestar import Litestar
+
+from headwater.audit.types import COMMAND_LINE
+from headwater.db import Database
+from headwater.server import create_app
+from headwater.sources.follow import disable
+from headwater.sources.health.counter import Counter
+from headwater.sources.operate import Changes, create
+from headwater.sources.types import Source, Wishes
+from tests.clock import START, MovableClock
+from tests.web.visitor import Person, a_person
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def operator(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        await person.register()  # the first one looks after the place
+        yield person
+
+
+async def a_sick_zoo(database: Database) -> dict[str, Source]:
+    """One source in each state."""
+    found: dict[str, Source] = {}
+    async with database.transaction() as conn:
+        for name, category in (
+            ("Working", "News"),
+            ("Pending", "News"),
+            ("Failing", None),
+            ("Off", "Science"),
+            ("Disabled", None),
+        ):
+            wanted = Changes(name=name, feed_url=f"https://{name.lower()}.example/feed", category=category)
+            found[name] = await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
+        site = Changes(name="Site", wishes=Wishes(site="https://site.example/"))
+        found["Site"] = await create(conn, wanted=site, actor=COMMAND_LINE, now=START)
+        await disable(conn, found["Disabled"], "They asked us to", START)
+        await disable(conn, found["Off"], "not_found", START)
+        await conn.execute(
+            "UPDATE feed_state SET last_polled_at = %s, last_succeeded_at = %s WHERE source_id = %s",
+            (START, START, found["Working"].id),
+        )
+        await conn.execute(
+            """
+            UPDATE feed_state
+            SET last_polled_at = %s, last_error = 'No answer.', last_error_type = 'network', consecutive_errors = 2,
+                streak = 2, failing_since = %s
+            WHERE source_id = %s
+            """,
+            (START, START, found["Failing"].id),
+        )
+        await conn.execute(
+            "UPDATE poll_hosts SET paused_until = %s, alike_class = 'network' WHERE host = 'failing.example'",
+            (START + timedelta(hours=3),),
+        )
+    return found
+
+
+def numbers(page: str) -> dict[str, int]:
+    found = re.findall(r'id="state-(\w+)" href="[^"]*"><b>([\d,]+)</b>', page)
+    return {state: int(count.replace(",", "")) for state, count in found}
+
+
+async def test_an_empty_place_says_so(operator: Person) -> None:
+    page = await operator.open("/admin")
+
+    assert page.status_code == 200
+    assert "No sources yet." in page.text
+    assert "Nothing was polled in this time." in page.text
+    assert "None: every host may be asked." in page.text
+
+
+async def test_each_number_leads_to_as_many_sources(operator: Person, database: Database) -> None:
+    await a_sick_zoo(database)
+
+    page = (await operator.open("/admin")).text
+    links = re.findall(r'href="(/admin/sources\?[^"]*)"[^>]*>(?:<b>)?([\d,]+)(?:</b>|</a>)', page)
+    listed = {
+        link: (await operator.open(link.replace("&amp;", "&"))).text.count('<th scope="row">') for link, _ in links
+    }
+
+    assert numbers(page) == {"working": 1, "pending": 2, "failing": 1, "off": 1, "disabled": 1, "all": 6}
+    assert len(links) >= 12
+    assert listed == {link: int(count) for link, count in links}
+    assert "failing.example" in page  # its host is paused
+    assert "in 3 hours" in page
+
+
+async def test_what_comes_back_is_told_with_its_time(operator: Person, database: Database) -> None:
+    zoo = await a_sick_zoo(database)
+
+    page = (await operator.open("/admin")).text
+
+    assert re.search(rf'id="back-{zoo["Off"].id}".*?in 2 days', page, re.DOTALL)
+
+
+@pytest.mark.parametrize(("period", "columns"), [("24h", 24), ("7d", 28), ("30d", 30), ("nonsense", 24)])
+async def test_a_period_is_plotted_and_ranked(
+    operator: Person, database: Database, clock: MovableClock, period: str, columns: int
+) -> None:
+    zoo = await a_sick_zoo(database)
+    async with database.transaction() as conn:
+        await conn.execute(
+            """
+            INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+            SELECT %(id)s, %(now)s::timestamptz - n * interval '1 hour',
+                CASE WHEN mod(n, 4) = 0 THEN 'gone' ELSE 'polled' END, 200, 1000, 70, 1
+            FROM generate_series(1, 23) AS n
+            """,
+            {"id": zoo["Working"].id, "now": clock()},
+        )
+    counter = Counter(database, clock)
+    while due := await counter.claim(1):
+        await counter.work(due[0])
+
+    page = (await operator.part(f"/admin/health/past?period={period}")).text
+
+    assert page.count('class="target"') == 2 * columns
+    assert "78.26%" in page
+    assert re.search(r'<li class="lost">gone or moved <b>5</b>', page)
+    assert page.count(f'href="/admin/sources/{zoo["Working"].id}"') == 3  # slowest, failing most, busiest
+    assert "style=" not in page
+    assert "<script" not in page
+
+
+async def test_a_part_asks_for_itself_again(operator: Person) -> None:
+    now = await operator.part("/admin/health/now")
+    past = await operator.part("/admin/health/past?period=7d")
+
+    assert 'hx-get="/admin/health/now" hx-trigger="every 10s"' in now.text
+    assert 'hx-get="/admin/health/past?period=7d" hx-trigger="every 60s"' in past.text
+    assert "<html" not in now.text + past.text
+
+
+async def test_a_count_that_has_fallen_behind_is_told(
+    operator: Person, database: Database, clock: MovableClock
+) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE poll_counting SET counted_until = %s", (clock() - timedelta(days=2),))
+
+    page = (await operator.open("/admin")).text
+
+    assert "Polls are counted up to 2026-02-27 12:00:00 UTC so far." in page

@@ -1,0 +1,417 @@
+"""The operators' pages of sources: the list, one source, and what can be done to it. Each deed is in the audit log."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from litestar import Litestar
+
+from headwater.audit import store as audit
+from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.db import Database
+from headwater.net import Client
+from headwater.sandbox import Sandbox
+from headwater.server import create_app
+from headwater.sources import store
+from headwater.sources.operate import Changes, create
+from headwater.sources.trial import Trials
+from headwater.sources.types import IngestionMode, Source, Suggestion
+from headwater.web import WebOptions
+from headwater.web.pages.operator.sources import PER_PAGE, USUAL_POLLING
+from headwater.zoo import DOMAIN, Zoo
+from tests.clock import START, MovableClock
+from tests.web.visitor import Person, a_person
+
+pytestmark = pytest.mark.database
+
+FEED = "https://example.com/feed.xml"
+
+
+@pytest.fixture
+def app(database: Database, clock: MovableClock) -> Litestar:
+    return create_app(database, clock)
+
+
+@pytest.fixture
+async def operator(app: Litestar) -> AsyncIterator[Person]:
+    async with a_person(app) as person:
+        await person.register()  # the first one looks after the place
+        yield person
+
+
+async def a_source(database: Database, url: str = FEED, name: str = "Example", **more: str) -> Source:
+    async with database.transaction() as conn:
+        wanted = Changes(name=name, feed_url=url, **more)  # pyright: ignore[reportArgumentType]
+        return await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
+
+
+async def reread(database: Database, source: Source) -> Source:
+    async with database.transaction() as conn:
+        return await store.find_by_id(conn, source_id=source.id)
+
+
+async def state_of(database: Database, source: Source) -> tuple[object, ...]:
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            "SELECT state, reason, consecutive_errors FROM source_health WHERE id = %s", (source.id,)
+        )
+        return await cur.fetchone() or ()
+
+
+async def deeds(database: Database) -> list[tuple[Deed, str, object]]:
+    async with database.transaction() as conn:
+        found = await audit.list_entries(conn, limit=50)
+    return [(one.deed, one.actor_name, one.detail) for one in reversed(found.entries)]
+
+
+def form(**changed: str) -> dict[str, str]:
+    """The settings form as a browser sends it, some of it changed."""
+    shown = {
+        "name": "Example",
+        "feed_url": FEED,
+        "url": "",
+        "sitemap_url": "",
+        "category": "",
+        "mode": "feed",
+        "policy": "",
+        "interval_minutes": "",
+        "priority": "5",
+        "patterns": "",
+        "selectors": "",
+        "max_depth": "2",
+        "page_budget": "",
+        "min_delay_ms": "",
+        "enabled": "yes",
+        "is_system": "yes",
+    }
+    return {**shown, **changed}
+
+
+async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
+    page = await operator.open("/admin/sources")
+    filtered = await operator.open("/admin/sources?status=off&reason=nonsense&host=x&category=y&after=%00")
+
+    assert (page.status_code, filtered.status_code) == (200, 200)
+    assert "No sources yet." in page.text
+    assert "No source meets this filter." in filtered.text
+
+
+async def test_the_list_goes_on_by_name(operator: Person, database: Database) -> None:
+    async with database.transaction() as conn:
+        for n in range(PER_PAGE + 3):
+            wanted = Changes(name=f"Same name {n // 10}", feed_url=f"https://{n}.example/feed")
+            await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
+
+    first = (await operator.open("/admin/sources")).text
+    onward = re.search(r'href="(/admin/sources\?[^"]*after=[^"]*)">Next page', first)
+    assert onward
+    second = (await operator.open(onward[1].replace("&amp;", "&"))).text
+
+    seen = re.findall(r'id="source-([0-9a-f-]{36})"', first + second)
+    assert len(seen) == len(set(seen)) == PER_PAGE + 3
+    assert "Next page" not in second
+    assert "First page" in second
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("q=alp", ["Alpha"]),
+        ("q=BETA.example", ["Beta"]),
+        ("host=beta.example", ["Beta"]),
+        ("category=News", ["Alpha"]),
+        ("category=-", ["Beta"]),
+        ("status=pending", ["Alpha", "Beta"]),
+        ("status=working", []),
+        ("status=nonsense", ["Alpha", "Beta"]),
+        ("q=%25", []),
+    ],
+)
+async def test_the_list_is_filtered(operator: Person, database: Database, query: str, names: list[str]) -> None:
+    await a_source(database, "https://alpha.example/feed", "Alpha", category="News")
+    await a_source(database, "https://beta.example/feed", "Beta")
+
+    page = (await operator.open(f"/admin/sources?{query}")).text
+
+    assert re.findall(r'href="/admin/sources/[0-9a-f-]{36}">(\w+)</a>', page) == names
+
+
+async def test_a_source_is_added_and_shown(operator: Person, database: Database) -> None:
+    added = await operator.send("POST", "/admin/sources", feed_url=FEED, name="Example", category="News")
+    again = await operator.send("POST", "/admin/sources", feed_url=FEED)
+    nothing = await operator.send("POST", "/admin/sources", name="Nothing")
+    wrong = await operator.send("POST", "/admin/sources", feed_url="https://b.example/f", interval_minutes="soon")
+
+    page = await operator.open(added.headers["hx-redirect"])
+    assert added.status_code == 204
+    assert page.status_code == 200
+    assert "It waits for its first poll. It is due now." in page.text
+    assert (again.status_code, "is followed already" in again.text) == (409, True)
+    assert (nothing.status_code, "needs something to follow" in nothing.text) == (400, True)
+    assert (wrong.status_code, "An interval is a whole number; &#39;soon&#39; is none." in wrong.text) == (400, True)
+    assert {one.headers["hx-retarget"] for one in (again, nothing, wrong)} == {"#said"}
+    (made,) = await deeds(database)
+    assert made == (
+        Deed.SOURCE_CREATED,
+        "ada@example.com",
+        {"name": "Example", "feed_url": FEED, "category": "News"},
+    )
+
+
+async def test_what_is_different_is_changed_and_nothing_else(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    path = f"/admin/sources/{source.id}"
+
+    same = await operator.send("PATCH", path, **form())
+    changed = await operator.send(
+        "PATCH",
+        path,
+        **form(
+            name="Another",
+            category="Science",
+            policy="five",
+            interval_minutes="30",
+            mode="both",
+            url="https://example.com/",
+            patterns="/\\d+/\n",
+            selectors="title=h1\nbody=.text\nbody=article",
+            min_delay_ms="2500",
+            is_critical="yes",
+        ),
+    )
+
+    now = await reread(database, source)
+    assert "nothing was changed" in same.text
+    assert (changed.status_code, changed.headers["hx-trigger"]) == (200, "sourceChanged")
+    assert (now.name, now.category, now.policy, now.interval_minutes) == ("Another", "Science", "five", 30)
+    assert (now.ingestion_mode, now.url) == (IngestionMode.BOTH, "https://example.com/")
+    assert (now.article_url_patterns, now.min_delay) == (["/\\d+/"], timedelta(seconds=2.5))
+    assert now.selectors == {"title": ["h1"], "body": [".text", "article"]}
+    assert (now.is_critical, now.is_system, now.enabled, now.priority) == (True, True, True, 5)
+    deed, _, detail = (await deeds(database))[-1]
+    assert deed == Deed.SOURCE_CHANGED
+    assert set(detail) == {  # pyright: ignore[reportArgumentType]
+        "name", "category", "policy", "interval", "mode", "site", "patterns", "selectors", "delay", "is_critical",
+    }  # fmt: skip
+
+
+async def test_what_is_set_can_be_taken_back(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    path = f"/admin/sources/{source.id}"
+    await operator.send("PATCH", path, **form(category="Science", policy="five", interval_minutes="30"))
+
+    await operator.send("PATCH", path, **form(), is_critical="")
+
+    now = await reread(database, source)
+    assert (now.category, now.policy, now.interval_minutes) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("name", " ", "A source needs a name."),
+        ("name", "x" * 256, "A name has at least one and at most 255 characters"),
+        ("feed_url", "", "A feed cannot be taken away"),
+        ("feed_url", "javascript:alert(1)", "only http and https"),
+        ("interval_minutes", "14", "at least 15 minutes and at most a day"),
+        ("interval_minutes", "1441", "at least 15 minutes and at most a day"),
+        ("interval_minutes", "٣٠", "An interval is a whole number"),
+        ("priority", "11", "at least 1 and at most 10"),
+        ("max_depth", "-1", "A depth is a whole number"),
+        ("policy", "lenient", "There is no policy"),
+        ("mode", "guess", "There is no mode"),
+        ("patterns", "(", "is no regular expression"),
+        ("selectors", "title=h1[", "is no CSS selector"),
+        ("category", "x" * 101, "at most 100 characters"),
+        ("min_delay_ms", "9" * 9, "at most an hour"),
+        ("url", "\0", ""),
+    ],
+)
+async def test_nonsense_is_refused_with_a_sentence(
+    operator: Person, database: Database, field: str, value: str, message: str
+) -> None:
+    source = await a_source(database)
+
+    refused = await operator.send("PATCH", f"/admin/sources/{source.id}", **form(**{field: value}))
+
+    assert refused.status_code == 400
+    assert refused.headers["hx-retarget"] == "#settings-said"
+    assert message in refused.text
+    assert await reread(database, source) == source
+
+
+async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    path = f"/admin/sources/{source.id}"
+
+    without = await operator.send("POST", f"{path}/disable", reason="  ")
+    off = await operator.send("POST", f"{path}/disable", reason="They asked us to <stop>")
+    while_off, page = await state_of(database, source), (await operator.open(path)).text
+    on = await operator.send("POST", f"{path}/enable")
+
+    assert (without.status_code, "Say why" in without.text) == (400, True)
+    assert (off.status_code, on.status_code) == (200, 200)
+    assert while_off == ("disabled", None, 0)
+    assert "Switched off by hand today at 12:00: They asked us to &lt;stop&gt;." in page
+    assert await state_of(database, source) == ("pending", None, 0)
+    assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_DISABLED, Deed.SOURCE_ENABLED]
+
+
+async def test_a_source_that_is_disabled_altogether_is_enabled_too(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    path = f"/admin/sources/{source.id}"
+    await operator.send("PATCH", path, **{name: value for name, value in form().items() if name != "enabled"})
+    before = await state_of(database, source)
+
+    await operator.send("POST", f"{path}/enable")
+
+    assert before == ("disabled", None, 0)
+    assert await state_of(database, source) == ("pending", None, 0)
+
+
+async def test_errors_are_reset_and_a_poll_is_asked_for(
+    operator: Person, database: Database, clock: MovableClock
+) -> None:
+    source = await a_source(database)
+    path = f"/admin/sources/{source.id}"
+    async with database.transaction() as conn:
+        await conn.execute(
+            """
+            UPDATE feed_state
+            SET last_polled_at = %(now)s, next_poll_at = %(now)s::timestamptz + interval '1 day',
+                failing_since = %(now)s, last_error = 'Gone.', last_error_type = 'gone', consecutive_errors = 3,
+                streak = 3, streak_class = 'gone'
+            """,
+            {"now": START},
+        )
+    clock.move(hours=1)
+
+    failing = (await operator.open(path)).text
+    await operator.send("POST", f"{path}/reset")
+    well = await state_of(database, source)
+    await operator.send("POST", f"{path}/refresh")
+    page = (await operator.open(path)).text
+
+    assert "Failed 3 times since today at 12:00 with gone. Tried again tomorrow at 12:00." in failing
+    assert well == ("working", None, 0)
+    assert "It is due now." in page
+    assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_RESET, Deed.SOURCE_REFRESHED]
+
+
+async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Person, database: Database) -> None:
+    found = [await a_source(database, f"https://{n}.example/feed", f"Feed {n}") for n in range(3)]
+    for source, reason in zip(found, ("not_found", "not_found", "gone"), strict=True):
+        await operator.send("POST", f"/admin/sources/{source.id}/disable", reason=reason)
+
+    careless = await operator.send("POST", "/admin/sources/enable", reason="not_found")
+    enabled = await operator.send("POST", "/admin/sources/enable", status="off", reason="not_found")
+
+    assert (careless.status_code, "Choose first" in careless.text) == (400, True)
+    assert "2 sources are enabled." in enabled.text
+    assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "off"]
+
+
+async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    elsewhere = "https://example.com/new.xml"
+    async with database.transaction() as conn:
+        found = [Suggestion(source.id, "", elsewhere, "The <new> one", 12)]
+        await store.suggest(conn, source_id=source.id, suggestions=found, found_at=START)
+
+    page = (await operator.open(f"/admin/sources/{source.id}")).text
+    adopted = await operator.send("POST", f"/admin/sources/{source.id}/adopt", url=elsewhere)
+
+    assert "The &lt;new&gt; one" in page
+    assert adopted.status_code == 200
+    assert (await reread(database, source)).feed_url == elsewhere
+    assert "may have gone" not in (await operator.open(f"/admin/sources/{source.id}")).text
+
+
+async def test_a_source_is_deleted(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+
+    gone = await operator.send("DELETE", f"/admin/sources/{source.id}")
+
+    assert (gone.status_code, gone.headers["hx-redirect"]) == (204, "/admin/sources")
+    assert (await operator.open(f"/admin/sources/{source.id}")).status_code == 404
+    assert (await deeds(database))[-1][0] == Deed.SOURCE_DELETED
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_a_source_that_is_not_there_is_not_found(operator: Person, method: str) -> None:
+    fields = form() if method == "PATCH" else {}
+
+    assert (await operator.send(method, f"/admin/sources/{UUID(int=7)}", **fields)).status_code == 404
+    assert (await operator.send("GET", "/admin/sources/nonsense")).status_code == 404
+    assert (await operator.send("POST", f"/admin/sources/{UUID(int=7)}/explode")).status_code == 404
+
+
+async def test_the_last_hundred_polls_are_a_strip_and_a_table(
+    operator: Person, database: Database, clock: MovableClock
+) -> None:
+    source = await a_source(database)
+    async with database.transaction() as conn:
+        await conn.execute(
+            """
+            INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+            SELECT %(id)s, %(now)s::timestamptz - n * interval '10 minutes',
+                CASE WHEN n <= 10 THEN 'not_found' WHEN mod(n, 2) = 0 THEN 'polled' ELSE 'not_modified' END,
+                CASE WHEN n <= 10 THEN 404 ELSE 200 END, 1000, n, 0
+            FROM generate_series(1, 140) AS n
+            """,
+            {"id": source.id, "now": clock()},
+        )
+
+    page = (await operator.open(f"/admin/sources/{source.id}")).text
+
+    assert page.count('role="listitem"') == 100
+    assert page.count('class="lost"') == 10 + 1  # and the legend
+    assert "Sun 01 Mar 11:50: not found, 404, 1 ms" in page
+    assert page.count("<tr>") == 100 + 1
+    assert "92.9%" in page  # of 140
+
+
+async def test_a_source_without_a_feed_has_a_page_too(operator: Person) -> None:
+    added = await operator.send("POST", "/admin/sources", url="https://site.example/", name="Site")
+
+    page = await operator.open(added.headers["hx-redirect"])
+
+    assert page.status_code == 200
+    assert "It has no feed" in page.text
+    assert "Poll now" not in page.text
+    assert (await operator.send("POST", f"{added.headers['hx-redirect']}/disable", reason="x")).status_code == 409
+
+
+async def test_a_server_that_asks_no_sites_says_so(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+
+    answer = await operator.send("POST", f"/admin/sources/{source.id}/test")
+
+    assert (answer.status_code, "cannot ask other sites" in answer.text) == (400, True)
+
+
+async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: Database, clock: MovableClock) -> None:
+    async with (
+        Zoo() as zoo,
+        Client(user_agent="Headwater/test", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
+        Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
+    ):
+        trials = Trials(database, client, sandbox, clock, USUAL_POLLING)
+        async with a_person(create_app(database, clock, web=WebOptions(trials=trials))) as operator:
+            await operator.register()
+            well = await a_source(database, zoo.url("daily", "/feed.xml"), "Daily")
+            ill = await a_source(database, zoo.url("missing", "/feed.xml"), "Missing")
+            found = await operator.send("POST", f"/admin/sources/{well.id}/test")
+            lost = await operator.send("POST", f"/admin/sources/{ill.id}/test")
+
+    assert "A poll would have succeeded." in found.text
+    assert "25 are new." in found.text
+    assert found.text.count("<li>") == 10
+    assert "A poll would have failed." in lost.text
+    assert "That is the class not_found." in lost.text
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT count(*) FROM articles, poll_events")
+        assert await cur.fetchone() == (0,)
+    assert await state_of(database, ill) == ("pending", None, 0)
