@@ -323,7 +323,9 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 UNION ALL
                 SELECT listed_at, article_id, name
                 FROM marks
-                JOIN article_sources USING (article_id)
+                CROSS JOIN LATERAL (
+                    SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+                ) AS listed
                 JOIN feed USING (source_id)
                 WHERE NOT is_read
                     AND listed_at <= feed.read_until
@@ -438,7 +440,9 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
             WITH kept AS MATERIALIZED (
                 SELECT source_id, count(*)
                 FROM marks
-                JOIN article_sources USING (article_id)
+                CROSS JOIN LATERAL (
+                    SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+                ) AS listed
                 JOIN subscriptions USING (source_id)
                 WHERE NOT is_read AND listed_at <= read_until
                 GROUP BY source_id
