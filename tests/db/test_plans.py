@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from hashlib import md5, sha256
 from typing import Any
 from uuid import UUID
 
@@ -37,6 +38,11 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
 
 FILL = (
     """
+    INSERT INTO article_urls (url_key, article_id)
+    SELECT sha256(('a' || n)::bytea), md5('a' || n)::uuid
+    FROM generate_series(1, %(articles)s) AS n
+    """,
+    """
     INSERT INTO sources (id, name, feed_url, feed_url_key)
     SELECT md5(n::text)::uuid, 'source ' || n, 'https://example.com/' || n, sha256(n::text::bytea)
     FROM generate_series(1, %(feeds)s) AS n
@@ -65,6 +71,20 @@ FILL = (
     """,
 )
 
+
+def an_id(text: str) -> UUID:
+    """As PostgreSQL's `md5(text)::uuid`."""
+    return UUID(md5(text.encode(), usedforsecurity=False).hexdigest())
+
+
+TOLD = {
+    "ids": [an_id(f"a{n}") for n in range(2_500)],
+    "titles": ["title"] * 2_500,
+    "authors": [None] * 2_500,
+    "summaries": [None] * 2_500,
+    "contents": [None] * 2_500,
+    "published": [None] * 2_500,
+}
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
     "polling.claim": (
@@ -72,6 +92,26 @@ HOT = {
         300,
     ),
     "polling.oldest_due_at": ({"now": START}, 10),
+    "articles._find_known": ({"url_keys": [sha256(f"a{n}".encode()).digest() for n in range(2_500)]}, 20_000),
+    "articles._known_by_id": (
+        {
+            "source_ids": [an_id(str(n)) for n in range(2_500)],
+            "entry_ids": [str(n - 1) for n in range(2_500)],
+            "url_keys": [b"another"] * 2_500,
+        },
+        60_000,
+    ),
+    "articles._find_outdated": (TOLD, 30_000),
+    "articles._renew": (TOLD, 500_000),
+    "articles._link": (
+        {
+            "seen_at": START,
+            "article_ids": [an_id(f"a{n}") for n in range(1, 2_500)],
+            "source_ids": [an_id(str(n + 1)) for n in range(1, 2_500)],
+            "entry_ids": [str(n) for n in range(1, 2_500)],
+        },
+        60_000,
+    ),
     "articles.latest": ({"limit": 50}, 1_000),
     "articles.latest_of_source": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b"), "limit": 50}, 100),
 }

@@ -1,4 +1,8 @@
-"""Every statement on `articles`, `article_urls` and `article_sources`."""
+"""Every statement on `articles`, `article_urls` and `article_sources`.
+
+Articles lie in months, and what is known by id lies in one of them. PostgreSQL does not count on that when it chooses
+how to join, and would rather read whole months: `OFFSET 0` makes it ask for each article by itself.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,9 +50,9 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
     async with conn.cursor(binary=True) as cur:
         await cur.execute(
             """
-            SELECT article_urls.url_key, article_id, articles.id IS NOT NULL
+            SELECT article_urls.url_key, article_id,
+                EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)
             FROM article_urls
-            LEFT JOIN articles ON articles.id = article_id
             WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
             """,
             {"url_keys": url_keys},
@@ -100,45 +104,71 @@ async def _add(conn: Connection, *, seen_at: datetime, articles: Sequence[NewArt
 
 async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> None:
     """Articles that are here become what is told of them now, as far as that is something."""
+    outdated = await _find_outdated(conn, ids=ids, articles=articles)
+    if not outdated:
+        return
+    told = [article for article in articles if ids[article.url_key] in outdated]
     await conn.execute(
         """
-        WITH told AS MATERIALIZED (
-            SELECT articles.id, coalesce(nullif(entry.title, ''), articles.title) AS title,
-                coalesce(entry.author, articles.author) AS author,
-                coalesce(entry.summary, articles.summary) AS summary,
-                coalesce(entry.content, articles.content) AS content,
-                coalesce(entry.published_at, articles.published_at) AS published_at
-            FROM unnest(
-                %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-                %(published)b::timestamptz[]
-            ) AS entry (id, title, author, summary, content, published_at)
-            JOIN articles ON articles.id = entry.id
-            WHERE (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
-                IS DISTINCT FROM (
-                    coalesce(nullif(entry.title, ''), articles.title),
-                    coalesce(entry.author, articles.author),
-                    coalesce(entry.summary, articles.summary),
-                    coalesce(entry.content, articles.content),
-                    coalesce(entry.published_at, articles.published_at)
-                )
-            ORDER BY articles.id  -- two who renew the same ones do not wait for each other
-            FOR UPDATE OF articles
+        WITH locked AS MATERIALIZED (
+            SELECT id
+            FROM articles
+            WHERE id = ANY(%(ids)b::uuid[])
+            ORDER BY id  -- two who renew the same ones do not wait for each other
+            FOR UPDATE
         )
         UPDATE articles
-        SET title = told.title, author = told.author, summary = told.summary, content = told.content,
-            published_at = told.published_at
-        FROM told
-        WHERE articles.id = told.id
+        SET title = coalesce(nullif(told.title, ''), articles.title),
+            author = coalesce(told.author, articles.author),
+            summary = coalesce(told.summary, articles.summary),
+            content = coalesce(told.content, articles.content),
+            published_at = coalesce(told.published_at, articles.published_at)
+        FROM unnest(
+            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+            %(published)b::timestamptz[]
+        ) AS told (id, title, author, summary, content, published_at)
+        JOIN locked USING (id)
+        WHERE articles.id = told.id AND articles.id = ANY(%(ids)b::uuid[])
         """,
-        {
-            "ids": [ids[article.url_key] for article in articles],
-            "titles": [article.title for article in articles],
-            "authors": [article.author for article in articles],
-            "summaries": [article.summary for article in articles],
-            "contents": [article.content for article in articles],
-            "published": [article.published_at for article in articles],
-        },
+        _told(ids, told),
     )
+
+
+async def _find_outdated(
+    conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]
+) -> set[ArticleId]:
+    """Those of which something else is told now; most often none."""
+    cur = await conn.execute(
+        """
+        SELECT articles.id
+        FROM unnest(
+            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+            %(published)b::timestamptz[]
+        ) AS told (id, title, author, summary, content, published_at)
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = told.id OFFSET 0) AS articles
+        WHERE (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
+            IS DISTINCT FROM (
+                coalesce(nullif(told.title, ''), articles.title),
+                coalesce(told.author, articles.author),
+                coalesce(told.summary, articles.summary),
+                coalesce(told.content, articles.content),
+                coalesce(told.published_at, articles.published_at)
+            )
+        """,
+        _told(ids, articles),
+    )
+    return {ArticleId(row[0]) for row in await cur.fetchall()}
+
+
+def _told(ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> dict[str, object]:
+    return {
+        "ids": [ids[article.url_key] for article in articles],
+        "titles": [article.title for article in articles],
+        "authors": [article.author for article in articles],
+        "summaries": [article.summary for article in articles],
+        "contents": [article.content for article in articles],
+        "published": [article.published_at for article in articles],
+    }
 
 
 async def hold(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, ArticleId]:
@@ -168,8 +198,13 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
         SELECT source_id, entry_id, (array_agg(articles.url_key))[1]
         FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[], %(url_keys)b::bytea[])
             AS entry (source_id, entry_id, url_key)
-        JOIN article_sources USING (source_id, entry_id)
-        JOIN articles ON articles.id = article_sources.article_id
+        CROSS JOIN LATERAL (
+            SELECT article_id
+            FROM article_sources
+            WHERE article_sources.source_id = entry.source_id AND article_sources.entry_id = entry.entry_id
+            OFFSET 0
+        ) AS listed
+        CROSS JOIN LATERAL (SELECT url_key FROM articles WHERE id = listed.article_id OFFSET 0) AS articles
         GROUP BY source_id, entry_id
         HAVING count(*) = 1 AND bool_and(articles.url_key <> entry.url_key)
         """,
@@ -216,12 +251,13 @@ async def _link(
                     articles.listed_at
                 )
             FROM entry
-            JOIN articles ON articles.id = entry.article_id
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = entry.article_id OFFSET 0) AS articles
             JOIN sources ON sources.id = entry.source_id
             WHERE NOT EXISTS (
                 SELECT
                 FROM article_sources AS known
                 WHERE known.article_id = entry.article_id AND known.source_id = entry.source_id
+                OFFSET 0
             )
             ORDER BY entry.article_id, sources.id
             FOR KEY SHARE OF articles

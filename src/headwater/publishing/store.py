@@ -18,7 +18,9 @@ async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapp
             + coalesce(octet_length(coalesce(content.html, original.html)), 0)
             + pg_column_size(content.linked_data) + 2000
         FROM content
-        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        LEFT JOIN LATERAL (
+            SELECT text, html FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
+        ) AS original ON true
         WHERE content.article_id = ANY(%(ids)b::uuid[])
         """,
         {"ids": list(article_ids)},
@@ -43,8 +45,11 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
                 nullif(content.linked_data, '[]')::text AS linked_data, content.word_count, content.content_hash,
                 content.version, content.extracted_at AS crawled_at
             FROM content
-            JOIN articles ON articles.id = content.article_id
-            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+            -- OFFSET 0: each in its month, where a join would read all of them
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = content.article_id OFFSET 0) AS articles
+            LEFT JOIN LATERAL (
+                SELECT text, html FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
+            ) AS original ON true
             LEFT JOIN LATERAL (
                 SELECT sources.id AS source_id, sources.name AS source_name
                 FROM article_sources

@@ -148,6 +148,28 @@ $$;
 CREATE TRIGGER articles_touch_updated_at
     BEFORE UPDATE ON articles
     FOR EACH ROW EXECUTE FUNCTION touch_updated_at();
+CREATE OR REPLACE FUNCTION marks_keep_late_unread() RETURNS trigger
+    LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO marks (user_id, article_id, is_read)
+    SELECT DISTINCT user_id, article_id, false
+    FROM linked
+    JOIN subscriptions USING (source_id)
+    WHERE listed_at <= read_until
+        AND seen_at > read_until
+        AND NOT EXISTS (  -- unless another of their feeds has brought it before
+            SELECT
+            FROM article_sources AS known
+            JOIN subscriptions AS theirs USING (source_id)
+            WHERE known.article_id = linked.article_id
+                AND known.seen_at < linked.seen_at
+                AND theirs.user_id = subscriptions.user_id
+        )
+    ON CONFLICT (user_id, article_id) DO NOTHING;
+    RETURN NULL;
+END
+$$;
+
 CREATE TRIGGER article_sources_keep_late_unread
     AFTER INSERT ON article_sources
     REFERENCING NEW TABLE AS linked

@@ -265,12 +265,16 @@ BEGIN
         FROM heirs
         JOIN content AS given ON given.article_id = heirs.original
         WHERE content.article_id = heirs.heir
-    ), shared AS (
+    ), disowned AS (
         UPDATE content
         SET duplicate_of = heirs.heir, text = NULL, html = NULL
         FROM heirs
         WHERE content.article_id = heirs.original
-            OR content.duplicate_of = heirs.original AND content.article_id <> heirs.heir
+    ), shared AS (
+        UPDATE content
+        SET duplicate_of = heirs.heir
+        FROM heirs
+        WHERE content.duplicate_of = heirs.original AND content.article_id <> heirs.heir
     )
     SELECT count(*) INTO freed FROM heirs;
 
@@ -468,6 +472,30 @@ ANALYZE articles, article_sources, content, marks, article_urls;
 CREATE TRIGGER articles_touch_updated_at
     BEFORE UPDATE ON articles
     FOR EACH ROW EXECUTE FUNCTION touch_updated_at();
+
+-- As it was, but asked for each article in its month: a join would read all of them.
+CREATE OR REPLACE FUNCTION marks_keep_late_unread() RETURNS trigger
+    LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO marks (user_id, article_id, is_read)
+    SELECT DISTINCT user_id, article_id, false
+    FROM linked
+    JOIN subscriptions USING (source_id)
+    WHERE listed_at <= read_until
+        AND seen_at > read_until
+        AND NOT EXISTS (  -- unless another of their feeds has brought it before
+            SELECT
+            FROM article_sources AS known
+            JOIN subscriptions AS theirs USING (source_id)
+            WHERE known.article_id = linked.article_id
+                AND known.seen_at < linked.seen_at
+                AND theirs.user_id = subscriptions.user_id
+            OFFSET 0
+        )
+    ON CONFLICT (user_id, article_id) DO NOTHING;
+    RETURN NULL;
+END
+$$;
 
 CREATE TRIGGER article_sources_keep_late_unread
     AFTER INSERT ON article_sources
