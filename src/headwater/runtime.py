@@ -163,6 +163,7 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
         accounts=account_options(settings),
         mailer=mailer_of(settings),
         summaries=summary_options(settings),
+        frontier=frontier_options(settings),
         polling=polling_options(settings),
         settings=setting_lines(settings),
     )
@@ -278,18 +279,23 @@ def account_options(settings: Settings) -> AccountOptions:
     )
 
 
+def frontier_options(settings: Settings) -> FrontierOptions:
+    """How the frontier decides."""
+    return FrontierOptions(
+        min_delay=settings.fetch_host_delay,
+        max_crawl_delay=settings.fetch_crawl_delay_max,
+        max_retries=settings.max_retries,
+        max_depth=settings.fetch_depth_max,
+        max_host_urls=settings.fetch_host_urls_max,
+    )
+
+
 def options_of(settings: Settings) -> StageOptions:
     """How each stage works."""
     lease = settings.extract_timeout * settings.extract_processes + WRITING
     return StageOptions(
         polling=polling_options(settings),
-        frontier=FrontierOptions(
-            min_delay=settings.fetch_host_delay,
-            max_crawl_delay=settings.fetch_crawl_delay_max,
-            max_retries=settings.max_retries,
-            max_depth=settings.fetch_depth_max,
-            max_host_urls=settings.fetch_host_urls_max,
-        ),
+        frontier=frontier_options(settings),
         fetching=fetching_options(settings),
         extraction=ExtractionOptions(concurrency=settings.extract_processes * 2, lease=lease * 2),
         mapping=MappingOptions(
