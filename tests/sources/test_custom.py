@@ -343,6 +343,7 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
         ("waits-and-read", None, None),
     ]
     assert await world.public(bob) == ["public-and-read"]
+    assert {who for deed, who in await world.deeds() if deed == "feed.submitted"} == {"a reader"}
 
 
 async def test_a_page_is_refused_with_the_feeds_that_it_names(world: World) -> None:
