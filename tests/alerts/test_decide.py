@@ -87,6 +87,18 @@ def test_a_system_feed_off_for_more_than_a_day(off_for: timedelta, alerts: bool)
     assert held(facts(disabled=[feed])) == ([(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id))] if alerts else [])
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("not_found", " (not found)"), ("Ann asked, see case_7", " (Ann asked, see case_7)"), (None, "")],
+    ids=["class", "words", "none"],
+)
+def test_why_a_feed_is_off_is_said(reason: str | None, said: str) -> None:
+    feed = replace(a_feed(off_for=48 * HOUR), reason=reason)
+    (one,) = holding(facts(disabled=[feed]), [], LIMITS)
+
+    assert one.summary == f"BBC has been off since 2026-02-27 12:00 UTC{said}."
+
+
 @pytest.mark.parametrize(("errors", "alerts"), [(0, False), (3, False), (4, True), (100, True)])
 def test_a_critical_feed_that_failed_more_than_three_times(errors: int, alerts: bool) -> None:
     feed = a_feed(errors=errors)
