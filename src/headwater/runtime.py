@@ -14,6 +14,7 @@ from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
 from headwater.accounts.types import AccountOptions
+from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.db import Database, check_conninfo
@@ -203,6 +204,9 @@ def alert_options(settings: Settings) -> AlertOptions:
     """When somebody is told of what, and how. Raises InvalidSettings."""
     if settings.alert_email and settings.smtp_url is None:
         raise InvalidSettings(["HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL: who takes the letters?"])
+    if settings.alert_every > min(settings.alert_stage_stopped / 2, settings.alert_queue_window / SLICES):
+        most = "half of HEADWATER_ALERT_STAGE_STOPPED and a sixth of HEADWATER_ALERT_QUEUE_WINDOW"
+        raise InvalidSettings([f"HEADWATER_ALERT_EVERY is too long for what must be seen over time: at most {most}."])
     webhook = settings.alert_webhook_url
     return AlertOptions(
         thresholds=Thresholds(
