@@ -22,7 +22,11 @@ class Reader:
 
     def open(self, path: str) -> str:
         """A page, wherever it leads."""
-        return self._client.get(path).text
+        return self.get(path).text
+
+    def get(self, path: str) -> httpx.Response:
+        """What is answered there."""
+        return self._client.get(path)
 
     def register(self, email: str = "ada@example.com") -> str:
         """Make an account. Returns the page behind the door."""

@@ -14,6 +14,7 @@ from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
 from headwater.accounts.types import AccountOptions
+from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.db import Database, check_conninfo
@@ -164,6 +165,7 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
         accounts=account_options(settings),
         mailer=mailer_of(settings),
         summaries=summary_options(settings),
+        frontier=frontier_options(settings),
         polling=polling_options(settings),
         settings=setting_lines(settings),
     )
@@ -203,6 +205,9 @@ def alert_options(settings: Settings) -> AlertOptions:
     """When somebody is told of what, and how. Raises InvalidSettings."""
     if settings.alert_email and settings.smtp_url is None:
         raise InvalidSettings(["HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL: who takes the letters?"])
+    if settings.alert_every > min(settings.alert_stage_stopped / 2, settings.alert_queue_window / SLICES):
+        most = "half of HEADWATER_ALERT_STAGE_STOPPED and a sixth of HEADWATER_ALERT_QUEUE_WINDOW"
+        raise InvalidSettings([f"HEADWATER_ALERT_EVERY is too long for what must be seen over time: at most {most}."])
     webhook = settings.alert_webhook_url
     return AlertOptions(
         thresholds=Thresholds(
@@ -279,18 +284,23 @@ def account_options(settings: Settings) -> AccountOptions:
     )
 
 
+def frontier_options(settings: Settings) -> FrontierOptions:
+    """How the frontier decides."""
+    return FrontierOptions(
+        min_delay=settings.fetch_host_delay,
+        max_crawl_delay=settings.fetch_crawl_delay_max,
+        max_retries=settings.max_retries,
+        max_depth=settings.fetch_depth_max,
+        max_host_urls=settings.fetch_host_urls_max,
+    )
+
+
 def options_of(settings: Settings) -> StageOptions:
     """How each stage works."""
     lease = settings.extract_timeout * settings.extract_processes + WRITING
     return StageOptions(
         polling=polling_options(settings),
-        frontier=FrontierOptions(
-            min_delay=settings.fetch_host_delay,
-            max_crawl_delay=settings.fetch_crawl_delay_max,
-            max_retries=settings.max_retries,
-            max_depth=settings.fetch_depth_max,
-            max_host_urls=settings.fetch_host_urls_max,
-        ),
+        frontier=frontier_options(settings),
         fetching=fetching_options(settings),
         extraction=ExtractionOptions(concurrency=settings.extract_processes * 2, lease=lease * 2),
         mapping=MappingOptions(

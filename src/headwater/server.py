@@ -17,6 +17,7 @@ from headwater.accounts.bearers import Bearers
 from headwater.accounts.openid import OpenId
 from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
+from headwater.api.limits import RateLimits
 from headwater.asgi.errors import break_down, refuse, refuse_http
 from headwater.asgi.headers import add_security_headers
 from headwater.asgi.health import health_routes
@@ -35,22 +36,26 @@ def create_app(
     web: WebOptions | None = None,
     issuer: Issuer | None = None,
     openid: OpenId | None = None,
+    limits: RateLimits | None = None,
 ) -> Litestar:
     """Everything that is served. `api_token` is the operator's own and `issuer` the outsider whose tokens open the API,
-    beside those that people make here. `openid` is where people may log in instead."""
+    beside those that people make here. `openid` is where people may log in instead; `limits` are the API's, none unless
+    said."""
     web = web or WebOptions()
+    inspector = web.inspector
     outsiders = Outsiders(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, outsiders, issuer)
     return Litestar(
         route_handlers=[
             health_routes,
             *web_routes(database, clock, web),
-            *api_routes(bearers),
+            *api_routes(bearers, clock, limits or RateLimits()),
         ],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "clock": Provide(lambda: clock, sync_to_thread=False),
             "openid": Provide(lambda: openid, sync_to_thread=False),
+            "inspector": Provide(lambda: inspector, sync_to_thread=False),
             "outsiders": Provide(lambda: outsiders, sync_to_thread=False),
         },
         exception_handlers={HeadwaterError: refuse, HTTPException: refuse_http, Exception: break_down},

@@ -87,6 +87,18 @@ def test_a_system_feed_off_for_more_than_a_day(off_for: timedelta, alerts: bool)
     assert held(facts(disabled=[feed])) == ([(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id))] if alerts else [])
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("not_found", " (not found)"), ("Ann asked, see case_7", " (Ann asked, see case_7)"), (None, "")],
+    ids=["class", "words", "none"],
+)
+def test_why_a_feed_is_off_is_said(reason: str | None, said: str) -> None:
+    feed = replace(a_feed(off_for=48 * HOUR), reason=reason)
+    (one,) = holding(facts(disabled=[feed]), [], LIMITS)
+
+    assert one.summary == f"BBC has been off since 2026-02-27 12:00 UTC{said}."
+
+
 @pytest.mark.parametrize(("errors", "alerts"), [(0, False), (3, False), (4, True), (100, True)])
 def test_a_critical_feed_that_failed_more_than_three_times(errors: int, alerts: bool) -> None:
     feed = a_feed(errors=errors)
@@ -189,6 +201,17 @@ def test_a_queue_that_was_empty_a_moment_ago_never_alerts(sizes: list[int], minu
     now, past = sized(*sizes, 0, size, every=minutes * MINUTE)
 
     assert held(now, past) == []
+
+
+@given(st.lists(st.integers(-3 * 24 * 60, 24 * 60), max_size=40), st.integers(0, 10**6))
+def test_clocks_that_disagree_break_nothing(minutes: list[int], size: int) -> None:
+    """Samples come from every machine that evaluates, and one may be ahead of ours."""
+    past = [
+        Sample(START + minute * MINUTE, {"fetching": DUE}, {"frontier": size + minute}) for minute in sorted(minutes)
+    ]
+    now = Facts(Sample(START, {"fetching": DUE}, {"frontier": size}))
+
+    assert held(now, past) == held(now, [sample for sample in past if sample.at < START])
 
 
 # Incidents

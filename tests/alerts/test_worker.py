@@ -376,6 +376,14 @@ async def test_only_one_of_many_evaluates(database: Database, clock: MovableCloc
     assert len([one for one in decided if one is not None]) == 1
 
 
+async def test_one_whose_clock_is_ahead_does_not_keep_the_others_from_looking(
+    database: Database, clock: MovableClock
+) -> None:
+    await work(an_alerter(database, MovableClock(START + timedelta(days=1))))
+
+    assert await work(an_alerter(database, clock)) == [Evaluation()]
+
+
 async def test_a_channel_that_is_set_up_later_is_told_what_is_open_and_not_what_is_over(
     database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:

@@ -98,7 +98,7 @@ async def test_every_change_needs_the_scope_for_it(api: AsyncClient, people: Peo
 
 @pytest.mark.parametrize(
     ("role", "status"),
-    [(Role.READER, 403), (Role.MODERATOR, 200), (Role.SUPER_ADMIN, 200)],
+    [(Role.READER, 403), (Role.MODERATOR, 403), (Role.SUPER_ADMIN, 200)],
     ids=str,
 )
 async def test_the_frontier_is_for_those_who_look_after_headwater(

@@ -130,7 +130,7 @@ async def test_every_decision_is_recorded_with_who_and_when(desk: Desk) -> None:
 
     assert (str(newest.deed), newest.actor_name, str(newest.subject_id)) == ("feed.approved", "mo@example.com", feed_id)
     assert newest.at == desk.clock()
-    assert newest.detail["submitter"] == "ada@example.com"
+    assert str(newest.detail["url"]).endswith("/feed")
 
 
 @pytest.mark.parametrize(
@@ -206,6 +206,20 @@ async def test_409_422_204_and_404_of_blocked_domains(desk: Desk) -> None:
         assert (await desk.api.post(DOMAINS, json=given | odd)).status_code == 422
     assert (await desk.api.delete(f"{DOMAINS}/spam.example")).status_code == 204
     assert (await desk.api.delete(f"{DOMAINS}/spam.example")).status_code == 404
+
+
+HOSTILE = ["%00", "%ED%A0%80", "a%00.example", "%F0%9F%A6%A6", "..", "%2e%2e", "'; DROP TABLE users", "x" * 300]
+
+
+@pytest.mark.parametrize("domain", HOSTILE)
+async def test_a_hostile_domain_is_refused_in_words(desk: Desk, domain: str) -> None:
+    removed = await desk.api.delete(f"{DOMAINS}/{domain}")
+    listed = await desk.api.get(f"{DOMAINS}?cursor={domain}")
+    looked = await desk.api.get(f"{QUEUE}?q={domain}&host={domain}")
+
+    assert removed.status_code in {404, 405, 422}
+    assert listed.status_code in {200, 422}
+    assert looked.status_code in {200, 422}
 
 
 async def test_blocked_domains_have_pages(desk: Desk) -> None:

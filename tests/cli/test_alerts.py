@@ -66,10 +66,11 @@ def refusing(receiver: Receiver, headwater: Headwater):
     [
         ({}, "set HEADWATER_ALERT_WEBHOOK_URL or HEADWATER_ALERT_EMAIL"),
         ({"HEADWATER_ALERT_EMAIL": "ann@example.com"}, "HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL"),
+        ({"HEADWATER_ALERT_EVERY": "10m"}, "HEADWATER_ALERT_EVERY is too long"),
         ({"HEADWATER_ALERT_EMAIL": "ann"}, "a list of addresses, such as ann@example.com"),
         ({"HEADWATER_ALERT_WEBHOOK_URL": "ftp://x/SECRET"}, "HEADWATER_ALERT_WEBHOOK_URL is ********: a URL such as"),
     ],
-    ids=["nothing", "no-smtp", "no-address", "no-url"],
+    ids=["nothing", "no-smtp", "too-seldom", "no-address", "no-url"],
 )
 def test_what_is_not_set_up_is_said(headwater: Headwater, settings: dict[str, str], message: str) -> None:
     done = headwater.run("alerts", "test", **settings)

@@ -6,6 +6,7 @@ import pytest
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.types import AccountOptions, Visitor
+from headwater.audit import store as audit
 from headwater.db import Database
 from headwater.errors import WrongPassword
 from headwater.sources.subscribe import add_feed
@@ -52,6 +53,17 @@ async def test_accounts_are_made_listed_changed_and_removed(headwater: Headwater
     assert re.search(r"bob@example\.com +moderator +\d{4}-\d\d-\d\d +yes", shown)
     assert "bob@example.com is gone" in removed.stdout
     assert [user["email"] for user in left] == ["Ann@example.com"]
+
+
+async def test_a_changed_role_is_in_the_audit_log(headwater: Headwater, database: Database) -> None:
+    headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    headwater.run("user", "role", "ann@example.com", "moderator")
+
+    async with database.transaction() as conn:
+        (entry,) = (await audit.list_entries(conn, limit=10)).entries
+    told = (entry.actor_name, str(entry.deed), entry.subject_name)
+    assert told == ("command line", "role.changed", "ann@example.com")
+    assert entry.detail == {"from": "super_admin", "to": "moderator"}
 
 
 async def test_another_password_ends_every_session(headwater: Headwater, access: Access) -> None:

@@ -73,3 +73,22 @@ async def test_a_caller_that_leaves_does_not_disturb_the_others() -> None:
     assert [results[number] for number in (0, 1, 2, 4)] == [0, 10, 20, 40]
     with pytest.raises(asyncio.CancelledError):
         tasks[3].result()
+
+
+async def test_as_many_writes_are_under_way_as_there_are_lanes() -> None:
+    under_way, most = 0, 0
+
+    async def write(numbers: Sequence[int]) -> Sequence[int]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return numbers
+
+    batch = Batch[int, int](write, most=3, lanes=2)
+
+    results = await asyncio.gather(*(batch.add(number) for number in range(20)))
+
+    assert results == list(range(20))
+    assert most == 2

@@ -18,7 +18,7 @@ CALLS = {"execute", "executemany", "copy", "stream"}
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO)\s+(\w+)")
 # Polling alone knows that a feed went off or came back; where that is kept is the sources' table, as seed 000 says.
 SHARED = {"sources": {"sources", "polling"}}
-NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR UPDATE SKIP LOCKED, FOR UPDATE OF …
+NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR UPDATE SKIP LOCKED, FOR UPDATE OF
 
 
 @dataclass(frozen=True)

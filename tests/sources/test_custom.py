@@ -1,5 +1,6 @@
 """What readers suggest for everybody: looked at, kept, decided on, taken back."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from uuid import uuid4
@@ -137,6 +138,18 @@ async def test_a_server_that_refuses_head_is_not_turned_away(world: World) -> No
     world.site.refuses_head = True
 
     assert (await world.suggest(await world.somebody("ada@example.com"))).status is PENDING
+
+
+async def test_of_one_host_one_at_a_time(world: World) -> None:
+    people = [await world.somebody(f"p{number}@example.com") for number in range(3)]
+    for number in range(3):
+        world.site.answers[f"good.example/{number}"] = rss(f"N{number}", "x")
+
+    await asyncio.gather(*(world.suggest(one, f"good.example/{n}", f"N{n}") for n, one in enumerate(people)))
+
+    paths = [line.split("/")[1] for line in world.site.asked]
+    assert paths[::2] == paths[1::2], "each is asked for in full before the next"
+    assert sorted(paths[::2]) == ["0", "1", "2"]
 
 
 async def test_who_asks_us_to_come_less_often_is_not_asked_again(world: World) -> None:
@@ -343,6 +356,7 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
         ("waits-and-read", None, None),
     ]
     assert await world.public(bob) == ["public-and-read"]
+    assert {who for deed, who in await world.deeds() if deed == "feed.submitted"} == {"a reader"}
 
 
 async def test_a_page_is_refused_with_the_feeds_that_it_names(world: World) -> None:

@@ -28,12 +28,12 @@ pytestmark = pytest.mark.database
 
 FILES = {
     "README.txt", "profile.json", "subscriptions.opml", "subscriptions.json", "sources.json", "articles.json",
-    "summaries.json", "events.json", "imports.json", "clicks.json",
+    "custom_feeds.json", "summaries.json", "events.json", "imports.json", "clicks.json",
 }  # fmt: skip
 # Tables with a user_id that the ZIP speaks of, and what is in there of no use to anyone but us.
 EXPORTED = {
     "sessions", "api_tokens", "outside_identities", "events", "subscriptions", "marks", "summaries", "imports",
-    "import_lines", "analytics_consents", "analytics_refusals", "feed_item_clicks",
+    "import_lines", "submissions", "analytics_consents", "analytics_refusals", "feed_item_clicks",
 }  # fmt: skip
 LEFT_OUT = {"mailed_tokens"}  # a digest that ends within the hour
 
@@ -83,6 +83,15 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
             """
             INSERT INTO events (id, user_id, event_type, metadata, created_at)
             VALUES (%(id)s, %(user)s, 'user_login', %(metadata)s, %(now)s)
+            """,
+            """
+            WITH suggested AS (
+                INSERT INTO sources (id, name, feed_url, feed_url_key, is_system, enabled, moderation_status)
+                VALUES (%(id)s, 'x', %(word)s || ' custom', %(word)s::bytea, false, false, 'pending')
+                RETURNING id
+            )
+            INSERT INTO submissions (source_id, user_id, name, category, host, sample, submitted_at)
+            SELECT id, %(user)s, %(word)s || ' custom', %(word)s, 'x.example', '{}', %(now)s FROM suggested
             """,
             "INSERT INTO outside_identities (issuer, subject, user_id) VALUES ('i', %(word)s, %(user)s)",
             "INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, %(now)s)",
@@ -147,6 +156,9 @@ async def test_a_reader_takes_all_of_theirs_along_and_nothing_of_anothers(
         ("apricot feed", "apricot", None)
     ]
     assert [one["feed_url"] for one in told["sources.json"]] == ["https://apricot.example/feed"]
+    (custom,) = told["custom_feeds.json"]
+    assert (custom["name"], custom["url"], custom["category"]) == ("apricot custom", "apricot custom", "apricot")
+    assert (custom["created_at"], custom["is_active"]) == ("2026-03-01T12:00:00Z", False)
     (article,) = told["articles.json"]
     assert (article["title"], article["is_read"], article["starred_at"]) == (
         "apricot article", True, "2026-03-01T12:00:00Z",

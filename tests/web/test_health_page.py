@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 from litestar import Litestar
+from pydantic import SecretStr
 
 from headwater.audit.types import COMMAND_LINE
-from headwater.db import Database
+from headwater.db import Connection, Database
+from headwater.polling.types import FailureClass
 from headwater.server import create_app
-from headwater.sources.follow import disable
+from headwater.sources.follow import disable, follow
 from headwater.sources.health.counter import Counter
 from headwater.sources.operate import Changes, create
 from headwater.sources.types import Source, Wishes
@@ -154,3 +156,35 @@ async def test_a_count_that_has_fallen_behind_is_told(
     page = (await operator.open("/admin")).text
 
     assert "Polls are counted up to 2026-02-27 12:00:00 UTC so far." in page
+
+
+async def test_the_api_tells_the_same_states(database: Database, clock: MovableClock) -> None:
+    zoo = await a_sick_zoo(database)
+    app = create_app(database, clock, SecretStr("the operator's own"))
+
+    async with a_person(app) as program:
+        headers = {"Authorization": "Bearer the operator's own"}
+        told = {
+            name: (await program.client.get(f"/api/v1/sources/{source.id}", headers=headers)).json()["status"]
+            for name, source in zoo.items()
+        }
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT name, state FROM source_health")
+        assert told == dict(await cur.fetchall())
+
+
+@pytest.mark.parametrize("reason", FailureClass)
+async def test_what_a_class_of_failure_switched_off_was_not_switched_off_by_hand(
+    conn: Connection, reason: FailureClass
+) -> None:
+    """The view knows the classes by name."""
+    source = await follow(conn, url="https://example.com/feed", name=None, now=START)
+    await conn.execute(
+        "UPDATE sources SET feed_disabled_at = %s, feed_disable_reason = %s WHERE id = %s",
+        (START, reason.value, source.id),
+    )
+
+    cur = await conn.execute("SELECT state, reason FROM source_health")
+
+    assert await cur.fetchone() == ("off", reason.value)

@@ -150,6 +150,15 @@ ROWS = {
         SELECT gen_random_uuid(), %(user)s, id, 'Mine', now() FROM sources
         """,
     "marks": "INSERT INTO marks (user_id, article_id, is_read) SELECT %(user)s, id, true FROM articles",
+    "submissions": """
+        WITH suggested AS (
+            INSERT INTO sources (id, name, feed_url, feed_url_key)
+            VALUES (gen_random_uuid(), 'y', 'y', decode(md5(%(user)s), 'hex'))
+            RETURNING id
+        )
+        INSERT INTO submissions (source_id, user_id, name, host, sample, submitted_at)
+        SELECT id, %(user)s, 'Mine', 'x.example', '{}', now() FROM suggested
+        """,
     "summaries": """
         INSERT INTO summaries (id, user_id, status, created_at) VALUES (gen_random_uuid(), %(user)s, 'ready', now())
         """,

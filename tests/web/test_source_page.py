@@ -398,19 +398,30 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
         Client(user_agent="Headwater/test", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
     ):
-        trials = Trials(database, client, sandbox, clock, USUAL_POLLING)
+        trials = Trials(database, client, sandbox, sandbox, clock, USUAL_POLLING)
         async with a_person(create_app(database, clock, web=WebOptions(trials=trials))) as operator:
             await operator.register()
             well = await a_source(database, zoo.url("daily", "/feed.xml"), "Daily")
             ill = await a_source(database, zoo.url("missing", "/feed.xml"), "Missing")
             found = await operator.send("POST", f"/admin/sources/{well.id}/test")
             lost = await operator.send("POST", f"/admin/sources/{ill.id}/test")
+            path = f"/admin/sources/{well.id}"
+            daily = form(name="Daily", feed_url=well.feed_url or "", selectors="title=h1\nauthor=.no-such-thing")
+            await operator.send("PATCH", path, **daily)
+            story = re.findall(r'<li>.*?<span class="quiet">([^<]+)</span>', found.text)[0]
+            read = await operator.send("POST", f"{path}/test-page", url=story)
+            missing = await operator.send("POST", f"{path}/test-page", url=zoo.url("missing", "/"))
+            forbidden = await operator.send("POST", f"{path}/test-page", url="file:///etc/passwd")
 
     assert "A poll would have succeeded." in found.text
     assert "25 are new." in found.text
     assert found.text.count("<li>") == 10
     assert "A poll would have failed." in lost.text
     assert "That is the class not_found." in lost.text
+    assert "The selector for author found nothing." in read.text
+    assert re.search(r'<th scope="row">title</th><td>[^<]+<span class="quiet">selector</span>', read.text)
+    assert "The server answered 404." in missing.text
+    assert (forbidden.status_code, "only http and https" in forbidden.text) == (400, True)
     async with database.transaction() as conn:
         cur = await conn.execute("SELECT count(*) FROM articles, poll_events")
         assert await cur.fetchone() == (0,)

@@ -30,6 +30,7 @@ NAMED = 5
 
 def holding(facts: Facts, past: Sequence[Sample], limits: Thresholds) -> list[Holding]:
     """Every condition that holds now. `past` are the samples of earlier evaluations, in order of time."""
+    past = [sample for sample in past if sample.at < facts.sample.at]  # whose clock is ahead proves nothing
     return [
         *_many_disabled(facts, limits),
         *_disabled_long(facts, limits),
@@ -54,7 +55,7 @@ def _many_disabled(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
 def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
     for feed in facts.disabled:
         if feed.disabled_at is not None and facts.sample.at - feed.disabled_at > limits.disabled_for:
-            why = f" ({feed.reason})" if feed.reason else ""
+            why = f" ({_words(feed.reason)})" if feed.reason else ""
             summary = f"{feed.name} has been off since {_moment(feed.disabled_at)}{why}."
             yield Holding(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id), summary, feed.disabled_at)
 
@@ -66,7 +67,7 @@ def _critical_failing(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
 
 
 def _failing(feed: FeedFact) -> str:
-    off = f", and is off ({feed.reason})" if feed.disabled_at and feed.reason else ""
+    off = f", and is off ({_words(feed.reason)})" if feed.disabled_at and feed.reason else ""
     return f"{feed.name} has failed {feed.errors} times in a row{off}."
 
 
@@ -163,6 +164,11 @@ def wait(attempts: int) -> timedelta:
 def _names(names: Sequence[str], total: int) -> str:
     more = f" and {total - NAMED} more" if total > NAMED else ""
     return ", ".join(names[:NAMED]) + more
+
+
+def _words(reason: str) -> str:
+    """A class of failure, or what a person wrote, which stays as it is."""
+    return reason.replace("_", " ") if reason.isidentifier() else reason
 
 
 def _moment(at: datetime) -> str:

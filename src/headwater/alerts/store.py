@@ -334,7 +334,7 @@ async def end(conn: Connection, *, incidents: Sequence[Incident], now: datetime)
 
 
 async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Board:
-    """What is open, the newest first, and the last incidents that are over, with who was told."""
+    """What is open, and the last incidents that are over, with who was told."""
     async with conn.cursor(row_factory=class_row(ShownRow)) as cur:
         await cur.execute(
             """
@@ -363,8 +363,9 @@ async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Boa
             {"past": past, "limit": limit},
         )
         shown = [row.shown for row in await cur.fetchall()]
+    is_open = [one for one in shown if one.incident.ended_at is None]
     return Board(
-        [one for one in shown if one.incident.ended_at is None],
+        sorted(is_open, key=lambda one: one.incident.severity),  # what is critical first, each the newest first
         [one for one in shown if one.incident.ended_at is not None],
         await evaluated_at(conn),
     )

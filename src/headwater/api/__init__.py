@@ -1,26 +1,42 @@
-"""What programs talk to: JSON under /api, for whoever brings a token, described by OpenAPI."""
+"""What programs talk to: JSON under /api and /admin/api, for whoever brings a token, described by OpenAPI."""
 
 from litestar import Router
 from litestar.datastructures import CacheControlHeader
 
 from headwater.accounts.bearers import Bearers
 from headwater.api.auth import require_bearer, require_json, require_known_query
+from headwater.api.limits import RateLimits, limit_rate
+from headwater.api.routes.admin_sources import admin_source_routes
+from headwater.api.routes.custom import custom_routes
 from headwater.api.routes.description import describing
 from headwater.api.routes.frontier import frontier_routes
+from headwater.api.routes.moderation import moderation_routes
+from headwater.api.routes.sources import source_routes
 from headwater.asgi.errors import refuse_depth
-from headwater.asgi.problems import API
+from headwater.asgi.problems import ADMIN_API, API
+from headwater.types import Clock
 
 MAX_BODY = 1_000_000  # bytes; a bulk of URLs may have more
 
 
-def api_routes(bearers: Bearers) -> list[Router]:
-    """Everything under /api. Without a token that is known it answers nothing but what it would take to open it."""
-    v1 = Router(
-        f"{API}/v1",
-        route_handlers=[frontier_routes],
-        guards=[require_bearer(bearers), require_json, require_known_query],
-        cache_control=CacheControlHeader(no_store=True),
-        exception_handlers={RecursionError: refuse_depth},
-        request_max_body_size=MAX_BODY,
-    )
-    return [v1, describing([v1])]
+def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Router]:
+    """Every API. Without a token that is known it answers nothing but what it would take to open it."""
+    limited = limit_rate(limits, clock)
+
+    def open_with_token(path: str, *routes: Router) -> Router:
+        return Router(
+            path,
+            route_handlers=routes,
+            guards=[require_bearer(bearers), require_json, require_known_query],
+            middleware=[limited],
+            cache_control=CacheControlHeader(no_store=True),
+            exception_handlers={RecursionError: refuse_depth},
+            request_max_body_size=MAX_BODY,
+        )
+
+    routes = [
+        open_with_token(f"{API}/v1", frontier_routes, source_routes),
+        open_with_token(f"{API}/feeds", custom_routes),
+        open_with_token(f"{ADMIN_API}/feeds", admin_source_routes, moderation_routes),
+    ]
+    return [*routes, describing(routes)]

@@ -1,7 +1,7 @@
 """Who may use the API: whoever brings a token of their account's, or the operator's own. Nothing by cookie.
 
 In: the header Authorization. Out: `request.user` (None for the operator's own token) and `request.auth`, the Bearer.
-A route names the role that it takes; one that names none takes those who look after Headwater.
+A route names the role that it takes; one that names none takes nobody but super_admins.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,6 +15,7 @@ from litestar.exceptions import (
     ValidationException,
 )
 from litestar.handlers import BaseRouteHandler
+from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
 from headwater.accounts.bearers import Bearer, Bearers
@@ -26,9 +27,7 @@ Check = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 
 CHALLENGE = 'Bearer realm="headwater"'
 WRONG = f'{CHALLENGE}, error="invalid_token"'
-NOT_OF_THE_QUERY = frozenset({"database", "clock", "data", "url_id"})
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 def require_bearer(bearers: Bearers) -> Check:
@@ -53,13 +52,16 @@ def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler
     if not grants(bearer.scopes, needed):
         headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
         raise PermissionDeniedException(f"The token may not {needed}.", headers=headers)
-    if not bearer.role.includes(Role(handler.opt.get("role", Role.MODERATOR))):
+    if not bearer.role.includes(Role(handler.opt.get("role", Role.SUPER_ADMIN))):
         raise PermissionDeniedException("This is for those who look after Headwater.")
 
 
-def require_json(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
-    """A guard that refuses bodies a foreign web page could make a browser send, and all that is not plain JSON."""
-    if connection.scope["type"] != "http" or connection.scope["method"] not in WITH_BODY:
+def require_json(connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    """A guard that refuses bodies a foreign web page could make a browser send, and all that is not plain JSON.
+
+    A route that takes no body reads none, whatever comes.
+    """
+    if "data" not in handler.parsed_fn_signature.parameters:
         return
     given = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
@@ -74,7 +76,7 @@ def require_known_query(connection: AnyConnection, handler: BaseRouteHandler) ->
     faults = {
         name: problem
         for name, value in connection.query_params.multi_items()
-        if (problem := _query_fault(None if name in NOT_OF_THE_QUERY else known.get(name), value))
+        if (problem := _query_fault(known.get(name), value))
     }
     if faults:
         told = [{"source": "query", "key": name, "message": faults[name]} for name in sorted(faults)]
@@ -82,7 +84,7 @@ def require_known_query(connection: AnyConnection, handler: BaseRouteHandler) ->
 
 
 def _query_fault(field: FieldDefinition | None, value: str) -> str | None:
-    if field is None:
+    if field is None or not isinstance(field.kwarg_definition, QueryParameter):
         return "there is no such parameter"
     takes_text = any(inner.annotation is str for inner in field.inner_types)
     # The framework reads the word as nothing at all, except where a text is asked for.

@@ -12,38 +12,46 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from headwater import __version__
-from headwater.api import schemas
+from headwater.api import feed_schemas, schemas, source_schemas
 from headwater.asgi.problems import KINDS, MEDIA_TYPE, Problem, problem
 
 Document = dict[str, Any]
 
+GIVEN: Sequence[type[BaseModel]] = (*schemas.GIVEN, *feed_schemas.GIVEN, *source_schemas.GIVEN)
+TOLD: Sequence[type[BaseModel]] = (*schemas.TOLD, *feed_schemas.TOLD, *source_schemas.TOLD)
 REF = "#/components/schemas/{model}"
 ABOUT = """\
 Everything here speaks JSON, and needs a token in the header `Authorization: Bearer …`: one that you make on your
 account page, or the operator's own in `HEADWATER_API_TOKEN`. Reading needs the scope `read`, changes need `write`; the
-frontier is for moderators and administrators.
+frontier and the sources are for administrators, moderation is for moderators too.
 
 What goes wrong is told in one shape, `application/problem+json` (RFC 9457):
 `type` leads to where the documentation tells of it, `detail` says what happened, `advice` what to do.
 """
-ALWAYS: Sequence[int] = (401, 403, 422, 500, 503)
+ALWAYS: Sequence[int] = (401, 403, 422, 429, 500, 503)
 EXAMPLES = {"date-time": "2026-11-15T09:00:00Z", "uuid": schemas.EXAMPLE_ID, "integer": 1, "string": "…"}
+LIMITS = {
+    name: {"description": told, "schema": {"type": "integer"}}
+    for name, told in {
+        "RateLimit-Limit": "Requests a minute.",
+        "RateLimit-Remaining": "How many are left of this minute.",
+        "RateLimit-Reset": "Seconds until the next one.",
+    }.items()
+}
 HEADERS = {
     401: {"WWW-Authenticate": {"description": "How to bring a token.", "schema": {"type": "string"}}},
+    429: {"Retry-After": {"description": "Seconds until the next minute.", "schema": {"type": "integer"}}, **LIMITS},
     503: {"Retry-After": {"description": "Seconds until another try makes sense.", "schema": {"type": "integer"}}},
 }
 
 
 def describe(routes: Sequence[Router]) -> Document:
     """The OpenAPI document of these routes."""
-    # An app of its own, that serves nobody: what it says of paths and parameters is taken, its schemas are not, since
-    # they leave out half of what the models demand.
+    # An app of its own, that serves nobody: what it says of paths and parameters is taken, and the words that these
+    # may be; its other schemas are not, since they leave out half of what the models demand.
     app = Litestar(
         routes,
-        dependencies={
-            "database": Provide(lambda: None, sync_to_thread=False),
-            "clock": Provide(lambda: None, sync_to_thread=False),
-        },
+        dependencies={name: Provide(lambda: None, sync_to_thread=False) for name in ("database", "clock", "inspector")},
         openapi_config=OpenAPIConfig(
             title="Headwater",
             version=__version__,
@@ -55,13 +63,15 @@ def describe(routes: Sequence[Router]) -> Document:
         logging_config=None,
     )
     document = app.openapi_schema.to_schema()
-    document["components"]["schemas"] = _schemas()
+    words = {name: schema for name, schema in document["components"]["schemas"].items() if "enum" in schema}
+    document["components"]["schemas"] = {**words, **_schemas()}
+    refusals = _own_refusals(app)
     for path, operation in operations(document):
         operation["summary"] = operation["description"].partition(". ")[0].rstrip(".")
         for parameter in operation.get("parameters", ()):
             _say_without_null(parameter)
         _give_examples(document, operation)
-        _tell_refusals(path, operation)
+        _tell_refusals(path, operation, refusals[operation["operationId"]])
     return document
 
 
@@ -74,8 +84,8 @@ def operations(document: Document) -> Iterator[tuple[str, Document]]:
 
 @cache
 def _schemas() -> Mapping[str, Any]:
-    given: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in schemas.GIVEN]
-    told: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in schemas.TOLD]
+    given: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in GIVEN]
+    told: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in TOLD]
     _, definitions = models_json_schema([*given, *told], ref_template=REF)
     definitions["$defs"]["Status"]["description"] = "Where a URL stands."
     refusal = TypeAdapter(Problem).json_schema(ref_template=REF, mode="serialization")
@@ -118,9 +128,15 @@ def resolve(document: Document, schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return schema
 
 
-def _tell_refusals(path: str, operation: Document) -> None:
+def _own_refusals(app: Litestar) -> Mapping[str, Sequence[int]]:
+    """What else a route may answer, as it says itself, by its operation's name."""
+    handlers = [handler for route in app.routes for handler in getattr(route, "route_handlers", ())]
+    return {handler.operation_id: handler.opt.get("refusals", ()) for handler in handlers if handler.operation_id}
+
+
+def _tell_refusals(path: str, operation: Document, own: Sequence[int]) -> None:
     """What can go wrong follows from what is asked for."""
-    statuses = set(ALWAYS)
+    statuses = {*ALWAYS, *own}
     if "requestBody" in operation:
         statuses |= {400, 413, 415}
     if "{" in path:

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self, cast
 from uuid import UUID
 
+from litestar.exceptions import ValidationException
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
-    Strict,
     ValidationError,
     WithJsonSchema,
     model_validator,
@@ -34,6 +34,23 @@ EXAMPLE_SOURCE = "01935c8e-0d52-7a61-b5f0-2f3c1f0f9a77"
 # Text that PostgreSQL can hold and people can read: no control characters.
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 
+
+def _is_number(value: object) -> object:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("Input should be a whole number")  # noqa: TRY004  what pydantic makes a fault of
+    return value
+
+
+def _is_flag(value: object) -> object:
+    if not isinstance(value, bool):
+        raise ValueError("Input should be true or false")  # noqa: TRY004  what pydantic makes a fault of
+    return value
+
+
+# Not pydantic's Strict: the framework tells it to be lenient.
+WholeNumber = Annotated[int, BeforeValidator(_is_number)]
+Flag = Annotated[bool, BeforeValidator(_is_flag)]
+
 Url = Annotated[
     str,
     Field(
@@ -46,7 +63,7 @@ Url = Annotated[
 Source = Annotated[UUID | None, Field(description="The source that the URL belongs to.", examples=[EXAMPLE_SOURCE])]
 Kind = Annotated[PageKind, Field(description="What the URL is fetched for.")]
 Priority = Annotated[
-    Annotated[int, Strict(), Field(ge=1, le=10)] | None,
+    Annotated[WholeNumber, Field(ge=1, le=10)] | None,
     Field(description="1 to 10, 10 the most urgent; without one it is 5.", examples=[5]),
 ]
 Host = Annotated[
@@ -287,10 +304,12 @@ REFUSAL_EXAMPLES = {
     400: "The body is not JSON.",
     401: "The request came without a token.",
     403: "The token may not write.",
-    404: "There is no URL with this id.",
+    404: "There is nothing with this id.",
+    409: "https://news.example/feed.xml is followed already.",
     413: "The body has more than 10,000,000 bytes.",
     415: "The body is 'text/plain'.",
     422: "Something that was sent cannot be used.",
+    429: "More than 600 requests came within a minute.",
     500: "Headwater made a mistake. The log tells what happened.",
     503: "Headwater cannot reach its database just now. It tries again by itself.",
 }
@@ -302,3 +321,8 @@ def explain(error: ValidationError) -> str:
     place = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
+
+
+def fault(place: str, name: str, problem: str) -> ValidationException:
+    """What is wrong with something that was sent, and where."""
+    return ValidationException(extra=[{"source": place, "key": name, "message": problem}])

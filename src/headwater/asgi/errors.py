@@ -8,7 +8,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Redirect, Template
 from litestar.utils import get_enum_string_value
 
-from headwater.asgi.problems import API, RETRY_AFTER_S, Fault, problem
+from headwater.asgi.problems import ADMIN_API, API, RETRY_AFTER_S, Fault, problem
 from headwater.errors import (
     Conflict,
     Forbidden,
@@ -111,7 +111,7 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
 
 def is_of_api(request: AnyRequest) -> bool:
     """A program asked for it, whatever it says it accepts."""
-    return f"{request.scope['path']}/".startswith(f"{API}/")
+    return f"{request.scope['path']}/".startswith((f"{API}/", f"{ADMIN_API}/"))
 
 
 def _faults(error: ValidationException) -> Sequence[Fault]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from litestar import Response
 
 API = "/api"
+ADMIN_API = "/admin/api"
 DOCUMENTATION = f"{API}/docs"
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
@@ -56,6 +57,7 @@ KINDS: Mapping[int, Kind] = {
     413: Kind("too-large", "The body is too large", "Send it in several smaller requests."),
     415: Kind("not-json", "Only JSON is read here", "Send JSON, with the header `Content-Type: application/json`."),
     422: Kind("invalid", "Something that was sent cannot be used", "Mend what `errors` names, and send it again."),
+    429: Kind("too-many", "That is too much at once", "Wait as many seconds as Retry-After says, then go on."),
     500: Kind("broken", "Something broke", "Tell whoever runs this Headwater: the log says what happened."),
     503: Kind("unavailable", "Back in a moment", f"Try again in {RETRY_AFTER_S} seconds, as Retry-After says."),
 }

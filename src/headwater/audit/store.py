@@ -50,19 +50,21 @@ async def record(
 async def list_entries(
     conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
 ) -> AuditPage:
-    """Lines of the log, the newest first."""
+    """Lines of the log, the newest first. Who has an account is told by their address as it is now."""
     async with conn.cursor(row_factory=class_row(Entry)) as cur:
         await cur.execute(
             """
-            SELECT id, at, actor_id, actor_name, deed, subject_id, subject_name, detail
+            SELECT audit_log.id, at, actor_id, coalesce(email, actor_name) AS actor_name, deed, subject_id,
+                subject_name, detail
             FROM audit_log
+            LEFT JOIN users ON users.id = actor_id
             WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
                 AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
                 AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
-                AND (%(actor)s = '' OR strpos(lower(actor_name), lower(%(actor)s)) > 0)
+                AND (%(actor)s = '' OR strpos(lower(coalesce(email, actor_name)), lower(%(actor)s)) > 0)
                 AND (%(subject)s = '' OR strpos(lower(subject_name), lower(%(subject)s)) > 0)
-                AND (%(after_at)s::timestamptz IS NULL OR (at, id) < (%(after_at)s, %(after_id)s::uuid))
-            ORDER BY at DESC, id DESC
+                AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
+            ORDER BY at DESC, audit_log.id DESC
             LIMIT %(limit)s + 1
             """,
             {

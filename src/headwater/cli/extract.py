@@ -15,6 +15,7 @@ from headwater.cli.documents import WEB, Document, Failed, load_file, print_reco
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, err, load_quietly, print_table, run, say
 from headwater.content.types import Extracted
+from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
 from headwater.net import Client, FetchError
@@ -137,23 +138,6 @@ class _Views:
         say(f"{found.title or 'Without a title'}: {name}")
         print_table(["field", "from", "value"], field_rows(found))
         say(f"\n{shortened(found.text) or 'No text was found.'}\n")
-
-
-def field_rows(found: Extracted) -> list[tuple[str, str, str]]:
-    """The fields of a record, each with where it came from."""
-    values = {
-        "title": found.title,
-        "authors": ", ".join(found.authors),
-        "published_at": f"{found.published_at:%Y-%m-%d %H:%M} UTC" if found.published_at else "",
-        "language": found.language,
-        "section": found.section,
-        "keywords": ", ".join(found.keywords),
-        "description": found.description,
-        "canonical_url": found.canonical_url,
-        "image_url": found.image_url,
-        "text": f"{found.word_count:,} words" if found.word_count else "",
-    }
-    return [(name, str(found.origins.get(name, "")), value) for name, value in values.items() if value]
 
 
 def shortened(text: str) -> str:

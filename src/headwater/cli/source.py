@@ -10,6 +10,7 @@ import typer
 from headwater.cli.discover import discover
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.poll_now import poll_now
+from headwater.cli.switch_source import disable, refresh, reset
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.cli.try_source import try_source
 from headwater.errors import Invalid
@@ -30,6 +31,8 @@ source_app = typer.Typer(
 
 source_app.command()(discover)
 source_app.command("test")(try_source)
+for _command in (disable, refresh, reset):
+    source_app.command()(_command)
 
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Wanted = Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or by the URL of its feed or site.")]

@@ -1,6 +1,6 @@
 """`headwater source test`: what a source's selectors and extraction find on a page, side by side. Keeps nothing."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Any
 
 import typer
@@ -15,37 +15,17 @@ from headwater.cli.extract import (
     Reading,
     RemoveSelector,
     TitleSelector,
-    field_rows,
     selectors_of,
     shortened,
 )
 from headwater.cli.terminal import AsJson, complain, err, load_quietly, print_json, print_table, run, say
-from headwater.content.types import Extracted, Finder
+from headwater.content.types import Extracted
 from headwater.extraction import store
+from headwater.extraction.compare import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors
 from headwater.runtime import open_client, open_page_sandbox, open_runtime
 from headwater.settings import Settings
 from headwater.urls import complete_url, host_of
-
-# Which field of a record each selector gives.
-_FIELDS = {"title": "title", "body": "text", "author": "authors", "date": "published_at"}
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A page read twice: with a source's selectors, and without any."""
-
-    url: str
-    source: str | None
-    selectors: Selectors
-    with_selectors: Extracted
-    without: Extracted
-
-    @property
-    def in_vain(self) -> list[str]:
-        """The selectors that found nothing."""
-        wanted = [part for part in _FIELDS if getattr(self.selectors, part)]
-        return [part for part in wanted if self.with_selectors.origins.get(_FIELDS[part]) is not Finder.SELECTOR]
 
 
 def try_source(
@@ -105,19 +85,12 @@ def _show(compared: Comparison) -> None:
         print_table(["field", "from", "value"], field_rows(compared.without))
     else:
         say(f"With the selectors of {compared.source}:\n" if compared.source else "With the selectors given:\n")
-        print_table(["field", "with selectors", "from", "without", "from"], _side_by_side(compared))
+        print_table(["field", "with selectors", "from", "without", "from"], compared.rows)
     say(f"\n{shortened(compared.with_selectors.text) or 'No text was found.'}")
     for problem in compared.with_selectors.problems:
         complain(problem)
     for part in compared.in_vain:
         complain(f"The selector for {part} found nothing: {', '.join(getattr(compared.selectors, part))}")
-
-
-def _side_by_side(compared: Comparison) -> list[tuple[str, ...]]:
-    chosen = {name: (value, origin) for name, origin, value in field_rows(compared.with_selectors)}
-    plain = {name: (value, origin) for name, origin, value in field_rows(compared.without)}
-    names = dict.fromkeys([*chosen, *plain])
-    return [(name, *chosen.get(name, ("", "")), *plain.get(name, ("", ""))) for name in names]
 
 
 def _plain(compared: Comparison) -> dict[str, Any]:

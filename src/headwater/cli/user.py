@@ -9,6 +9,8 @@ import typer
 from headwater.accounts import store
 from headwater.accounts.people import create_account, find_account, give_password, give_role, remove_account
 from headwater.accounts.types import Role, User
+from headwater.audit import store as audit
+from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
 from headwater.runtime import open_runtime
@@ -114,6 +116,15 @@ async def _find(settings: Settings, email: str) -> User:
 async def _role(settings: Settings, email: str, role: Role) -> tuple[User, bool]:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         user = await give_role(conn, email=email, role=role)
+        await audit.record(
+            conn,
+            actor=COMMAND_LINE,
+            deed=Deed.ROLE_CHANGED,
+            subject_name=user.email,
+            subject_id=user.id,
+            now=runtime.tools.clock(),
+            detail={"from": user.role.value, "to": role.value},
+        )
         return user, _is_orphaned(await store.list_users(conn))
 
 

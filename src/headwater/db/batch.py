@@ -11,13 +11,15 @@ Result = TypeVar("Result")
 
 
 class Batch(Generic[Item, Result]):
-    """Collects items for a function that writes many at once, in one transaction."""
+    """Collects items for a function that writes many at once, in one transaction; `lanes` transactions at a time."""
 
-    def __init__(self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, most: int) -> None:
+    def __init__(
+        self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, most: int, lanes: int = 1
+    ) -> None:
         self._write = write
         self._most = most
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
-        self._turn = asyncio.Lock()
+        self._turn = asyncio.Semaphore(lanes)
 
     async def add(self, item: Item) -> Result:
         """Returns what came of this item once it is written. Raises what writing it raised."""

@@ -93,10 +93,13 @@ def clamp_priority(priority: int) -> int:
     return max(LOWEST, min(HIGHEST, priority))
 
 
+OF_A_FEED = priority_for(Origin.FEED)  # made once: nearly all that is submitted
+
+
 def priority_of(submission: Submission) -> int:
     """As it was asked for, or the default and the origin's bonus."""
     if submission.priority is None:
-        return priority_for(submission.origin)
+        return OF_A_FEED if submission.origin is Origin.FEED else priority_for(submission.origin)
     return clamp_priority(submission.priority)
 
 

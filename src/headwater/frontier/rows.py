@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from headwater.errors import InvalidUrl
-from headwater.frontier.arrays import flags, letters, numbers, texts, times, uuids
+from headwater.frontier.arrays import alike, flags, letters, numbers, texts, times, uuids
 from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, Recrawl, UrlPlan, band_of, delay_of, priority_of, trap
 from headwater.frontier.decide import settled as settled_schedule
 from headwater.frontier.keys import Located, Place, lengthened, locate, shard_of, shortened
@@ -67,23 +67,26 @@ def sort_out(
         if reason is not None:
             results[number] = Submitted(submission.url, Fate.INVALID, reason=reason)
             continue
-        _want(wanted, located, submission, number, now)
+        one = wanted.get(located.place)
+        if one is None:
+            wanted[located.place] = _wanted(located, submission, number, now)
+        else:
+            _want_more(one, _wanted(located, submission, number, now))
     return results, [wanted[place] for place in sorted(wanted)]
 
 
-def _want(wanted: dict[Place, Wanted], located: Located, submission: Submission, number: int, now: datetime) -> None:
-    priority = priority_of(submission)
+def _wanted(located: Located, submission: Submission, number: int, now: datetime) -> Wanted:
     next_fetch_at = now if submission.not_before is None else max(now, submission.not_before)
     can_revive = submission.origin is Origin.FEED
-    one = wanted.get(located.place)
-    if one is None:
-        wanted[located.place] = Wanted(located, submission, priority, next_fetch_at, can_revive, (number,))
-        return
-    if priority > one.priority:
-        one.located, one.submission, one.priority = located, submission, priority
-    one.next_fetch_at = min(one.next_fetch_at, next_fetch_at)
-    one.can_revive |= can_revive
-    one.numbers += (number,)
+    return Wanted(located, submission, priority_of(submission), next_fetch_at, can_revive, (number,))
+
+
+def _want_more(one: Wanted, other: Wanted) -> None:
+    if other.priority > one.priority:
+        one.located, one.submission, one.priority = other.located, other.submission, other.priority
+    one.next_fetch_at = min(one.next_fetch_at, other.next_fetch_at)
+    one.can_revive |= other.can_revive
+    one.numbers += other.numbers
 
 
 def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
@@ -93,8 +96,8 @@ def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
         **place_columns([one.located.place for one in wanted]),
         "urls": texts([shortened(one.located.url, one.located.host) for one in wanted]),
         "source_ids": uuids([one.source_id for one in submissions]),
-        "origins": letters([ORIGIN_LETTER[one.origin] for one in submissions]),
-        "kinds": letters([KIND_LETTER[one.kind] for one in submissions]),
+        "origins": letters(alike([one.origin for one in submissions], ORIGIN_LETTER.__getitem__)),
+        "kinds": letters(alike([one.kind for one in submissions], KIND_LETTER.__getitem__)),
         "parents": texts([one.parent_url for one in submissions]),
         "depths": numbers([min(one.depth, MOST_DEPTH) for one in submissions]),
         "priorities": numbers([one.priority for one in wanted]),
@@ -193,55 +196,64 @@ class Touched:
                 count(self.counts, source_id, letter, by)
 
 
-AddedRow = tuple[str, int, int, UUID | None, str]
-"""What came of a URL in one word, its ids, its source, and where its alias leads."""
+AddedRow = tuple[str, Sequence[int], UUID | None, str]
+"""What came of URLs in one word, which they are of those wanted, and of a single one its source or where it led."""
 
-Fates = dict[Place, tuple[Fate, str | None]]
-_FATE = {fate.value: fate for fate in Fate}
-_SIMPLY_KNOWN = Fate.KNOWN, None
+Told = tuple[Fate, str | None]
+"""What came of a URL, and why."""
 
 
 def fates_of(
     rows: Iterable[AddedRow], wanted: Sequence[Wanted], touched: Touched
-) -> tuple[Fates, list[tuple[Wanted, str]]]:
-    """What came of those URLs that are not simply known, and those that are aliases."""
-    by_ids = {(one.located.place.host_id, one.located.place.url_id): one for one in wanted}
-    fates: Fates = {}
+) -> tuple[list[Told], list[tuple[Wanted, str]]]:
+    """What came of each of these URLs, and which of them are aliases."""
+    fates: list[Told] = [(Fate.KNOWN, None)] * len(wanted)
     led: list[tuple[Wanted, str]] = []
-    for word, host_id, url_id, source_id, to_url in rows:
-        one = by_ids[host_id, url_id]
+    for word, which, source_id, to_url in rows:
+        if word == "queued":
+            _queue(which, wanted, fates, touched)
+            continue
+        place = which[0] - 1
         if word == "alias":
-            led.append((one, to_url))
+            led.append((wanted[place], to_url))
         elif word == "full":
-            fates[one.located.place] = Fate.INVALID, "host_full"
+            fates[place] = Fate.INVALID, "host_full"
         else:
-            fate = _FATE[word]
-            fates[one.located.place] = fate, None
-            _touch(touched, one, fate, source_id)
+            fate = Fate.REVIVED if word == "revived" else Fate.KNOWN
+            fates[place] = fate, None
+            touched.wakes.append(_wake_for([wanted[place]], 0))
+            if fate is Fate.REVIVED:
+                count(touched.counts, source_id, "p", 1)
+                count(touched.counts, source_id, "d", -1)
     return fates, led
 
 
-def _touch(touched: Touched, one: Wanted, fate: Fate, source_id: UUID | None) -> None:
-    more = int(fate is Fate.QUEUED)
-    place = one.located.place
-    touched.wakes.append(Wake(one.located.host, place.host_id, band_of(one.priority), one.next_fetch_at, more))
-    if fate is not Fate.KNOWN:
-        count(touched.counts, source_id, "p", 1)
-    if fate is Fate.REVIVED:
-        count(touched.counts, source_id, "d", -1)
+def _queue(which: Sequence[int], wanted: Sequence[Wanted], fates: list[Told], touched: Touched) -> None:
+    """These are new. Those of a host stand together, and mostly come from one source."""
+    queued = Fate.QUEUED, None
+    for number in which:
+        fates[number - 1] = queued
+    new = [wanted[number - 1] for number in sorted(which)]
+    for _, group in groupby(new, key=lambda one: one.located.place.host_id):
+        ones = list(group)
+        touched.wakes.append(_wake_for(ones, len(ones)))
+        for source_id, of_source in groupby([one.submission.source_id for one in ones]):
+            count(touched.counts, source_id, "p", sum(1 for _ in of_source))
 
 
-def tell_fate(
-    one: Wanted,
-    told: tuple[Fate, str | None] | None,
-    submissions: Sequence[Submission],
-    results: list[Submitted | None],
-) -> None:
+def _wake_for(ones: Sequence[Wanted], more: int) -> Wake:
+    """What these URLs of one host wake it for."""
+    place = ones[0].located.place
+    band = band_of(max(one.priority for one in ones))
+    return Wake(ones[0].located.host, place.host_id, band, min(one.next_fetch_at for one in ones), more)
+
+
+def tell_fate(one: Wanted, told: Told, submissions: Sequence[Submission], results: list[Submitted | None]) -> None:
     """Answer all who submitted this URL: it was new to the first of them only."""
-    fate, reason = told or _SIMPLY_KNOWN
-    id_ = None if fate is Fate.INVALID else one.located.place.id
+    fate, reason = told
+    place = None if fate is Fate.INVALID else one.located.place
     for number in one.numbers:
-        results[number] = Submitted(submissions[number].url, fate, id_, reason)
+        results[number] = Submitted(submissions[number].url, fate, place, reason)
         fate = Fate.INVALID if fate is Fate.INVALID else Fate.KNOWN
 
 
@@ -254,7 +266,7 @@ def tell_where_led(
     """Answer those who submitted an alias with what came of where it led."""
     for one, result in zip(led, found, strict=True):
         for number in one.numbers:
-            results[number] = replace(result, url=submissions[number].url)
+            results[number] = result._replace(url=submissions[number].url)
 
 
 class ClaimRow(NamedTuple):

@@ -97,8 +97,8 @@ async def _submit(
     touched = Touched()
     rows = await _add(conn, wanted=wanted, now=now, options=options) if wanted else []
     fates, led = fates_of(rows, wanted, touched)
-    for one in wanted:
-        tell_fate(one, fates.get(one.located.place), submissions, results)
+    for one, told in zip(wanted, fates, strict=True):
+        tell_fate(one, told, submissions, results)
     if led and hops:
         again = [resubmitted(one, to_url) for one, to_url in led]
         more, more_touched = await _submit(conn, again, now, options, hops - 1)
@@ -140,9 +140,9 @@ async def _add(
             CROSS JOIN LATERAL unnest(
                 shards, host_ids, url_ids, urls, source_ids, origins, kinds, parents, depths, priorities, bands, times,
                 can_revive, positions
-            ) AS given (
+            ) WITH ORDINALITY AS given (
                 shard, host_id, url_id, url, source_id, origin, kind, parent_url, depth, priority, band, next_fetch_at,
-                can_revive, position
+                can_revive, position, number
             )
             LEFT JOIN LATERAL (
                 SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
@@ -175,7 +175,7 @@ async def _add(
             WHERE is_new AND NOT is_full
             ORDER BY shard, host_id, url_id
             ON CONFLICT DO NOTHING
-            RETURNING host_id, url_id, source_id
+            RETURNING host_id, url_id
         ), changed AS (
             UPDATE frontier_url
             SET priority = greatest(frontier_url.priority, looked.priority),
@@ -195,14 +195,16 @@ async def _add(
                 AND frontier_url.host_id = looked.host_id
                 AND frontier_url.url_id = looked.url_id
                 AND frontier_url.status = looked.status
-            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, frontier_url.host_id,
-                frontier_url.url_id, frontier_url.source_id
+            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, looked.number,
+                frontier_url.source_id
         )
-        SELECT 'queued', host_id, url_id, source_id, NULL FROM added
+        SELECT 'queued', coalesce(array_agg(number), '{}'), NULL, NULL
+        FROM added
+        JOIN looked USING (host_id, url_id)
         UNION ALL
-        SELECT fate, host_id, url_id, source_id, NULL FROM changed
+        SELECT fate, ARRAY[number], source_id, NULL FROM changed
         UNION ALL
-        SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, host_id, url_id, NULL, to_url
+        SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
         FROM looked
         WHERE to_url IS NOT NULL OR (is_new AND is_full)
         """,

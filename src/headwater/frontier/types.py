@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
+from headwater.frontier.keys import Place
 from headwater.types import PageKind, SourceId
 
 
@@ -51,14 +53,18 @@ class Fate(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(NamedTuple):
     """A submission, and what came of it. `reason` says why an invalid one is."""
 
     url: str
     fate: Fate
-    id: UUID | None = None
+    place: Place | None = None
     reason: str | None = None
+
+    @property
+    def id(self) -> UUID | None:
+        """What the API calls it by; made when it is asked for, which few do."""
+        return self.place and self.place.id
 
 
 @dataclass(frozen=True, slots=True)

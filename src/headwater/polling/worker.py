@@ -48,6 +48,7 @@ from headwater.types import Clock, SourceId
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
+LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
 DEFAULT_FRONTIER = FrontierOptions()
 
 
@@ -88,7 +89,7 @@ class Poller:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE)
+        self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = self._outage_is_told = False
         self._worker = new_id()

@@ -75,6 +75,8 @@ async def change(
 
     None leaves a thing as it is; an empty policy or category, or an interval of 0, takes it back.
     """
+    name = name.strip() if name is not None else None
+    category = category.strip() if category is not None else None
     if policy:
         policy_named(policy)
     if name is not None and not 0 < len(name) <= NAME_MAX:

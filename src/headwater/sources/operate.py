@@ -3,10 +3,10 @@
 The API, the pages and the command line call these, so that what is changed is recorded wherever it was asked for.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
@@ -119,9 +119,15 @@ async def _record(
 
 
 def _plain(value: object) -> object:
-    """As JSON can hold it."""
-    if isinstance(value, timedelta):
-        return f"{value / timedelta(minutes=1):g} minutes"
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    """As PostgreSQL's JSON can hold it."""
+    match value:
+        case timedelta():
+            return f"{value / timedelta(minutes=1):g} minutes"
+        case datetime():
+            return value.isoformat()
+        case str():
+            return value.replace("\0", "")
+        case tuple() | list():
+            return [_plain(one) for one in cast("Sequence[object]", value)]
+        case _:
+            return value

@@ -10,9 +10,12 @@ from psycopg.types.json import Jsonb
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.frontier.keys import Place
-from headwater.sources.types import Source, SourceHealth, Suggestion
+from headwater.polling.types import FailureClass
+from headwater.sources.types import Source, SourceDetails, SourceFilter, SourceHealth, Suggestion
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
+
+_CLASSES = [kind.value for kind in FailureClass]
 
 
 async def add(conn: Connection, *, source: Source) -> None:
@@ -269,6 +272,140 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
             """
         )
         return await cur.fetchall()
+
+
+async def list_details(
+    conn: Connection, *, wanted: SourceFilter, now: datetime, after: UUID | None = None, limit: int = 1
+) -> list[SourceDetails]:
+    """Sources that pass the filter, the newest first.
+
+    A feed that is off until a moment that has come may be polled: seed 000's cooldown filter, with the time that the
+    cooldown really ends. For a source without a feed see `list_health`.
+    """
+    async with conn.cursor(row_factory=class_row(SourceDetails)) as cur:
+        await cur.execute(
+            """
+            SELECT sources.id, name, sources.url, sources.feed_url, sitemap_url, category, ingestion_mode,
+                feed_poll_interval_minutes, policy, priority, coalesce(selectors, '{}') AS selectors,
+                article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, enabled, is_system,
+                is_critical, submitted_by, moderation_status, told.status, feed_disabled_at, feed_disable_reason,
+                off_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
+                coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
+                CASE WHEN enabled AND (off_at IS NULL OR off_until IS NOT NULL) THEN next_poll_at END AS next_poll_at,
+                coalesce(last_error, other.error) AS last_error,
+                coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
+                coalesce(consecutive_errors, 0) AS consecutive_errors,
+                coalesce(feed_state.article_count, other.article_count, 0) AS article_count, sources.created_at,
+                greatest(sources.updated_at, feed_state.updated_at) AS updated_at
+            FROM sources
+            LEFT JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN LATERAL (
+                SELECT greatest(
+                    (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
+                    (SELECT last_read_at FROM spider_state WHERE spider_state.source_id = sources.id)
+                ) AS last_read_at, (
+                    SELECT count(*)
+                    FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS listed
+                ) AS article_count, (
+                    SELECT CASE
+                        WHEN bool_and(status IN ('r', 'd', 'b')) THEN
+                            (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sitemap_url))[1]
+                    END
+                    FROM (
+                        SELECT url, kind, status, parent_url, frontier_url.last_error
+                        FROM frontier_url
+                        WHERE source_id = sources.id
+                        ORDER BY discovered_at
+                        LIMIT 20
+                    ) AS entrance
+                    WHERE parent_url IS NULL
+                ) AS error
+            ) AS other ON feed_state.source_id IS NULL
+            CROSS JOIN LATERAL (
+                SELECT CASE
+                    WHEN NOT enabled THEN 'disabled'
+                    WHEN feed_disabled_at IS NOT NULL AND feed_disable_reason = ANY(%(classes)s) THEN 'off'
+                    WHEN feed_disabled_at IS NOT NULL THEN 'disabled'
+                    WHEN coalesce(last_error, other.error) IS NOT NULL THEN 'failing'
+                    WHEN coalesce(last_polled_at, other.last_read_at) IS NOT NULL THEN 'working'
+                    ELSE 'pending'
+                END AS status
+            ) AS told
+            WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)
+                AND (%(after)s::uuid IS NULL OR sources.id < %(after)s)
+                AND (%(category)s::text IS NULL OR category = %(category)s)
+                AND (%(mode)s::text IS NULL OR ingestion_mode = %(mode)s)
+                AND (%(enabled)s::boolean IS NULL OR enabled = %(enabled)s)
+                AND (%(is_system)s::boolean IS NULL OR is_system = %(is_system)s)
+                AND (%(is_critical)s::boolean IS NULL OR is_critical = %(is_critical)s)
+                AND (%(moderation_status)s::text IS NULL OR moderation_status = %(moderation_status)s)
+                AND (
+                    %(is_active)s::boolean IS NULL OR (enabled AND feed_disabled_at IS NULL) = %(is_active)s
+                )
+                AND (
+                    %(feed_active)s::boolean IS NULL
+                    OR (
+                        sources.feed_url IS NOT NULL
+                        AND sources.feed_url <> ''
+                        AND enabled
+                        AND (feed_disabled_at IS NULL OR coalesce(off_until <= %(now)s, false))
+                    ) = %(feed_active)s
+                )
+                AND (%(status)s::text IS NULL OR told.status = %(status)s)
+                -- Said again in the words of two indexes.
+                AND (%(status)s::text IS DISTINCT FROM 'off' OR feed_disabled_at IS NOT NULL)
+                AND (%(status)s::text IS DISTINCT FROM 'disabled' OR NOT enabled OR feed_disabled_at IS NOT NULL)
+                AND (
+                    %(text)s::text IS NULL
+                    OR strpos(lower(name), lower(%(text)s)) > 0
+                    OR strpos(lower(coalesce(sources.feed_url, '')), lower(%(text)s)) > 0
+                    OR strpos(lower(coalesce(sources.url, '')), lower(%(text)s)) > 0
+                )
+                AND (
+                    %(host)s::text IS NULL
+                    OR sources.id = ANY(
+                        ARRAY(
+                            SELECT source_id FROM feed_state WHERE host = %(host)s
+                            UNION ALL
+                            SELECT id
+                            FROM sources
+                            WHERE feed_url_key IS NULL
+                                AND lower(substring(url FROM '^[^:]+://([^/:?#]+)')) = %(host)s
+                        )
+                    )
+                )
+            ORDER BY sources.id DESC
+            LIMIT %(limit)s
+            """,
+            {
+                "id": wanted.id,
+                "after": after,
+                "category": wanted.category,
+                "mode": wanted.ingestion_mode,
+                "enabled": wanted.enabled,
+                "is_system": wanted.is_system,
+                "is_critical": wanted.is_critical,
+                "moderation_status": wanted.moderation_status,
+                "is_active": wanted.is_active,
+                "feed_active": wanted.feed_active,
+                "status": wanted.status,
+                "classes": _CLASSES,
+                "text": wanted.text,
+                "host": wanted.host.lower() if wanted.host else None,
+                "now": now,
+                "limit": limit,
+            },
+            prepare=False,  # each filter has its own plan
+        )
+        return await cur.fetchall()
+
+
+async def find_details(conn: Connection, *, source_id: SourceId, now: datetime) -> SourceDetails:
+    """All there is to know of one source. Raises SourceNotFound."""
+    found = await list_details(conn, wanted=SourceFilter(id=source_id), now=now)
+    if not found:
+        raise SourceNotFound(str(source_id))
+    return found[0]
 
 
 async def suggest(

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from uuid import UUID
 
-from headwater.types import SourceId
+from headwater.types import SourceId, UserId
 
 
 class SourceStatus(StrEnum):
@@ -14,6 +15,16 @@ class SourceStatus(StrEnum):
     PENDING = "pending"
     WORKING = "working"
     ERROR = "error"
+
+
+class Standing(StrEnum):
+    """How a source does, in the words an operator sees."""
+
+    PENDING = "pending"  # nothing of it was read yet
+    WORKING = "working"
+    FAILING = "failing"
+    OFF = "off"  # its feed is, by its policy
+    DISABLED = "disabled"  # by a person: its feed, or all of it
 
 
 class IngestionMode(StrEnum):
@@ -142,3 +153,71 @@ class Suggestion:
     feed_url: str
     title: str
     entry_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDetails:
+    """All that there is to know of a source: how it is followed, and the state it is in."""
+
+    id: SourceId
+    name: str
+    url: str | None
+    feed_url: str | None
+    sitemap_url: str | None
+    category: str | None
+    ingestion_mode: IngestionMode
+    feed_poll_interval_minutes: int | None
+    policy: str | None
+    priority: int
+    selectors: Mapping[str, Sequence[str]]
+    article_url_patterns: Sequence[str]
+    external_links: bool
+    max_depth: int
+    page_budget: int | None
+    min_delay_ms: int | None
+    enabled: bool
+    is_system: bool
+    is_critical: bool
+    submitted_by: UserId | None
+    moderation_status: str | None
+    status: Standing
+    feed_disabled_at: datetime | None
+    feed_disable_reason: str | None
+    off_until: datetime | None
+    last_polled_at: datetime | None
+    last_succeeded_at: datetime | None
+    next_poll_at: datetime | None
+    last_error: str | None
+    last_error_type: str | None
+    consecutive_errors: int
+    article_count: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def address(self) -> str:
+        """Where a person finds it: the feed, or the site."""
+        return self.feed_url or self.url or self.sitemap_url or ""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is read: it is on, and so is its feed."""
+        return self.enabled and self.feed_disabled_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFilter:
+    """Which sources are wanted; None wants all. `feed_active`: those whose feed may be polled now, by seed 000."""
+
+    id: UUID | None = None
+    feed_active: bool | None = None
+    is_active: bool | None = None
+    enabled: bool | None = None
+    category: str | None = None
+    ingestion_mode: IngestionMode | None = None
+    is_system: bool | None = None
+    is_critical: bool | None = None
+    moderation_status: str | None = None
+    status: Standing | None = None
+    text: str | None = None
+    host: str | None = None

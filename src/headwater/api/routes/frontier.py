@@ -6,7 +6,6 @@ from uuid import UUID
 
 from litestar import Router, delete, get, post
 from litestar.di import NamedDependency
-from litestar.exceptions import ValidationException
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.api import store as api
@@ -23,6 +22,7 @@ from headwater.api.schemas import (
     SubmitResults,
     SubmittedUrl,
     SubmittedUrls,
+    fault,
     page_of,
     results_of,
     stats_of,
@@ -97,10 +97,10 @@ async def submit(database: Db, clock: Now, data: JSONBody[SubmittedUrl]) -> Subm
     """Submit a URL. One that is known is not queued twice, so that submitting again is harmless."""
     async with database.transaction() as conn:
         if data.source_id and not await api.known_sources(conn, ids=[SourceId(data.source_id)]):
-            raise _fault("body", "source_id", "there is no such source")
+            raise fault("body", "source_id", "there is no such source")
         [submitted] = await store.submit(conn, submissions=[_submission(data)], now=clock())
     if submitted.fate is Fate.INVALID:
-        raise _fault("body", "url", submitted.reason or "it cannot be fetched")
+        raise fault("body", "url", submitted.reason or "it cannot be fetched")
     return _result(submitted)
 
 
@@ -142,11 +142,7 @@ def _cursor(word: str | None, place: str = "query") -> UrlCursor | None:
     try:
         return from_word(word) if word is not None else None
     except ValueError as error:
-        raise _fault(place, "cursor", "it is not one that this API gave") from error
-
-
-def _fault(place: str, name: str, problem: str) -> ValidationException:
-    return ValidationException(extra=[{"source": place, "key": name, "message": problem}])
+        raise fault(place, "cursor", "it is not one that this API gave") from error
 
 
 def _submission(given: SubmittedUrl) -> Submission:

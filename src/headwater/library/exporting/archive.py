@@ -26,6 +26,7 @@ profile.json         your account, where you are logged in, your tokens' names, 
 subscriptions.opml   the feeds you follow, for any other reader
 subscriptions.json   the same with all that is known; read_until: everything listed up to then counts as read
 sources.json         sources that are here because you named them
+custom_feeds.json    feeds you suggested for everybody, and what came of them
 articles.json        articles you read (is_read), kept unread (is_read is false) or starred (starred_at)
 summaries.json       summaries made for you
 events.json          what Headwater noted of what you did
@@ -60,6 +61,7 @@ class ReadPage(Protocol[R_co]):
 TABLES: Mapping[str, ReadPage[Any]] = {
     "subscriptions.json": store.list_subscriptions,
     "sources.json": store.list_submitted,
+    "custom_feeds.json": store.list_custom_feeds,
     "articles.json": store.list_marks,
     "summaries.json": store.list_summaries,
     "events.json": store.list_events,

@@ -12,6 +12,7 @@ from headwater.db import Connection
 from headwater.library.exporting.types import (
     ExportedClick,
     ExportedCounting,
+    ExportedCustomFeed,
     ExportedEvent,
     ExportedIdentity,
     ExportedImportLine,
@@ -28,7 +29,7 @@ from headwater.library.exporting.types import (
 async def find_profile(conn: Connection) -> Profile | None:
     """Who asks."""
     async with conn.cursor(row_factory=class_row(Profile)) as cur:
-        await cur.execute("SELECT id, email, role, confirmed_at, privacy_accepted_at, created_at FROM users")
+        await cur.execute("SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users")
         return await cur.fetchone()
 
 
@@ -88,6 +89,25 @@ async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> list[E
             FROM sources
             WHERE submitted_by = current_person() AND id > %(after)s
             ORDER BY id
+            LIMIT %(limit)s
+            """,
+            {"after": after, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> list[ExportedCustomFeed]:
+    """What they suggested for everybody."""
+    async with conn.cursor(row_factory=class_row(ExportedCustomFeed)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
+                submitted_at AS created_at, enabled AS is_active, coalesce(moderation_status, '') AS moderation_status,
+                reason
+            FROM submissions
+            JOIN sources ON sources.id = source_id
+            WHERE source_id > %(after)s
+            ORDER BY source_id
             LIMIT %(limit)s
             """,
             {"after": after, "limit": limit},

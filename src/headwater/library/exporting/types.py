@@ -17,9 +17,24 @@ class Profile:
     id: UUID
     email: str
     role: str
+    karma: int
     confirmed_at: datetime | None
     privacy_accepted_at: datetime | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCustomFeed:
+    """A feed that they suggested for everybody, and what came of it."""
+
+    id: UUID
+    name: str
+    url: str
+    category: str | None
+    created_at: datetime
+    is_active: bool
+    moderation_status: str
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
-from headwater.polling.parse.months import ZONES, month_number
+from headwater.polling.parse.months import MONTHS, ZONES, month_number
 
 MAX_LENGTH = 80
 
@@ -73,8 +73,21 @@ def parse_date(text: str | None) -> datetime | None:
     if len(text) > MAX_LENGTH:
         return None
     try:
-        return _usual(text) or _unusual(" ".join(text.split()))
+        return _at_once(text) or _usual(text) or _unusual(" ".join(text.split()))
     except (ValueError, OverflowError):
+        return None
+
+
+def _at_once(text: str) -> datetime | None:
+    """`Mon, 02 Jan 2006 15:04:05 -0700`, as most feeds write it: each part is where it always is."""
+    month = MONTHS.get(text[8:11]) if text[3:5] == ", " else None
+    if month is None:
+        return None
+    zone = text[26:]
+    offset = "+00:00" if zone == "GMT" else f"{zone[:3]}:{zone[3:]}"
+    try:
+        return datetime.fromisoformat(f"{text[12:16]}-{month:02}-{text[5:7]}T{text[17:25]}{offset}").astimezone(UTC)
+    except ValueError:
         return None
 
 

@@ -7,11 +7,14 @@ from typing import NamedTuple
 from headwater.polling.parse.dates import parse_date
 from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
 from headwater.polling.parse.links import unreferenced
-from headwater.polling.parse.media import enclosures, picture, whole
+from headwater.polling.parse.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.polling.parse.names import RDF, Element
+from headwater.polling.parse.people import WORDS as AUTHORS
 from headwater.polling.parse.people import authors
+from headwater.polling.parse.places import WORDS as PLACES
 from headwater.polling.parse.places import place
-from headwater.polling.parse.prose import PROSE, prose
+from headwater.polling.parse.prose import PROSE, prose, prose_words
+from headwater.polling.parse.subjects import WORDS as CATEGORIES
 from headwater.polling.parse.subjects import categories
 from headwater.polling.parse.text import HTML, INLINE, plain
 from headwater.polling.parse.types import Entry
@@ -29,7 +32,31 @@ _PUBLISHED = (
     "dcterms:date",
 )
 _UPDATED = ("updated", "modified", "dcterms:modified", "dc:date")
+_TITLES = ("title", "dc:title", "media:title", "itunes:title")
+_LANGUAGES = ("dc:language", "language")
+_COUNTS = ("slash:comments", "thr:total")
 _ABOUT = f"{{{RDF}}}about"
+
+
+class Layout:
+    """Where an entry with these children says what. Most entries of a feed have the same: it is worked out once."""
+
+    __slots__ = (
+        *("authors", "categories", "comments", "counts", "enclosures", "languages", "picture", "place", "prose"),
+        *("published", "titles", "updated"),
+    )
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        has = frozenset(words)
+        self.published, self.updated, self.titles, self.languages, self.counts = (
+            tuple(word for word in those if word in has)
+            for those in (_PUBLISHED, _UPDATED, _TITLES, _LANGUAGES, _COUNTS)
+        )
+        self.authors, self.categories, self.enclosures, self.picture, self.place = (
+            not has.isdisjoint(those) for those in (AUTHORS, CATEGORIES, FILES, PICTURES, PLACES)
+        )
+        self.comments = "comments" in has
+        self.prose = prose_words(has)
 
 
 class Draft(NamedTuple):
@@ -37,66 +64,77 @@ class Draft(NamedTuple):
 
     element: Element
     fields: Fields
+    layout: Layout
     published_at: datetime | None
     updated_at: datetime | None
 
 
-def draft(document: Document, element: Element) -> Draft:
-    """Read what is needed to choose among entries."""
+def draft(document: Document, element: Element, layouts: dict[tuple[str, ...], Layout]) -> Draft:
+    """Read what is needed to choose among entries; `layouts` remembers those of one document."""
     fields = document.fields(element)
-    updated_at = _moment(fields, _UPDATED) or parse_date(attribute(element, "lastmod"))
-    return Draft(element, fields, _moment(fields, _PUBLISHED), updated_at)
+    words = tuple(fields)
+    layout = layouts.get(words)
+    if layout is None:
+        layout = layouts[words] = Layout(words)
+    updated_at = _moment(fields, layout.updated) if layout.updated else None
+    if document.is_cdf and updated_at is None:
+        updated_at = parse_date(attribute(element, "lastmod"))
+    return Draft(element, fields, layout, _moment(fields, layout.published), updated_at)
 
 
 def finish(document: Document, drafted: Draft, *, feed_language: str | None, feed_authors: tuple[str, ...]) -> Entry:
     """Read the rest, and make it safe."""
-    fields = drafted.fields
-    url = _url(document, drafted)
-    title = _title(document, fields)
-    summary, content = prose(document, fields)
+    fields, layout = drafted.fields, drafted.layout
+    links = [link for link in fields.get("link", ()) if link.attrib]
+    url = _url(document, drafted, links)
+    title = _title(document, fields, layout)
+    summary, content = prose(document, fields, layout.prose)
     return Entry(
         id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
         url=url,
         title=title,
-        authors=authors(document, fields) or feed_authors,
+        authors=(layout.authors and authors(document, fields)) or feed_authors,
         published_at=drafted.published_at,
         updated_at=drafted.updated_at,
         summary=summary,
         content=content,
         language=_language(document, drafted, feed_language),
-        categories=categories(fields),
-        enclosures=enclosures(document, fields),
-        image_url=picture(document, fields),
-        comments_url=_comments(document, fields),
-        comment_count=whole(first_text(fields, "slash:comments", "thr:total")),
-        place=place(document, fields),
+        categories=categories(fields) if layout.categories else (),
+        enclosures=enclosures(document, fields, links) if layout.enclosures or links else (),
+        image_url=picture(document, fields) if layout.picture else None,
+        comments_url=_comments(document, fields, links) if layout.comments or links else None,
+        comment_count=whole(first_text(fields, *layout.counts)) if layout.counts else None,
+        place=place(document, fields) if layout.place else None,
     )
 
 
 def _moment(fields: Fields, words: tuple[str, ...]) -> datetime | None:
     for word in words:
-        if word in fields:
-            for element in reversed(fields[word]):
-                if found := parse_date(element.text):
-                    return found
+        for element in reversed(fields[word]):
+            if found := parse_date(element.text):
+                return found
     return None
 
 
-def _title(document: Document, fields: Fields) -> str:
-    for element in each(fields, "title", "dc:title", "media:title", "itunes:title"):
-        if text := document.line(element):
-            return text
+def _title(document: Document, fields: Fields, layout: Layout) -> str:
+    for word in layout.titles:
+        for element in fields[word]:
+            if text := document.line(element):
+                return text
     return ""
 
 
-def _url(document: Document, drafted: Draft) -> str | None:
+def _url(document: Document, drafted: Draft, attributed: list[Element]) -> str | None:
     fields = drafted.fields
     if "feedburner:origlink" in fields and (
         url := document.link(drafted.element, first_text(fields, "feedburner:origlink"))
     ):
         return url
-    links = fields.get("link", ())
-    for link in links if len(links) < 2 else sorted(links, key=_rank):
+    if not attributed:
+        for link in fields.get("link", ()):
+            if url := document.link(link, unreferenced(plain(link))):
+                return url
+    for link in sorted(fields["link"], key=_rank) if attributed else ():
         if _rank(link) < _UNRELATED and (url := document.link(link, link.get("href") or unreferenced(plain(link)))):
             return url
     for element in each(fields, "guid", "id"):
@@ -141,7 +179,8 @@ def _digest(element: Element, title: str, written: str | None) -> str:
 
 
 def _language(document: Document, drafted: Draft, otherwise: str | None) -> str | None:
-    if given := first_text(drafted.fields, "dc:language", "language"):
+    languages = drafted.layout.languages
+    if languages and (given := first_text(drafted.fields, *languages)):
         return tidy_language(given)
     if not document.scoped:
         return otherwise
@@ -149,11 +188,11 @@ def _language(document: Document, drafted: Draft, otherwise: str | None) -> str 
     return document.language(told[0] if told else drafted.element, otherwise)
 
 
-def _comments(document: Document, fields: Fields) -> str | None:
+def _comments(document: Document, fields: Fields, links: list[Element]) -> str | None:
     for element in fields.get("comments", ()):
         if url := document.link(element, plain(element)):
             return url
-    for element in fields.get("link", ()):
+    for element in links:
         if element.get("rel") == "replies" and "xml" not in (element.get("type") or ""):
             return document.link(element, element.get("href"))
     return None

@@ -13,18 +13,16 @@ MAX_DIGITS = 15
 
 _CLOCK = re.compile(r"(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?")
 _PICTURE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?:[?#]|$)", re.IGNORECASE)
-_FILES = frozenset({"enclosure", "link", "media:content"})
+FILES = frozenset({"enclosure", "media:content"})
 _MARKED = ("itunes:image", "itunes:link", "media:thumbnail", "googleplay:image")
-_PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "icon"})
+PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "icon"})
 
 
-def enclosures(document: Document, fields: Fields) -> tuple[Enclosure, ...]:
+def enclosures(document: Document, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
     """The files that come with an entry, each URL once; a picture counts when it is called an enclosure."""
-    if fields.keys().isdisjoint(_FILES):
-        return ()
     files = [
         *fields.get("enclosure", ()),
-        *[link for link in fields.get("link", ()) if (link.get("rel") or "").strip().lower() == "enclosure"],
+        *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
         *[file for file in fields.get("media:content", ()) if not _is_picture(file) and not _is_player(file)],
     ]
     if not files:
@@ -53,8 +51,6 @@ def _address(element: Element) -> str | None:
 
 def picture(document: Document, fields: Fields) -> str | None:
     """The picture that stands for an entry or a feed."""
-    if fields.keys().isdisjoint(_PICTURES):
-        return None
     for element in each(fields, *_MARKED):
         if url := document.link(element, _address(element)):
             return url

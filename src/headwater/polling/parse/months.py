@@ -24,7 +24,7 @@ _OTHERS = (
 )
 
 _ENGLISH_MONTHS = {name: number for number, name in enumerate(_ENGLISH.split(), 1)}
-_USUAL = {name.title(): number for name, number in _ENGLISH_MONTHS.items()}
+MONTHS = {name.title(): number for name, number in _ENGLISH_MONTHS.items()}
 _OTHER_MONTHS = {name: number for line in _OTHERS for number, name in enumerate(line.split(), 1)}
 
 _BY_OFFSET: tuple[tuple[float, str], ...] = (
@@ -38,7 +38,7 @@ ZONES = {name: hours for hours, names in _BY_OFFSET for name in names.split()}
 
 def month_number(name: str) -> int | None:
     """1 to 12 for a month's name or the start of it, in any of these languages."""
-    if month := _USUAL.get(name):
+    if month := MONTHS.get(name):
         return month
     name = name.lower()
     if (english := _ENGLISH_MONTHS.get(name[:3])) and name.isascii():

@@ -1,6 +1,7 @@
 """People: the names behind an entry, out of the many ways in which feeds put a name and an address together."""
 
 import re
+from functools import lru_cache
 
 from headwater.polling.parse.document import Document, Fields, each
 from headwater.polling.parse.names import Element
@@ -11,7 +12,7 @@ MAX_NAME = 300
 
 _WRITERS = ("author", "dc:creator", "dc:author")
 _SHOWS = ("itunes:author", "managingeditor")
-_ALL = frozenset({*_WRITERS, *_SHOWS})
+WORDS = frozenset({*_WRITERS, *_SHOWS})
 
 _ADDRESS = re.compile(r"(?:mailto:)?[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?:\?subject=\S+)?")
 _EMPTY = re.compile(r"\(\s*\)|<\s*>|\[\s*\]|&lt;\s*&gt;")
@@ -19,8 +20,6 @@ _EMPTY = re.compile(r"\(\s*\)|<\s*>|\[\s*\]|&lt;\s*&gt;")
 
 def authors(document: Document, fields: Fields) -> tuple[str, ...]:
     """Who wrote it, each name once."""
-    if fields.keys().isdisjoint(_ALL):
-        return ()
     for words in (_WRITERS, _SHOWS):
         if written := [name for element in each(fields, *words) for name in _names(document, element)]:
             return tuple(dict.fromkeys(written))[:MAX_AUTHORS]
@@ -29,19 +28,20 @@ def authors(document: Document, fields: Fields) -> tuple[str, ...]:
 
 def _names(document: Document, element: Element) -> list[str]:
     if not len(element):
-        name = name_in(plain(element))
+        name = name_in(plain(element)[:MAX_NAME])
         return [name] if name else []
     parts = document.fields(element)
     for word in ("name", "itunes:name", "email", "itunes:email", "uri", "url"):
-        if names := [name for part in parts.get(word, ()) if (name := name_in(plain(part)))]:
+        if names := [name for part in parts.get(word, ()) if (name := name_in(plain(part)[:MAX_NAME]))]:
             return names
-    name = name_in(plain(element))
+    name = name_in(plain(element)[:MAX_NAME])
     return [name] if name else []
 
 
+@lru_cache(maxsize=256)  # a feed has few authors
 def name_in(text: str) -> str:
     """The name in `ann@example.com (Ann)` or `Ann <ann@example.com>`; the address itself where it stands alone."""
-    text = " ".join(text[:MAX_NAME].split())
+    text = " ".join(text.split())
     if "@" not in text:
         return text
     rest = _EMPTY.sub("", _ADDRESS.sub("", text)).strip()

@@ -7,15 +7,13 @@ from headwater.polling.parse.names import Element
 from headwater.polling.parse.text import plain
 from headwater.polling.parse.types import Place
 
-_WORDS = frozenset({"georss:point", "georss:where", "geo:point", "geo:lat", "gml:point", "where"})
+WORDS = frozenset({"georss:point", "georss:where", "geo:point", "geo:lat", "gml:point", "where"})
 # GML may count in metres of some grid; these, and those without a name, count in degrees, latitude first.
 _IN_DEGREES = ("4326", "wgs84", "wgs 84")
 
 
 def place(document: Document, fields: Fields) -> Place | None:
     """The point that an entry names; lines and areas are left out."""
-    if fields.keys().isdisjoint(_WORDS):
-        return None
     if point := first_text(fields, "georss:point"):
         return _place(point)
     if latitude := first_text(fields, "geo:lat"):

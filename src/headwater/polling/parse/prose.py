@@ -1,6 +1,7 @@
 """Prose: which of the many elements for it hold an entry's summary and its content."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from headwater.polling.parse.document import Document, Fields
 from headwater.polling.parse.sanitise import sanitise
@@ -23,11 +24,28 @@ PROSE = (*CONTENTS, *SUMMARIES, *CAPTIONS)
 _Written = tuple[str, str]
 
 
-def prose(document: Document, fields: Fields) -> tuple[str | None, str | None]:
+class ProseWords(NamedTuple):
+    """Which elements of an entry may hold its prose, each with what its text is by default."""
+
+    contents: tuple[tuple[str, str], ...]
+    summaries: tuple[tuple[str, str], ...]
+    captions: tuple[tuple[str, str], ...]
+
+
+def prose_words(words: Collection[str]) -> ProseWords:
+    """Those of an entry with these elements."""
+    return ProseWords(
+        *(tuple((word, of[word]) for word in of if word in words) for of in (CONTENTS, SUMMARIES, CAPTIONS))
+    )
+
+
+def prose(document: Document, fields: Fields, words: ProseWords) -> tuple[str | None, str | None]:
     """An entry's summary and content, safe."""
-    content = next(_written(document, fields, CONTENTS), None)
-    summaries = _written(document, fields, SUMMARIES)
-    summary = next(summaries, None) or next(_written(document, fields, CAPTIONS), None)
+    content = next(_written(document, fields, words.contents), None) if words.contents else None
+    summaries = _written(document, fields, words.summaries)
+    summary = next(summaries, None)
+    if summary is None and words.captions:
+        summary = next(_written(document, fields, words.captions), None)
     if content is None and summary and (others := list(summaries)):
         summary, content = _told_twice(fields, [summary, *others])
     safe = _safe(content)
@@ -38,9 +56,9 @@ def _safe(written: _Written | None) -> str | None:
     return sanitise(*written) or None if written else None
 
 
-def _written(document: Document, fields: Fields, words: dict[str, str]) -> Iterator[_Written]:
-    for word, default in words.items():
-        for element in fields.get(word, ()):
+def _written(document: Document, fields: Fields, words: tuple[tuple[str, str], ...]) -> Iterator[_Written]:
+    for word, default in words:
+        for element in fields[word]:
             if html := document.markup(element, default):
                 yield html, document.base(element)
 

@@ -49,12 +49,13 @@ _ATTRIBUTE = re.compile(rf"{_BETWEEN}({_NAME})(?:{_EQUALS}({_VALUE}))?")
 _COMMENT = re.compile(r"!--(?!-?>)")
 _COMMENT_END = re.compile(r"--!?>")
 # A srcset of absolute URLs in the form that `link_set` writes.
-_CANDIDATE = r"""https?://[^\s,"'&/?#][^\s,"'&]*+ [0-9]++[wx]"""
+_CANDIDATE = r"""https?://[^\s,"'&/?#][^\s,"'&]*+(?:&amp;[^\s,"'&]*+)* [0-9]++[wx]"""
 _PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}")
 _REL = f' rel="{LINK_REL}"'
 # Stands for a tag that goes while what follows it stays. No text has it: XML cannot, and JSON's is cleaned.
 _GONE = "\1"
 _AS_IT_IS = ("https://", "http://", "mailto:", "tel:")
+_PLAIN_LINK = ('a href="https://', 'a href="http://')
 _FOREIGN = frozenset({"math", "svg"})
 _LINKS = SINGLE_URLS | {"srcset"}
 _LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdisjoint(_LINKS))
@@ -74,8 +75,7 @@ class _Room(dict[str, "_Move"]):
         self.strict = allowed in NO_TEXT_AMONG
 
 
-# What a tag opens, None for one that opens nothing: its end tag, and what may stand in it. The end tag of what stands
-# right in a table is hidden by a "<", so that `_ended` meets it and sees to the text behind it.
+# What a tag opens, None for one that opens nothing: its end tag, and what may stand in it.
 _Inner: TypeAlias = tuple[str, _Room] | None
 # What is written in place of a tag, "" where it may stay; and what it opens.
 _Move: TypeAlias = tuple[str, _Inner]
@@ -91,20 +91,22 @@ def _room(allowed: frozenset[str], in_link: bool) -> _Room:  # noqa: FBT001  (pa
     return _Room(allowed, in_link=in_link)
 
 
-def proven(html: str, base: str) -> str | None:
+def proven(html: str, base: str) -> str | None:  # noqa: C901  (one loop over every tag: calls cost)
     """The safe form of HTML that needs no repair but these; None for all other."""
     if _GONE in html:
         return None
     pieces = html.split("<")
-    ending: str = "<>"
+    ending: str = "<"  # which is nowhere
     room: _Room = _room(ANYTHING, False)  # noqa: FBT003
     around: _State | None = None
     depth: int = 0
     for at, piece in islice(enumerate(pieces), 1, None):
-        if around is not None and piece.startswith(ending):
-            ending, room, around, depth = around
-            continue
         source, closed, text = piece.partition(">")
+        if source == ending and closed and around is not None:
+            ending, room, around, depth = around
+            if room.strict and not _is_blank(text):
+                return None
+            continue
         move = room.get(source) or _shaped(room, source, base)
         if move is None or not closed:
             state = _unusual(pieces, at, base, (ending, room, around, depth))
@@ -119,10 +121,10 @@ def proven(html: str, base: str) -> str | None:
             around = ending, room, around, depth
             ending, room = inner
             depth += 1
-            if depth > MAX_DEPTH:
+            if depth > MAX_DEPTH or (room.strict and not _is_blank(text)):
                 return None
     while around:
-        pieces.append(f"/{ending[1:]}")
+        pieces.append(f"{ending}>")
         ending, room, around, depth = around
     clean = "<".join(pieces)
     return clean.replace(f"<{_GONE}", "") if _GONE in clean else clean
@@ -130,8 +132,11 @@ def proven(html: str, base: str) -> str | None:
 
 def _shaped(room: _Room, source: str, base: str) -> _Move | None:
     """What becomes of a tag whose shape is known."""
-    shape, values = _shape(source)
-    known = room.shapes.get(shape)
+    if source.startswith(_PLAIN_LINK) and source[-1] == '"' and source.count('"') == 2:
+        known = room.shapes.get('a href=""')
+        return (source + known[2], known[3]) if known else None
+    values = _cut(source)
+    known = room.shapes.get('""'.join(values[::2]))
     if known is None or len(values) % 2 == 0:
         return None
     written, kept, end, inner = known
@@ -143,10 +148,9 @@ def _shaped(room: _Room, source: str, base: str) -> _Move | None:
     return written + end, inner
 
 
-def _shape(source: str) -> tuple[str, list[str]]:
-    """A tag without its values, and the tag cut at its quotes: every second part is a value."""
-    parts = (source if '"' in source else source.replace("'", '"')).split('"')
-    return '""'.join(parts[::2]), parts
+def _cut(source: str) -> list[str]:
+    """A tag cut at its quotes: every second part is a value, and the others together are its shape."""
+    return (source if '"' in source else source.replace("'", '"')).split('"')
 
 
 def _unusual(pieces: list[str], at: int, base: str, state: _State) -> _State | None:
@@ -180,16 +184,16 @@ def _opened(pieces: list[str], at: int, tag: tuple[str, str, str], state: _State
     ending, room, around, depth = state
     ended = ""
     while name not in room.allowed:
-        open_tag = ending[1:-1]
+        open_tag = ending[1:]
         if around is None or open_tag not in ENDED_BY or (open_tag != "p" and name not in ENDED_BY[open_tag]):
             return None
-        ended += f"/{open_tag}><"
+        ended += f"{ending}><"
         ending, room, around, depth = around
-    inner = None if name in VOID else (f"{'<' if room.strict else '/'}{name}>", _inside(name, room))
-    if not (inner[1] if inner else room).strict:
-        _remember(room, source, name, (f"{written}>" if written != source else "", inner))
-    elif not _is_blank(text):
+    inner = None if name in VOID else (f"/{name}", _inside(name, room))
+    if (inner[1] if inner else room).strict and not _is_blank(text):
         return None
+    if inner or not room.strict:
+        _remember(room, source, name, (f"{written}>" if written != source else "", inner))
     if ended or written != source:
         pieces[at] = f"{ended}{written}>{text}"
     if inner is None:
@@ -211,14 +215,14 @@ def _remember(room: _Room, source: str, name: str, move: _Move) -> None:
         if ">" not in source:
             room[source] = move
         return
-    shape, _ = _shape(source)
+    shape = '""'.join(_cut(source)[::2])
     given = _ATTRIBUTE.findall(shape, len(name))
-    if len(shape) < LONG and "'" not in shape and all(quoted in {"", '""'} for _, quoted in given):
-        odd = iter(range(1, 2 * len(given), 2))
-        places: dict[str, int] = {}
-        for attribute, quoted in given:
-            places.setdefault(attribute.lower(), next(odd) if quoted else 0)
-        kept = [(place, attribute) for attribute, place in places.items() if attribute in ATTRIBUTES[name]]
+    odd = iter(range(1, 2 * len(given), 2))
+    places: dict[str, int] = {}
+    for attribute, quoted in given:
+        places.setdefault(attribute.lower(), next(odd) if quoted == '""' else -1 if quoted else 0)
+    kept = [(place, attribute) for attribute, place in places.items() if attribute in ATTRIBUTES[name]]
+    if len(shape) < LONG and "'" not in shape and all(place >= 0 for place, _ in kept):
         room.shapes[shape] = name, kept, f"{_REL if name == 'a' else ''}>", move[1]
 
 
@@ -230,10 +234,10 @@ def _ended(pieces: list[str], at: int, state: _State) -> _State | None:
     name, text = found[1].lower(), pieces[at][found.end() :]
     ending, room, around, depth = state
     ended = ""
-    while around and (open_tag := ending[1:-1]) != name and open_tag in ENDED_BY:
-        ended += f"/{open_tag}><"
+    while around and ending[1:] != name and ending[1:] in ENDED_BY:
+        ended += f"{ending}><"
         ending, room, around, depth = around
-    if around and ending[1:-1] == name:
+    if around and ending[1:] == name:
         ending, room, around, depth = around
         pieces[at] = f"{ended}/{name}>{text}"
         return (ending, room, around, depth) if not room.strict or _is_blank(text) else None

@@ -8,19 +8,17 @@ MAX_LENGTH = 200
 
 _SINGLE = frozenset({"category", "dc:subject", "media:category", "keywords", "itunes:category"})
 _LISTS = frozenset({"itunes:keywords", "media:keywords", "tags"})
-_ALL = _SINGLE | _LISTS
+WORDS = _SINGLE | _LISTS
 
 
 def categories(fields: Fields) -> tuple[str, ...]:
     """What it is about, in the order in which it says so."""
-    if fields.keys().isdisjoint(_ALL):
-        return ()
     found: dict[str, None] = {}
     for word in fields:
         if word in _SINGLE:
             for element in fields[word]:
                 _add(found, element.get("term") or plain(element) or element.get("text") or element.get("label"))
-                for inner in element:
+                for inner in element if len(element) else ():
                     _add(found, inner.get("text"))
         elif word in _LISTS:
             for element in fields[word]:

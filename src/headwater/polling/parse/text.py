@@ -19,6 +19,7 @@ MAX_TITLE = 4096
 HTML = "text/html"
 PLAIN = "text/plain"
 INLINE = "application/xhtml+xml"
+PACKED = "base64"
 
 _KINDS = {"text": PLAIN, "plain": PLAIN, "html": HTML, "xhtml": INLINE, "text/xhtml": INLINE, "text/x-html": HTML}
 _CLOSING = re.compile(r"</\w+>|&#?\w+;")
@@ -43,7 +44,7 @@ def line(element: Element, *, guess: bool) -> str:
     else:
         text = (element.text or "")[:MAX_TITLE]
         kind = kind_of(element, PLAIN)
-        if is_base64(element, kind):
+        if kind == PACKED:
             text = without_markup(_unpacked(text) or "")
         elif kind == HTML or (guess and kind == PLAIN and looks_like_html(text)):
             text = without_markup(text)
@@ -71,10 +72,10 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
     if not text or not (text := text.strip()):
         return ""
     kind = kind_of(element, default)
-    if is_base64(element, kind):
-        return _unpacked(text) or ""
     if kind == HTML:
         return text
+    if kind == PACKED:
+        return _unpacked(text) or ""
     # Atom says what it means, and still its biggest publisher writes `&nbsp;` into summaries that it calls text.
     if kind == PLAIN and (guess or "<" not in text) and looks_like_html(text):
         return text
@@ -82,11 +83,13 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
 
 
 def kind_of(element: Element, default: str) -> str:
-    """The media type of an element's text."""
+    """The media type of an element's text; PACKED where it says so, or where its type is none that is written out."""
     if not element.attrib:
         return default
     given = (element.get("type") or "").strip().lower()
-    return _KINDS.get(given, given) or default
+    kind = _KINDS.get(given, given) or default
+    written_out = kind.startswith("text/") or kind.endswith(("+xml", "/xml"))
+    return kind if written_out and element.get("mode") != "base64" else PACKED
 
 
 def looks_like_html(text: str) -> bool:
@@ -109,13 +112,6 @@ def inner_html(element: Element) -> str:
     pieces = [escape(element.text or "", quote=False)]
     pieces += (etree.tostring(child, encoding="unicode", method="html") for child in element)
     return "".join(pieces).strip()
-
-
-def is_base64(element: Element, kind: str) -> bool:
-    """Whether an element's text is packed: it says so, or its media type is none that could be written out."""
-    if not kind.startswith("text/") and not kind.endswith(("+xml", "/xml")):
-        return True
-    return bool(element.attrib) and element.get("mode") == "base64"
 
 
 def _unpacked(text: str) -> str | None:

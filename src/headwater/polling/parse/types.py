@@ -2,6 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar, dataclass_transform
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True)
+def _record(cls: type[T]) -> type[T]:
+    """A dataclass that is frozen for the type checker alone: to freeze it at run time takes longer than to fill it."""
+    return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
 class UnreadableBody(Exception):
@@ -39,7 +48,7 @@ class Place:
     longitude: float
 
 
-@dataclass(frozen=True, slots=True)
+@_record
 class Entry:
     """One thing a feed lists. URLs are absolute http(s); times are aware, in UTC; summary and content are safe HTML."""
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from headwater.polling.parse import channel
 from headwater.polling.parse.choose import MAX_ITEMS, newest
-from headwater.polling.parse.document import Document, Fields
-from headwater.polling.parse.entry import draft, finish
+from headwater.polling.parse.document import Document, Fields, is_scoped
+from headwater.polling.parse.entry import Layout, draft, finish
 from headwater.polling.parse.mend import is_suspect
 from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
 from headwater.polling.parse.sniff import is_page, mentions_feed
@@ -36,10 +36,11 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
     """Map a tree, given with the UTF-8 that it was read from. Raises NotAFeed."""
     root = _feed_root(tree)
     form = _format(root)
-    document = Document(url, is_atom=form.startswith("atom"), scoped=b"xml:" in data, suspect=is_suspect(data))
+    document = Document(url, form=form, scoped=is_scoped(data), suspect=is_suspect(data))
     head, fields, items = _parts(document, root)
     about = channel.feed(document, head, fields, form=form)
-    drafts = newest([draft(document, item) for item in items[:MAX_ITEMS]], max_entries)
+    layouts: dict[tuple[str, ...], Layout] = {}
+    drafts = newest([draft(document, item, layouts) for item in items[:MAX_ITEMS]], max_entries)
     entries = [finish(document, each, feed_language=about.language, feed_authors=about.authors) for each in drafts]
     return replace(about, entries=tuple(entries))
 

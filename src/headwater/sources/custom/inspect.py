@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus
+from weakref import WeakValueDictionary
 
 from headwater.errors import InvalidUrl
 from headwater.net import Client, FetchError, FetchFailure, Response
@@ -18,7 +19,7 @@ from headwater.sources.custom.decide import one_line
 from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample
 from headwater.sources.discovery import ACCEPT, PAUSE
 from headwater.sources.page_links import How, header_links, is_about_comments, links_of
-from headwater.urls import MAX_LENGTH, parse_url
+from headwater.urls import MAX_LENGTH, host_of, parse_url
 
 WITHIN = timedelta(seconds=5)
 TITLES = 5
@@ -29,7 +30,7 @@ _REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class Inspector:
-    """Asks for feeds that are suggested. One request at a time, however many are suggested at once."""
+    """Asks for feeds that are suggested: of one host one at a time, however many are suggested at once."""
 
     def __init__(
         self,
@@ -45,9 +46,15 @@ class Inspector:
         self._max_bytes = max_bytes
         self._within = within
         self._pause = pause
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def inspect(self, url: str) -> Inspected | NoFeed:
-        """What stands at an address. What the world does to us is a value."""
+        """What stands at an address, when it is its host's turn. What the world does to us is a value."""
+        turn = self._turns.setdefault(host_of(url), asyncio.Lock())
+        async with turn:
+            return await self._inspect(url)
+
+    async def _inspect(self, url: str) -> Inspected | NoFeed:
         try:
             async with asyncio.timeout(self._within.total_seconds()):
                 response = await self._reach(url)

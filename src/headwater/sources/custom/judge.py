@@ -1,7 +1,6 @@
 """Deciding on what readers suggest, and on domains that nothing is taken from: each deed with its line in the log."""
 
 from datetime import datetime
-from typing import Any
 
 from headwater.accounts import store as accounts
 from headwater.accounts.types import User
@@ -84,7 +83,7 @@ async def _settle(
     await sources.set_moderation(conn, source_id=found.id, status=status.value)
     await store.decide(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await accounts.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
-    detail: dict[str, Any] = {"url": found.url, "submitter": found.submitter} | ({"reason": reason} if reason else {})
+    detail = {"url": found.url} | ({"reason": reason} if reason else {})
     await audit.record(
         conn,
         actor=actor,

@@ -30,6 +30,8 @@ from headwater.sources.types import Source
 from headwater.types import Clock, SourceId
 from headwater.urls import host_of, url_key
 
+A_READER = "a reader"  # what the audit log tells once the account is gone: until then it knows who
+
 
 async def submit(
     database: Database, inspector: Inspector, clock: Clock, *, user: User, proposal: Proposal
@@ -65,7 +67,7 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
         raise AlreadyDecided(found.name, found.status)
     await store.remove(conn, source_id=source_id)
     await sources.set_moderation(conn, source_id=source_id, status=None)
-    await _record(conn, Actor(user.id, user.email), Deed.FEED_WITHDRAWN, found, now)
+    await _record(conn, Actor(user.id, A_READER), Deed.FEED_WITHDRAWN, found, now)
 
 
 async def _count(database: Database, user: User, now: datetime) -> None:
@@ -109,7 +111,7 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
         await publish(conn, source, wanted, now)
     kept = await store.find_own(conn, source_id=source.id, user_id=user.id)
     assert kept is not None, "it was just added"
-    await _record(conn, Actor(user.id, user.email), Deed.FEED_SUBMITTED, kept, now)
+    await _record(conn, Actor(user.id, A_READER), Deed.FEED_SUBMITTED, kept, now)
     if is_live:
         await _record(conn, HEADWATER, Deed.FEED_APPROVED, kept, now)
     return kept

