@@ -181,8 +181,8 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "extracting": make_extractor,
     "mapping": make_mapper,
     "spidering": make_spider,
-    "retaining": make_retainer,
     "counting": make_counter,
+    "retaining": make_retainer,
     "indexing": make_indexer,
     "alerting": make_alerter,
 }
