@@ -58,7 +58,7 @@ def _parsed(text: str, base: str | None = None) -> can_ada.URL:
         raise InvalidUrl(f"{text[:60]}…", f"longer than {MAX_LENGTH} characters")
     try:
         parsed = can_ada.parse(base) + text if base else can_ada.parse(text)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # the latter for half a surrogate pair, which is no text
         raise InvalidUrl(text, "it cannot be understood") from error
     if parsed.protocol not in {"http:", "https:"}:
         raise InvalidUrl(text, "only http and https are followed")

@@ -140,3 +140,24 @@ def test_an_address_that_is_never_asked_is_known_before_it_is_queued(url: str, c
         client.check(url)
 
     assert refused.value.kind is FetchFailure.BLOCKED
+
+
+async def test_the_headers_alone_are_one_request_without_a_body(zoo: Zoo, client: Client) -> None:
+    answers = [
+        await client.head(zoo.url_of(BY_NAME[name]), within=5 * SECOND) for name in ("daily", "moved", "missing")
+    ]
+
+    assert [(answer.status, answer.body, answer.hops) for answer in answers] == [
+        (200, b"", ()),
+        (301, b"", ()),
+        (404, b"", ()),
+    ]
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "file:///etc/passwd"])
+async def test_the_headers_alone_are_guarded_too(url: str) -> None:
+    async with Client(user_agent="Test/1") as guarded:
+        with pytest.raises(FetchError) as failed:
+            await guarded.head(url, within=SECOND)
+
+    assert failed.value.kind is FetchFailure.BLOCKED

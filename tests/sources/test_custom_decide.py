@@ -3,6 +3,8 @@
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal
@@ -141,3 +143,29 @@ def test_what_is_here_is_told_with_what_to_do(
     reason = why_taken(Known(SourceId(UUID(int=1)), "Good News", is_system, status))
 
     assert (reason is None) if said is None else said in (reason or "")
+
+
+@given(name=st.text(), url=st.text() | st.text().map("https://{}".format), category=st.text(), minutes=st.integers())
+def test_whatever_is_suggested_is_tidy_or_refused(name: str, url: str, category: str, minutes: int) -> None:
+    try:
+        checked = check_proposal(Proposal(name, url, category, minutes))
+    except InvalidProposal:
+        return
+
+    assert checked.name.isprintable()
+    assert 1 <= len(checked.name) <= 255
+    assert checked.url.startswith(("http://", "https://"))
+    assert checked.category is None or checked.category.isprintable()
+    assert check_proposal(checked) == checked
+
+
+@given(st.text() | st.text().map("{}.example".format))
+def test_whatever_is_called_a_domain_is_one_or_refused(given_: str) -> None:
+    try:
+        domain = check_domain(given_)
+    except Invalid:
+        return
+
+    assert domain == domain.lower()
+    assert domain.isascii()
+    assert "." in domain or ":" in domain

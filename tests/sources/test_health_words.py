@@ -122,7 +122,7 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
         pytest.param(
             a_feed("cooldown", failing(1, FailureClass.UNAUTHORIZED, since=NOW - HOUR), last_status=401),
             [
-                "Failed once since today at 11:00 with 401, unauthorized.",
+                "Failed once, today at 11:00, with 401, unauthorized.",
                 "Tried again today at 13:00.",
                 "By the policy cooldown, such failures never switch it off; it is asked as often as before.",
             ],

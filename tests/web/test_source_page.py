@@ -408,7 +408,7 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
             path = f"/admin/sources/{well.id}"
             daily = form(name="Daily", feed_url=well.feed_url or "", selectors="title=h1\nauthor=.no-such-thing")
             await operator.send("PATCH", path, **daily)
-            story = re.findall(r'<li>.*?<span class="quiet">([^<]+)</span>', found.text)[0]
+            story = re.findall(r'<li><a href="([^"]+)"', found.text)[0]
             read = await operator.send("POST", f"{path}/test-page", url=story)
             missing = await operator.send("POST", f"{path}/test-page", url=zoo.url("missing", "/"))
             forbidden = await operator.send("POST", f"{path}/test-page", url="file:///etc/passwd")

@@ -83,7 +83,7 @@ def submit(
     results = run(_submit(load_quietly(), given, source, priority))
     for result in results:
         if as_json:
-            print_json(asdict(result))
+            print_json({"url": result.url, "fate": result.fate, "id": result.id, "reason": result.reason})
         else:
             say(f"{result.fate:8} {_printable(result.url)}{f': {result.reason}' if result.reason else ''}")
     if any(result.fate is Fate.INVALID for result in results):

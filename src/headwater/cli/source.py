@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import timedelta
 from typing import Annotated
 
 import typer
 
+from headwater.audit.types import COMMAND_LINE
 from headwater.cli.discover import discover
 from headwater.cli.exit_codes import ExitCode
+from headwater.cli.import_feeds import catalogue_app, import_feeds
 from headwater.cli.poll_now import poll_now
 from headwater.cli.switch_source import disable, refresh, reset
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
@@ -19,8 +20,9 @@ from headwater.polling.policy import POLICIES
 from headwater.polling.types import Polled, PollFailed, PollReport
 from headwater.runtime import Runtime, open_runtime
 from headwater.settings import Settings, read_duration
-from headwater.sources import follow, store
+from headwater.sources import follow, operate, store
 from headwater.sources.decide import SELECTED
+from headwater.sources.operate import Changes
 from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
 
 source_app = typer.Typer(
@@ -31,6 +33,8 @@ source_app = typer.Typer(
 
 source_app.command()(discover)
 source_app.command("test")(try_source)
+source_app.command("import")(import_feeds)
+source_app.add_typer(catalogue_app, name="catalogue")
 for _command in (disable, refresh, reset):
     source_app.command()(_command)
 
@@ -147,6 +151,9 @@ def edit(
     url: Annotated[str | None, typer.Option(help="Where its feed is; it is polled at once.")] = None,
     policy: Annotated[str | None, typer.Option(help=f"What failures lead to: {', '.join(POLICIES)}.")] = None,
     interval: Annotated[str | None, typer.Option(help="How often to poll it, such as 30m; 0 leaves it to us.")] = None,
+    category: Annotated[str | None, typer.Option(help="What to file it under.")] = None,
+    critical: Annotated[bool | None, typer.Option("--critical/--not-critical", help="Alert when it fails.")] = None,
+    on: Annotated[bool | None, typer.Option("--on/--off", help="Follow it, or leave all of it alone.")] = None,
     site: Site = None,
     sitemap: Sitemap = None,
     mode: Mode = None,
@@ -166,7 +173,17 @@ def edit(
     """
     wait = read_duration(interval) if interval is not None else None
     wishes = _wishes(site, sitemap, mode, pattern, selector, external_links, max_depth, budget, delay, priority)
-    source = run(_edit(load_quietly(), wanted, wishes, name=name, url=url, policy=policy, interval=wait))
+    changes = Changes(
+        name=name,
+        feed_url=url,
+        category=category,
+        policy=policy,
+        interval=wait,
+        is_critical=critical,
+        enabled=on,
+        wishes=wishes,
+    )
+    source = run(_edit(load_quietly(), wanted, changes))
     say(f"{source.name} is changed.")
 
 
@@ -243,7 +260,8 @@ async def _add(
     async with open_runtime(settings) as runtime:
         now = runtime.tools.clock()
         async with runtime.database.transaction() as conn:
-            added = [await follow.follow(conn, url=url, name=name, now=now, wishes=wishes) for url in urls]
+            wanted = [Changes(name=name, feed_url=url, wishes=wishes) for url in urls]
+            added = [await operate.create(conn, wanted=one, actor=COMMAND_LINE, now=now) for one in wanted]
         with_feed = [source for source in added if source.feed_url and not later]
         told = {report.source_id: report for report in await poll_now(runtime, with_feed)}
         if name is None:
@@ -273,7 +291,11 @@ async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollRe
         for source in sources:
             if wanted and source.feed_url is None:
                 raise Invalid(f"{source.name} has no feed to poll; a Headwater that runs reads its pages.")
-        return await poll_now(runtime, [source for source in sources if source.feed_url])
+            if wanted and not source.enabled:
+                raise Invalid(
+                    f"{source.name} is switched off; `headwater source edit {source.id} --on` follows it again."
+                )
+        return await poll_now(runtime, [source for source in sources if source.feed_url and source.enabled])
 
 
 async def _find(settings: Settings, wanted: str) -> Source:
@@ -281,24 +303,10 @@ async def _find(settings: Settings, wanted: str) -> Source:
         return await follow.find(conn, wanted)
 
 
-async def _edit(
-    settings: Settings,
-    wanted: str,
-    wishes: Wishes,
-    *,
-    name: str | None,
-    url: str | None,
-    policy: str | None,
-    interval: timedelta | None,
-) -> Source:
+async def _edit(settings: Settings, wanted: str, changes: Changes) -> Source:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         source = await follow.find(conn, wanted)
-        await follow.change(conn, source, name=name, policy=policy, interval=interval)
-        if url is not None:
-            source = await follow.move(conn, source, url=url, now=runtime.tools.clock())
-        if wishes != follow.AS_IS:
-            source = await follow.change_ingestion(conn, source, wishes=wishes, now=runtime.tools.clock())
-        return source
+        return await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
 
 
 async def _suggestions(settings: Settings) -> list[Suggestion]:
@@ -309,13 +317,13 @@ async def _suggestions(settings: Settings) -> list[Suggestion]:
 async def _enable(settings: Settings, wanted: str) -> Source:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         source = await follow.find(conn, wanted)
-        await follow.enable(conn, source, runtime.tools.clock())
+        await operate.enable(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
         return source
 
 
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        await follow.leave(conn, source, runtime.tools.clock())
+        await operate.delete(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
 
 
 def _first_words(source: Source, report: PollReport | None) -> str:

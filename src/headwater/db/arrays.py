@@ -51,13 +51,13 @@ def bigints(values: Iterable[int]) -> Array:
     return _array(_BIGINT_OID, [_BIGINT(8, value) for value in values])
 
 
-def uuids(values: Iterable[UUID]) -> Array:
+def uuids(values: Iterable[UUID | None]) -> Array:
     """For uuid[]. Those of one source stand together, as the same value."""
     elements: list[bytes] = []
-    last, element = None, b""
+    last, element = None, _NULL
     for value in values:
         if value is not last:
-            last, element = value, _sized(value.bytes)
+            last, element = value, _NULL if value is None else _sized(value.bytes)
         elements.append(element)
     return _array(_UUID, elements)
 

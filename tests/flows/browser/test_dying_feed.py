@@ -205,8 +205,8 @@ def fail_until_off(world: World, page: Page, at: datetime) -> list[timedelta]:
         waits.append(report.next_poll_at - at)
         if len(waits) <= 2:
             page.reload()
-            times = "once" if len(waits) == 1 else "twice"
-            expect_state(page, "failing", f"Failed {times} since today at ", "with 404, not found.", "Tried again ")
+            times = "once, " if len(waits) == 1 else "twice since "
+            expect_state(page, "failing", f"Failed {times}today at ", "with 404, not found.", "Tried again ")
         at = report.next_poll_at
     raise AssertionError("it was not due when it was said to be")
 

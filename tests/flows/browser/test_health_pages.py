@@ -184,8 +184,7 @@ def test_a_source_is_worked_on_by_keyboard_alone(operator: Page, filled: str) ->
     operator.get_by_role("button", name="Enable").focus()
     operator.keyboard.press("Space")
     expect(story).to_contain_text("It waits for its first poll. It is due now.")
-    operator.reload()
-    expect(operator.get_by_text("source.disabled")).to_be_visible()
+    expect(operator.locator("#source-log")).to_contain_text("source.disabled")
 
 
 def test_settings_are_saved_or_refused_where_one_looks(operator: Page, filled: str) -> None:

@@ -84,7 +84,7 @@ def test_what_is_chosen_stays_chosen_while_the_table_renews_itself(operator: Pag
     expect(tick).to_be_checked()
     operator.get_by_role("button", name="Try chosen again").click()
     expect(operator.get_by_text("1 URL waits again.")).to_be_visible()
-    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD) - 1)
+    expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD) - 1)
 
 
 def test_deleting_asks_first_and_the_line_goes_without_a_reload(operator: Page, dead: None) -> None:
@@ -102,13 +102,13 @@ def test_deleting_asks_first_and_the_line_goes_without_a_reload(operator: Page, 
     operator.once("dialog", refuse)
     button = operator.get_by_role("button", name=f"Delete {DEAD[0]}")
     button.click()
-    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD))
+    expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD))
 
     operator.once("dialog", agree)
     button.click()
 
     expect(operator.get_by_text("1 URL is forgotten.")).to_be_visible()
-    expect(operator.locator(".of-urls .url")).to_have_count(len(DEAD) - 1)
+    expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD) - 1)
     assert all(DEAD[0] in message for message in asked)
     assert len(asked) == 2
 
@@ -132,7 +132,7 @@ def test_a_url_is_submitted_and_appears(operator: Page) -> None:
     operator.get_by_role("button", name="Submit").click()
 
     expect(operator.get_by_text("https://new.example/story is queued.")).to_be_visible()
-    expect(operator.locator(".of-urls .url")).to_have_count(1)
+    expect(operator.locator(".of-urls .queued")).to_have_count(1)
 
 
 def test_popularity_has_no_fault_empty_or_full(operator: Page, served: Served) -> None:

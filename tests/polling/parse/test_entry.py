@@ -95,6 +95,7 @@ def test_a_title_is_one_plain_line(item: str, title: str):
             "<b>x</b>",
         ),
         ('<content type="text/html" mode="base64">PGI+eDwvYj4=</content>', "<b>x</b>"),
+        ('<content type="text/html" mode="base64">PGI+eAABPC9iPg==</content>', "<b>x</b>"),
         ('<content type="image/png" src="x.png"/>', None),
     ],
 )

@@ -83,6 +83,9 @@ INSIDE: dict[str, frozenset[str]] = {
 }
 # A browser moves text that stands between the rows or cells of a table to before it.
 NO_TEXT_AMONG = frozenset({INSIDE["table"], INSIDE["tbody"], INSIDE["tr"], INSIDE["colgroup"]})
+# The end of one of these ends all of these that are open inside it.
+BLOCKS = (FLOW - _ONLY_IN_THEIR_OWN) | {"dl", "ol", "pre", "ul"}
+HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 # Which tags need no end tag: each ends where what is around it does, or where one of these begins. A paragraph ends
 # where anything begins that cannot stand in one.
 ENDED_BY: dict[str, frozenset[str]] = {

@@ -1,7 +1,6 @@
 """JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/), read with the leniency that real ones need."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,11 +12,10 @@ from headwater.polling.parse.dates import parse_date
 from headwater.polling.parse.document import tidy_language
 from headwater.polling.parse.links import absolute
 from headwater.polling.parse.sanitise import from_text, sanitise
+from headwater.polling.parse.text import UNSTORABLE
 from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 
 Json = Mapping[str, object]
-
-_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def _text(of: Json, key: str) -> str:
     value = of.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)[:400]
-    return _UNSTORABLE.sub("", value).strip() if isinstance(value, str) else ""
+    return UNSTORABLE.sub("", value).strip() if isinstance(value, str) else ""
 
 
 def _line(of: Json, key: str) -> str:

@@ -19,8 +19,10 @@ from typing import TypeAlias
 from headwater.polling.parse.allowed import (
     ANYTHING,
     ATTRIBUTES,
+    BLOCKS,
     DROPPED_WHOLE,
     ENDED_BY,
+    HEADINGS,
     INSIDE,
     LINK_REL,
     NO_TEXT_AMONG,
@@ -163,6 +165,8 @@ def _unusual(pieces: list[str], at: int, base: str, state: _State) -> _State | N
         return _ended(pieces, at, state)
     if first in {"!", "?"}:
         return _without_comment(pieces, at, state)
+    if first == "\0":
+        return None
     if not first.isascii() or not first.isalpha():
         # As a browser has it, no tag begins here.
         return _gone(pieces, at, at, f"&lt;{piece}", state)
@@ -234,20 +238,34 @@ def _ended(pieces: list[str], at: int, state: _State) -> _State | None:
     name, text = found[1].lower(), pieces[at][found.end() :]
     ending, room, around, depth = state
     ended = ""
-    while around and ending[1:] != name and ending[1:] in ENDED_BY:
+    while around and ending[1:] != name and _ends(name, ending[1:]):
         ended += f"{ending}><"
         ending, room, around, depth = around
     if around and ending[1:] == name:
         ending, room, around, depth = around
         pieces[at] = f"{ended}/{name}>{text}"
         return (ending, room, around, depth) if not room.strict or _is_blank(text) else None
-    if name not in TAGS and name not in DROPPED_WHOLE:
+    if name not in {"br", "p"} and not _is_open(HEADINGS if name in HEADINGS else frozenset({name}), state):
         return _gone(pieces, at, at, text, state)
     if name == "p" and "p" in state[1].allowed:
         # A browser makes an empty paragraph of it.
         pieces[at] = f"p></p>{text}"
         return state
     return None
+
+
+def _ends(name: str, inside: str) -> bool:
+    """Whether the end of one tag is that of another which is open inside it."""
+    return (inside in ENDED_BY and name not in TRANSPARENT) or (name in BLOCKS and inside in BLOCKS)
+
+
+def _is_open(names: frozenset[str], state: _State) -> bool:
+    around: _State | None = state
+    while around:
+        if around[0][1:] in names:
+            return True
+        around = around[2]
+    return False
 
 
 def _gone(pieces: list[str], at: int, last: int, text: str, state: _State) -> _State | None:

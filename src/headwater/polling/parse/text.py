@@ -21,6 +21,9 @@ PLAIN = "text/plain"
 INLINE = "application/xhtml+xml"
 PACKED = "base64"
 
+# What neither XML nor a database can hold.
+UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
 _KINDS = {"text": PLAIN, "plain": PLAIN, "html": HTML, "xhtml": INLINE, "text/xhtml": INLINE, "text/x-html": HTML}
 _CLOSING = re.compile(r"</\w+>|&#?\w+;")
 _TAG_NAME = re.compile(r"</?(\w+)")
@@ -116,6 +119,6 @@ def inner_html(element: Element) -> str:
 
 def _unpacked(text: str) -> str | None:
     try:
-        return b64decode(text).decode("utf-8")
+        return UNSTORABLE.sub("", b64decode(text).decode("utf-8"))
     except (NotBase64, ValueError):
         return None

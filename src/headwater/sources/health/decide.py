@@ -100,6 +100,8 @@ def _failures(feed: Feed, now: datetime) -> str:
     since = f" since {when(state.failing_since, now)}" if state.failing_since else ""
     with_what = reason_words(kind, feed.last_status)
     told = f"Failed {_times(state.consecutive_errors)}{since}"
+    if state.consecutive_errors == 1 and state.failing_since:
+        return f"Failed once, {when(state.failing_since, now)}, with {with_what}."
     if state.consecutive_errors > 1 and state.streak < state.consecutive_errors:
         return f"{told}, the last {_times(state.streak) if state.streak > 1 else 'time'} with {with_what}."
     return f"{told} with {with_what}."

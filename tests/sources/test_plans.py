@@ -1,0 +1,77 @@
+"""Lists of sources use their indexes, and touch no more than they must, however many there are."""
+
+from typing import Any
+
+import pytest
+
+from headwater.db import Connection
+from headwater.polling.types import FailureClass
+from tests.clock import START
+from tests.db.test_every_statement import IN_STORES
+from tests.db.test_plans import full, tables_read_in_full
+
+__all__ = ["full"]
+pytestmark = pytest.mark.database
+
+(LIST,) = (found.sql for found in IN_STORES if (found.file.parent.name, found.function) == ("sources", "list_details"))
+EVERYTHING: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            "id", "after", "category", "mode", "enabled", "is_system", "is_critical", "moderation_status", "is_active",
+            "feed_active", "status", "text", "host",
+        )
+    ),
+    "classes": [kind.value for kind in FailureClass],
+    "now": START,
+    "limit": 51,
+}  # fmt: skip
+SETTLE = """
+    UPDATE sources
+    SET category = CASE WHEN feed_url LIKE '%77' THEN 'Politics' ELSE 'Technology' END,
+        enabled = feed_url NOT LIKE '%999',
+        is_critical = feed_url LIKE '%888',
+        is_system = feed_url NOT LIKE '%555',
+        ingestion_mode = CASE WHEN feed_url LIKE '%444' THEN 'both' ELSE 'feed' END,
+        feed_disabled_at = CASE WHEN feed_url LIKE '%333' THEN now() END,
+        feed_disable_reason = CASE WHEN feed_url LIKE '%333' THEN 'gone' END
+"""
+
+
+@pytest.fixture(scope="module")
+async def settled(full: Connection) -> Connection:
+    """Twenty thousand sources, few of each kind that is looked for."""
+    await full.execute(SETTLE)
+    await full.execute("VACUUM ANALYZE sources")
+    return full
+
+
+@pytest.mark.parametrize(
+    ("wanted", "budget"),
+    [
+        ({}, 600),
+        ({"id": "c4ca4238-a0b9-2382-0dcc-509a6f75849b"}, 20),
+        ({"after": "80000000-0000-0000-0000-000000000000"}, 600),
+        ({"category": "Politics"}, 500),
+        ({"mode": "both"}, 500),
+        ({"enabled": False}, 500),
+        ({"status": "disabled"}, 1_000),
+        ({"status": "off"}, 500),
+        ({"is_system": False}, 500),
+        ({"is_critical": True}, 500),
+        ({"host": "host77"}, 200),
+        ({"feed_active": True}, 500),
+        ({"is_active": True}, 500),
+    ],
+    ids=lambda value: "-".join(map(str, value.items())) if isinstance(value, dict) else "",
+)
+async def test_a_list_reads_what_it_shows(wanted: dict[str, Any], budget: int, settled: Connection) -> None:
+    values = {**EVERYTHING, **wanted}
+
+    cur = await settled.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LIST}".encode(), values)
+    row = await cur.fetchone()
+
+    assert row is not None
+    plan = row[0][0]["Plan"]
+    large = {"sources", "feed_state", "article_sources", "poll_hosts"}
+    assert [name for name in tables_read_in_full(plan) if name in large] == []
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
