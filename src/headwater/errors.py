@@ -78,7 +78,7 @@ class InvalidFeed(Invalid):
 
 
 class InvalidProposal(Invalid):
-    """A feed that cannot be suggested for everybody: a sentence for each field, and the feeds that the address names."""
+    """A feed that cannot be suggested for everybody: a sentence for each field, and the feeds that its page names."""
 
     def __init__(self, problems: Mapping[str, str], offers: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(" ".join(problems.values()))

@@ -163,9 +163,7 @@ def make_alerter(tools: Tools) -> Alerter:
 
 def make_trials(tools: Tools) -> Trials:
     """Requests that leave no trace, for a person who looks into a source."""
-    return Trials(
-        tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, tools.options.polling
-    )
+    return Trials(tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, tools.options.polling)
 
 
 def make_inspector(tools: Tools) -> Inspector:
