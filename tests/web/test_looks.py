@@ -28,10 +28,12 @@ PAIRS = [
     ("edge", "paper", PART),
     ("edge", "raised", PART),
 ]
-WRITTEN_BY_TEMPLATES = {"working", "pending", "error", "added", "invalid"}  # states, as {{ … }}
-WRITTEN_BY_TEMPLATES |= {*SourceState, *SUCCESSES, *(trouble.name.lower() for trouble in Trouble)}
-WRITTEN_BY_TEMPLATES |= {"fetching", "fetched", "failed", "dead", "spider", "both"}  # of URLs and of sources
-WRITTEN_BY_TEMPLATES |= {"critical", "warning"}  # of incidents
+WRITTEN_BY_TEMPLATES = {  # states, as {{ … }}
+    *("working", "pending", "error", "added", "invalid"),
+    *(*SourceState, *SUCCESSES, *(trouble.name.lower() for trouble in Trouble)),
+    *("fetching", "fetched", "failed", "dead", "spider", "both"),  # of URLs and of sources
+    *("critical", "warning"),  # of incidents
+}
 WRITTEN_BY_HTMX = {"htmx-request", "htmx-indicator"}
 
 

@@ -40,7 +40,7 @@ class Letters(Mailer):
         super().__init__(None, "headwater@reader.example")
         self.sent: list[tuple[str, str]] = []
 
-    async def send(self, to: str, subject: str, text: str) -> bool:  # noqa: ARG002  as it is called
+    async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:  # noqa: ARG002  as it is called
         self.sent.append((to, text))
         return True
 
