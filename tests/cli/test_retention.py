@@ -8,6 +8,7 @@ import pytest
 
 from headwater.articles.store import keep
 from headwater.articles.types import Listed
+from headwater.audit import store as audit
 from headwater.db import Database
 from tests.builders import a_source, an_article
 from tests.cli.test_index import Commands
@@ -30,7 +31,7 @@ async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Comman
     return Commands(tmp_path, conninfo, None)
 
 
-async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Commands) -> None:
+async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Commands, database: Database) -> None:
     planned = await headwater.run("retention", "run", "--dry-run")
     planned_json = await headwater.run("retention", "run", "--dry-run", "--json")
     before = await headwater.run("retention", "show", "--json")
@@ -38,6 +39,10 @@ async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Comman
     again = await headwater.run("retention", "run")
     after = await headwater.run("retention", "show")
 
+    async with database.transaction() as conn:
+        log = (await audit.list_entries(conn, limit=10)).entries
+
+    assert [line.subject_name.partition(" to ")[0] for line in reversed(log)] == ["2024-01", "no month"]
     assert "2024-01 would go: 2 articles; 0 are starred and stay." in planned.stdout
     assert planned.stdout.rstrip().endswith("Nothing was changed.")
     assert json.loads(planned_json.stdout)["months"][0] == {"month": "2024-01-01", "articles": 2, "starred": 0}

@@ -263,6 +263,10 @@ def can_come_in(world: World, _words: Words, _said: str) -> bool:
         return "Operate" in reader.log_in(LOCKED_OUT, NEW_PASSWORD)
 
 
+def has_let_go_what_is_past_its_time(_world: World, _words: Words, said: str) -> bool:
+    return "events forgotten" in said
+
+
 def has_nothing_to_show(_world: World, _words: Words, _said: str) -> bool:
     return True
 
@@ -282,6 +286,7 @@ SCENES: dict[str, tuple[Prepare, Check]] = {
     "An article reads badly": (page_of_a_source, has_nothing_to_show),
     "The search index is behind, or wrong": (nothing, has_nothing_to_show),
     "The database is away, full, or behind": (nothing, has_nothing_to_show),
+    "The database grows": (nothing, has_let_go_what_is_past_its_time),
     "The database must be restored": (stopped, is_restored),
     "Somebody cannot get in": (new_password, can_come_in),
     "Who changed what": (nothing, has_nothing_to_show),

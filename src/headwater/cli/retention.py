@@ -1,11 +1,14 @@
 """`headwater retention`: what is past its time, and letting it go now."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Annotated
 
 import typer
 
+from headwater.audit import store as audit
+from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, run, say
 from headwater.errors import Conflict
 from headwater.ids import new_id
@@ -72,7 +75,17 @@ async def _run(settings: Settings, most: timedelta, *, is_quiet: bool) -> Report
             if not await store.claim_early(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN):
                 state = await store.find_state(conn)
                 raise Conflict(f"Retention is running; it ends by {state.due_at:%H:%M} UTC. Try again then.")
-        return await make_retainer(runtime.tools).run(turn, (lambda _: None) if is_quiet else say)
+        report = await make_retainer(runtime.tools).run(turn, (lambda _: None) if is_quiet else say)
+        async with runtime.database.transaction() as conn:
+            await audit.record(
+                conn,
+                actor=COMMAND_LINE,
+                deed=Deed.RETENTION_RUN,
+                subject_name=_span(report.months),
+                now=runtime.tools.clock(),
+                detail={"done": report.is_done, **{kind.value: count for kind, count in report.rows.items() if count}},
+            )
+        return report
 
 
 async def _show(settings: Settings) -> tuple[State, list[Month]]:
@@ -105,6 +118,13 @@ def _standing(state: State) -> str:
     if state.is_running:
         return f"Retention is running; it ends by {state.due_at:%Y-%m-%d %H:%M} UTC."
     return f"Retention runs next at {state.due_at:%Y-%m-%d %H:%M} UTC, where Headwater's stages run."
+
+
+def _span(months: Sequence[Month]) -> str:
+    if not months:
+        return "no month"
+    first, last = _name(months[0].month), _name(months[-1].month)
+    return first if first == last else f"{first} to {last}"
 
 
 def _name(month: date) -> str:
