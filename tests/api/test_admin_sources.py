@@ -182,7 +182,7 @@ async def test_many_are_imported_and_again_without_harm(api: AsyncClient) -> Non
         "sources": [
             {**GIVEN, "category": "World"},
             {"name": "B", "url": "https://b.example/f"},
-            {**GIVEN, "url": "https://"},
+            {**GIVEN, "url": "https://["},
         ]
     }
 
