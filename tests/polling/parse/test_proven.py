@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headwater.polling.parse import proven as proven_module
@@ -24,6 +24,7 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_proven(html: str):
 
 
 @given(documents)
+@example("<pre>\n\n</pre>")
 @settings(max_examples=1500, deadline=None)
 def test_what_was_proven_is_what_nh3_makes_of_it(html: str):
     found = proven(html, BASE)
