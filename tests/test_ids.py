@@ -1,6 +1,8 @@
 import time
+from datetime import UTC, datetime
+from uuid import UUID
 
-from headwater.ids import new_id
+from headwater.ids import first_id_at, ids_at, new_id
 
 
 def test_an_id_is_a_uuid_of_version_7() -> None:
@@ -11,11 +13,22 @@ def test_an_id_is_a_uuid_of_version_7() -> None:
     assert abs((made.int >> 80) / 1000 - time.time()) < 5
 
 
-def test_later_ids_sort_later() -> None:
-    first = new_id()
-    time.sleep(0.002)
+def test_later_ids_sort_later_within_a_millisecond_too() -> None:
+    made: list[UUID] = []
+    for _ in range(500):
+        made.append(new_id())
+        time.sleep(0.000_01)
 
-    assert first < new_id()
+    assert made == sorted(made)
+
+
+def test_ids_of_what_is_seen_at_a_moment_sort_by_it() -> None:
+    moments = [datetime(2026, 1, 31, 23, 59, 59, 999_000 + part, tzinfo=UTC) for part in range(0, 1000, 50)]
+    made = [one for at in moments for one in ids_at(at, 1)]
+
+    assert made == sorted(made)
+    assert first_id_at(moments[0]) <= made[0]
+    assert made[-1] < first_id_at(datetime(2026, 2, 1, tzinfo=UTC))
 
 
 def test_ids_differ() -> None:

@@ -25,6 +25,7 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_proven(html: str):
 
 @given(documents)
 @example("<pre>\n\n</pre>")
+@example("<svg><br/onclick=x></svg>")
 @settings(max_examples=1500, deadline=None)
 def test_what_was_proven_is_what_nh3_makes_of_it(html: str):
     found = proven(html, BASE)

@@ -290,13 +290,16 @@ def _without_whole(pieces: list[str], at: int, name: str, state: _State) -> _Sta
     """Take out a tag with all it holds, up to its end tag. HTML inside a drawing or formula would end that."""
     for last in range(at + 1, len(pieces)):
         piece = pieces[last]
-        if piece.startswith(("!--", name)) or (
-            name in _FOREIGN and (tag := _OPENING.match(piece)) and tag[1].lower() in TAGS
-        ):
+        if piece.startswith(("!--", name)) or (name in _FOREIGN and _may_be_html(piece)):
             return None
         if (end := _CLOSING.match(piece)) and end[1].lower() == name:
             return _gone(pieces, at, last, piece[end.end() :], state)
     return None
+
+
+def _may_be_html(piece: str) -> bool:
+    tag = _OPENING.match(piece)
+    return tag[1].lower() in TAGS if tag else piece[:1].isalpha()
 
 
 def _is_blank(text: str) -> bool:
