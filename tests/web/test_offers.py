@@ -229,7 +229,7 @@ async def test_a_press_switches_the_subscription_and_the_page_is_left(
     async with database.transaction() as conn:
         cur = await conn.execute(
             """
-            SELECT subscriptions.id::text, subscriptions.name, category, sources.feed_url, next_poll_at
+            SELECT subscriptions.id::text, subscriptions.name, subscriptions.category, sources.feed_url, next_poll_at
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             JOIN feed_state USING (source_id)
