@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from hypothesis import settings
 from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection, Database
@@ -23,6 +24,10 @@ from tests.clock import MovableClock
 
 # Durability is not what tests test; the crash tests start a server of their own.
 QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# The same examples each time, so that a build says something about a change. HYPOTHESIS_PROFILE=search tries new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", database=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 GIVEN_SERVER = os.environ.get("DATABASE_URL", "")
 
 
