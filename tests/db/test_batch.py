@@ -62,17 +62,42 @@ async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
     assert await batch.add(7) == 70
 
 
-async def test_a_caller_that_leaves_does_not_disturb_the_others() -> None:
+@pytest.mark.parametrize("leaver", [0, 3])
+async def test_a_caller_that_leaves_does_not_disturb_the_others(leaver: int) -> None:
     batch = Batch[int, int](Book().write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
     await asyncio.sleep(0.005)
 
-    tasks[3].cancel()
+    tasks[leaver].cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)
 
-    assert [results[number] for number in (0, 1, 2, 4)] == [0, 10, 20, 40]
+    assert [results[number] for number in range(5) if number != leaver] == [
+        number * 10 for number in range(5) if number != leaver
+    ]
     with pytest.raises(asyncio.CancelledError):
-        tasks[3].result()
+        tasks[leaver].result()
+
+
+@pytest.mark.parametrize("leaver", [0, 3])
+async def test_what_its_bringer_no_longer_waits_for_is_written_all_the_same(leaver: int) -> None:
+    book = Book()
+    batch = Batch[int, int](book.write, most=100)
+    tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
+    await asyncio.sleep(0.005)
+
+    tasks[leaver].cancel()
+    await asyncio.wait(tasks)
+
+    assert sorted(number for numbers in book.batches for number in numbers) == list(range(5))
+
+
+async def test_nothing_is_never_written() -> None:
+    book = Book()
+    batch = Batch[int, int](book.write, most=3, lanes=2)
+
+    await asyncio.gather(*(batch.add(number) for number in range(20)))
+
+    assert min(len(numbers) for numbers in book.batches) > 0
 
 
 async def test_as_many_writes_are_under_way_as_there_are_lanes() -> None:

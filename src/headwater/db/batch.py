@@ -18,17 +18,28 @@ class Batch(Generic[Item, Result]):
     ) -> None:
         self._write = write
         self._most = most
+        self._free_lanes = lanes
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
-        self._turn = asyncio.Semaphore(lanes)
+        self._writing: set[asyncio.Task[None]] = set()
 
     async def add(self, item: Item) -> Result:
         """Returns what came of this item once it is written. Raises what writing it raised."""
         written: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, written))
-        async with self._turn:
-            if not written.done():
-                await self._write_next()
+        if self._free_lanes:
+            self._free_lanes -= 1
+            lane = asyncio.create_task(self._write_all())
+            self._writing.add(lane)
+            lane.add_done_callback(self._writing.discard)
         return await written
+
+    async def _write_all(self) -> None:
+        """In a task of its own: whoever added an item may go away, and its turn is nobody else's to wait for."""
+        try:
+            while self._waiting:
+                await self._write_next()
+        finally:
+            self._free_lanes += 1
 
     async def _write_next(self) -> None:
         taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
