@@ -77,6 +77,27 @@ async def test_a_slow_piece_does_not_hold_up_the_others(monkeypatch: pytest.Monk
     assert 0 not in stage.done
 
 
+async def test_of_many_pieces_the_first_are_under_way_before_the_last_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Told(Counting):
+        concurrency = 100
+
+        def __init__(self) -> None:
+            super().__init__(100)
+            self.story: list[tuple[str, int]] = []
+
+        async def work(self, item: int) -> None:
+            self.story.append(("begins", item))
+            await asyncio.sleep(0)
+            self.story.append(("goes on", item))
+            self.done.append(item)
+
+    stage = Told()
+
+    await run(stage, monkeypatch, until=lambda: len(stage.done) == 100)
+
+    assert stage.story.index(("goes on", 0)) < stage.story.index(("begins", 20))
+
+
 async def test_on_stop_work_in_hand_is_finished_and_none_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Counting(100, takes=0.1)
 

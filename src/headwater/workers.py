@@ -20,6 +20,7 @@ BUSY_S = 0.1  # while some work is in hand: more comes due when it is done, as a
 SOON_S = 0.02  # after a claim that brought something, but less than there was room for
 LAG_EVERY_S = 1.0
 GATHER_S = 0.01  # a claim for many costs as little as a claim for one: wait a moment for more free slots
+STARTED_AT_ONCE = 5  # then those have a turn: 500 that go step by step together would all wait, then all be busy
 BACKOFF_MAX_S = 15.0
 
 
@@ -76,10 +77,12 @@ class _StageLoop:
             await self._tell_lag()
         except Unavailable as error:
             return self._back_off(error)
-        for item in items:
+        for started, item in enumerate(items, 1):
             task = asyncio.create_task(self._work(item))
             self._running.add(task)
             task.add_done_callback(self._ended)
+            if started % STARTED_AT_ONCE == 0:
+                await asyncio.sleep(0)
         if len(items) == free:
             return 0
         self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
