@@ -53,6 +53,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
 
 from plain_poller import SCHEMA, PlainPoller  # noqa: E402
 
+from headwater.cli.terminal import run  # noqa: E402
 from headwater.db import Database  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
@@ -331,7 +332,7 @@ def run_plain(conninfo: str, folder: Path, *, keep_alive: bool) -> Run:
 def run_ours(environment: Mapping[str, str], folder: Path) -> Run:
     """The polling stage until nothing is due, logging to a file."""
     with (folder / "headwater.log").open("a") as sys.stderr:
-        seconds, before = uvloop.run(poll_until_done(environment))
+        seconds, before = run(poll_until_done(environment))
         return measured(seconds, before)
 
 
@@ -363,7 +364,7 @@ def poll_for_ever(environment: Mapping[str, str], folder: Path) -> None:
             await run_stages(runtime.tools, ["polling"], asyncio.Event(), settings.drain_timeout)
 
     with (folder / "chaos.log").open("a") as sys.stderr:
-        uvloop.run(work())
+        run(work())
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """How commands speak: tables and progress for a person, JSON for a script."""
 
+import gc
 import json
 import sys
 from collections.abc import Coroutine, Iterable, Sequence
@@ -20,6 +21,8 @@ from headwater.observability.log import configure_log
 from headwater.settings import Settings, load_settings
 
 T = TypeVar("T")
+
+COLLECT_AFTER = (10_000, 10, 10)  # a batch of polls makes tens of thousands of values, hardly any in a circle
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -42,6 +45,9 @@ def load_quietly() -> Settings:
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a command's work to its end."""
+    # What is loaded by now stays, so no collection need look at it again: each took a tenth of a second off everything.
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     return uvloop.run(main)
 
 
