@@ -30,18 +30,19 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     first = {one.article.url_key: one for one in reversed(listed)}
     keys = sorted(first)
     known = await _find_known(conn, url_keys=keys)
-    fresh = [first[key].article for key in keys if key not in known]
-    made = await _add(conn, seen_at=seen_at, articles=fresh)
+    fresh = [first[key] for key in keys if key not in known]
+    made, linked = await _add(conn, seen_at=seen_at, listed=fresh)
     if len(made) < len(fresh):  # somebody was quicker
-        known |= await _find_known(conn, url_keys=[one.url_key for one in fresh if one.url_key not in made])
+        lost = [one.article.url_key for one in fresh if one.article.url_key not in made]
+        known |= await _find_known(conn, url_keys=lost)
     here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
     await _renew(conn, ids=here, articles=[first[key].article for key in sorted(here)])
     ids = made | here
+    others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
+    linked += await _link(conn, seen_at=seen_at, ids=ids, listed=others)
     new = Counter(first[key].source_id for key in made)
     links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
-    for one in await _link(
-        conn, seen_at=seen_at, ids=ids, listed=[one for one in listed if one.article.url_key in ids]
-    ):
+    for one in linked:
         links[one.source_id].append(one.article)
     return {source_id: Kept(new[source_id], len(linked), linked) for source_id, linked in links.items()}
 
@@ -61,49 +62,77 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
         return {key: (article_id, is_here) for key, article_id, is_here in await cur.fetchall()}
 
 
-async def _add(conn: Connection, *, seen_at: datetime, articles: Sequence[NewArticle]) -> dict[bytes, ArticleId]:
-    """The ids of those that nobody else has added meanwhile."""
-    if not articles:
-        return {}
-    async with conn.cursor(binary=True) as cur:
-        await cur.execute(
-            """
-            WITH entry AS MATERIALIZED (
-                SELECT *
-                FROM unnest(
-                    %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
-                    %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[]
-                ) AS entry (id, url, url_key, title, author, summary, content, published_at)
-            ), named AS (
-                INSERT INTO article_urls (url_key, article_id)
-                SELECT url_key, id
-                FROM entry
-                ON CONFLICT (url_key) DO NOTHING
-                RETURNING url_key
+async def _add(
+    conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]
+) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    """The ids of those that nobody else has added meanwhile, and which are linked to the source that lists them.
+
+    All in one statement: what is new needs no look at what is there. A source that is gone lists nothing.
+    """
+    if not listed:
+        return {}, []
+    articles = [one.article for one in listed]
+    ids = ids_at(seen_at, len(articles))
+    cur = await conn.execute(
+        """
+        WITH entry AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
+                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(source_ids)b::uuid[],
+                %(entry_ids)b::text[]
+            ) WITH ORDINALITY AS entry (
+                id, url, url_key, title, author, summary, content, published_at, source_id, entry_id, number
             )
-            INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
-            SELECT entry.*, %(seen_at)s::timestamptz
+        ), named AS (
+            INSERT INTO article_urls (url_key, article_id)
+            SELECT url_key, id
             FROM entry
-            JOIN named USING (url_key)
-            RETURNING url_key, id
-            """,
-            {
-                "seen_at": seen_at,
-                "ids": uuids(ids_at(seen_at, len(articles))),
-                "urls": texts([article.url for article in articles]),
-                "url_keys": byteas([article.url_key for article in articles]),
-                "titles": texts([article.title for article in articles]),
-                "authors": texts([article.author for article in articles]),
-                "summaries": texts([article.summary for article in articles]),
-                "contents": texts([article.content for article in articles]),
-                "published": times([article.published_at for article in articles]),
-            },
+            ON CONFLICT (url_key) DO NOTHING
+            RETURNING article_id
+        ), made AS (
+            INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
+            SELECT id, url, url_key, title, author, summary, content, published_at, %(seen_at)s
+            FROM entry
+            JOIN named ON named.article_id = entry.id
+            RETURNING id, listed_at
+        ), linked AS (
+            INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+            SELECT made.id, entry.source_id, entry.entry_id, %(seen_at)s, made.listed_at
+            FROM made
+            JOIN entry USING (id)
+            WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
+            RETURNING article_id
         )
-        return dict(await cur.fetchall())
+        SELECT number, made.id IS NOT NULL
+        FROM entry
+        LEFT JOIN made USING (id)
+        LEFT JOIN linked ON linked.article_id = entry.id
+        WHERE linked.article_id IS NULL
+        """,
+        {
+            "seen_at": seen_at,
+            "ids": uuids(ids),
+            "urls": texts([article.url for article in articles]),
+            "url_keys": byteas([article.url_key for article in articles]),
+            "titles": texts([article.title for article in articles]),
+            "authors": texts([article.author for article in articles]),
+            "summaries": texts([article.summary for article in articles]),
+            "contents": texts([article.content for article in articles]),
+            "published": times([article.published_at for article in articles]),
+            "source_ids": uuids([one.source_id for one in listed]),
+            "entry_ids": texts([article.entry_id for article in articles]),
+        },
+    )
+    unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
+    made = {article.url_key: ArticleId(ids[at]) for at, article in enumerate(articles) if unlinked.get(at, True)}
+    return made, [one for at, one in enumerate(listed) if at not in unlinked]
 
 
 async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> None:
     """Articles that are here become what is told of them now, as far as that is something."""
+    if not articles:
+        return
     outdated = await _find_outdated(conn, ids=ids, articles=articles)
     if not outdated:
         return
@@ -218,7 +247,7 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     if not known:
         return listed
     return [
-        replace(one, article=replace(one.article, url_key=known[mark]))
+        one._replace(article=replace(one.article, url_key=known[mark]))
         if (mark := (one.source_id, one.article.entry_id)) in known
         else one
         for one in listed
@@ -227,8 +256,10 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
 
 async def _link(
     conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
-) -> Sequence[Listed]:
+) -> list[Listed]:
     """Those that their source had not listed before. A source that is gone lists nothing."""
+    if not listed:
+        return []
     # A feed may list an article twice; the first time counts.
     pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
     cur = await conn.execute(

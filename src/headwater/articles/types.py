@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from headwater.types import ArticleId, SourceId
 
@@ -21,8 +22,7 @@ class NewArticle:
     published_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """An article, and the source whose feed lists it."""
 
     source_id: SourceId
