@@ -348,7 +348,7 @@ async def poll_until_done(environment: Mapping[str, str]) -> tuple[float, float]
         async with asyncio.timeout(GIVE_UP_S), asyncio.TaskGroup() as tasks:
             tasks.create_task(run_stages(runtime.tools, ["polling"], stop, settings.drain_timeout))
             while await is_anything_due(runtime.database):  # noqa: ASYNC110  nobody else knows
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.01)
             seconds = time.perf_counter() - start
             stop.set()
     return seconds, before

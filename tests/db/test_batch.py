@@ -34,6 +34,19 @@ async def test_who_comes_while_a_write_is_under_way_goes_with_the_next() -> None
     assert len(book.batches) <= 2
 
 
+async def test_who_comes_a_moment_after_the_first_goes_with_it() -> None:
+    book = Book()
+    batch = Batch[int, int](book.write, most=100, lanes=2)
+
+    async def add_later(number: int) -> int:
+        await asyncio.sleep(0.0002 * number)
+        return await batch.add(number)
+
+    await asyncio.gather(*(add_later(number) for number in range(5)))
+
+    assert len(book.batches) < 5
+
+
 async def test_no_batch_is_larger_than_allowed() -> None:
     book = Book()
     batch = Batch[int, int](book.write, most=7)
@@ -66,7 +79,7 @@ async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
 async def test_a_caller_that_leaves_does_not_disturb_the_others(leaver: int) -> None:
     batch = Batch[int, int](Book().write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
-    await asyncio.sleep(0.005)
+    await asyncio.sleep(0.015)
 
     tasks[leaver].cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -83,7 +96,7 @@ async def test_what_its_bringer_no_longer_waits_for_is_written_all_the_same(leav
     book = Book()
     batch = Batch[int, int](book.write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
-    await asyncio.sleep(0.005)
+    await asyncio.sleep(0.015)
 
     tasks[leaver].cancel()
     await asyncio.wait(tasks)

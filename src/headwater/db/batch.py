@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 
 from headwater.errors import HeadwaterError
 
+GATHER_S = 0.01  # a transaction for many costs little more than one for a few: wait a moment for more
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -37,12 +39,16 @@ class Batch(Generic[Item, Result]):
         """In a task of its own: whoever added an item may go away, and its turn is nobody else's to wait for."""
         try:
             while self._waiting:
+                if len(self._waiting) < self._most:
+                    await asyncio.sleep(GATHER_S)
                 await self._write_next()
         finally:
             self._free_lanes += 1
 
     async def _write_next(self) -> None:
         taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
+        if not taken:  # another lane was quicker
+            return
         try:
             self._give(taken, await self._write([item for item, _ in taken]))
         except HeadwaterError as error:
