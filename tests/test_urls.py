@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
-from headwater.urls import canonical, complete_url, host_of, is_file, is_same_site, parse_url, url_key
+from headwater.urls import canonical, complete_url, host_of, is_file, is_same_site, parse_url, url_and_key, url_key
 
 SEED_EXAMPLES = [
     ("HTTP://Example.com/Path", "https://example.com/Path"),
@@ -124,3 +124,10 @@ def test_a_site_is_a_host_and_what_lies_inside_of_it(host: str, other: str, same
 )
 def test_a_file_is_known_by_how_its_name_ends(path: str, expected: bool) -> None:
     assert is_file(f"https://example.com{path}") is expected
+
+
+def test_a_url_and_its_key_come_with_one_look() -> None:
+    for text in ("HTTP://Example.com:80/a/?utm_source=x&b=1#part", " https://example.com/%7Ename "):
+        assert url_and_key(text) == (parse_url(text), url_key(text))
+    with pytest.raises(InvalidUrl):
+        url_and_key("javascript:alert(1)")

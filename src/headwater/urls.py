@@ -92,7 +92,17 @@ def _canonical(parsed: can_ada.URL) -> str:
 
 def url_key(url: str) -> bytes:
     """SHA-256 of the canonical form without its scheme: 32 bytes that identify the page. Raises InvalidUrl."""
-    return hashlib.sha256(canonical(url).removeprefix("https").encode()).digest()
+    return _key(_parsed(url))
+
+
+def url_and_key(text: str) -> tuple[str, bytes]:
+    """What `parse_url` makes of this text, and the key of that, with one look. Raises InvalidUrl."""
+    parsed = _parsed(text)
+    return parsed.href, _key(parsed)
+
+
+def _key(parsed: can_ada.URL) -> bytes:
+    return hashlib.sha256(_canonical(parsed).removeprefix("https").encode()).digest()
 
 
 def host_of(url: str) -> str:

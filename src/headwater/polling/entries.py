@@ -7,7 +7,7 @@ import re
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
-from headwater.urls import parse_url, url_key
+from headwater.urls import url_and_key, url_key
 
 TITLE_WORDS = 12
 _TAG = re.compile(r"<[^>]*>")
@@ -34,17 +34,17 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
 
 def _identity(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
     """An entry with no usable link is known by its feed and its id, and leads to the site."""
-    url = _followable(entry.url)
-    if url is not None:
-        return url, url_key(url)
+    if entry.url and (found := _followable(entry.url)):
+        return found
     key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
-    return _followable(feed.site_url) or feed_url, key
+    site = _followable(feed.site_url) if feed.site_url else None
+    return (site[0] if site else feed_url), key
 
 
-def _followable(url: str | None) -> str | None:
-    """The URL if it is one that a browser may open: never `javascript:` and its like."""
+def _followable(url: str) -> tuple[str, bytes] | None:
+    """The URL and its key, if it is one that a browser may open: never `javascript:` and its like."""
     try:
-        return parse_url(url) if url else None
+        return url_and_key(url)
     except InvalidUrl:
         return None
 
