@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from headwater.types import ArticleId, SourceId
+from headwater.types import ArticleId, SourceId, record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewArticle:
     """An article as a feed tells of it."""
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -490,7 +490,7 @@ def resubmitted(wanted: Wanted, to_url: str) -> Submission:
     """What was submitted under an alias, where it led."""
     priority, not_before = wanted.priority, wanted.next_fetch_at
     origin = Origin.FEED if wanted.can_revive else wanted.submission.origin
-    return replace(wanted.submission, url=to_url, priority=priority, not_before=not_before, origin=origin)
+    return wanted.submission._replace(url=to_url, priority=priority, not_before=not_before, origin=origin)
 
 
 def robots_of(row: Sequence[Any]) -> Robots:

@@ -30,8 +30,7 @@ class Status(StrEnum):
     DEAD = "dead"
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """A URL that somebody found. Priority None: 5, and the origin's bonus on it."""
 
     url: str

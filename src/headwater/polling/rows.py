@@ -1,7 +1,6 @@
 """Between rows and values: what a claim reads becomes a ClaimedFeed, what a poll leaves behind becomes a row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,12 +16,12 @@ from headwater.polling.types import (
     Off,
     Validators,
 )
-from headwater.types import SourceId
+from headwater.types import SourceId, record
 
 _CLASSES = frozenset(FailureClass)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """All that a poll leaves behind, for one feed and its host."""
 
@@ -42,8 +41,7 @@ class Answer:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRow:
+class ClaimRow(msgspec.Struct, frozen=True):
     """A feed and its host, as a claim reads them."""
 
     source_id: SourceId

@@ -7,7 +7,7 @@ from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.types import SourceId
+from headwater.types import SourceId, record
 
 NEVER = timedelta.max
 """A cooldown that does not end by itself."""
@@ -97,7 +97,7 @@ class LostFeed:
     feed_url: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FeedState:
     """All that a decision about a feed rests on."""
 
@@ -117,7 +117,7 @@ class FeedState:
     last_error_type: FailureClass | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Validators:
     """What a server gave to tell one version of a feed from the next; sent back word for word."""
 
@@ -125,7 +125,7 @@ class Validators:
     last_modified: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaimedFeed:
     """A due feed that this worker holds, with its host, until the lease ends."""
 
@@ -143,7 +143,7 @@ class ClaimedFeed:
         return self.state.source_id
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Freshness:
     """How long an answer says it stays good, and when its publisher rests."""
 
@@ -152,7 +152,7 @@ class Freshness:
     skip_days: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReadFeed:
     """What is kept of a feed that was read: how often it wants to be asked, and what it lists."""
 
@@ -165,7 +165,7 @@ class ReadFeed:
     entries: tuple[NewArticle, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Polled:
     """The feed was read. `missed` when it lists nothing that was known: more may have slipped by meanwhile."""
 
@@ -177,7 +177,7 @@ class Polled:
     status: int = 200
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotModified:
     """The feed is what it was. Validators are renewed where the answer carries them."""
 
@@ -223,7 +223,7 @@ class Happening(StrEnum):
     LOST = "feed lost"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """What is written after a poll: the feed's next state, its next poll, and what happened on the way."""
 
@@ -233,7 +233,7 @@ class Decision:
     happenings: tuple[Happening, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostState:
     """How a host has been answering: how many of its feeds in a row failed alike, and whether it is paused."""
 
@@ -245,7 +245,7 @@ class HostState:
     pauses: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HostDecision:
     """The host's next state. `counts` is false when a failure is the host's own and not held against the feed."""
 
@@ -255,7 +255,7 @@ class HostDecision:
     resumed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PollReport:
     """One poll, told afterwards."""
 

@@ -2,15 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar, dataclass_transform
 
-T = TypeVar("T")
-
-
-@dataclass_transform(frozen_default=True)
-def _record(cls: type[T]) -> type[T]:
-    """A dataclass that is frozen for the type checker alone: to freeze it at run time takes longer than to fill it."""
-    return dataclass(slots=True, unsafe_hash=True)(cls)
+from headwater.types import record
 
 
 class UnreadableBody(Exception):
@@ -48,7 +41,7 @@ class Place:
     longitude: float
 
 
-@_record
+@record
 class Entry:
     """One thing a feed lists. URLs are absolute http(s); times are aware, in UTC; summary and content are safe HTML."""
 
