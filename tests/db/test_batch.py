@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from headwater.db import Batch
+from headwater.db.batch import GATHER_S
 from headwater.errors import DatabaseUnavailable
 
 
@@ -79,7 +80,7 @@ async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
 async def test_a_caller_that_leaves_does_not_disturb_the_others(leaver: int) -> None:
     batch = Batch[int, int](Book().write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
-    await asyncio.sleep(0.015)
+    await asyncio.sleep(GATHER_S + 0.005)
 
     tasks[leaver].cancel()
     results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -96,7 +97,7 @@ async def test_what_its_bringer_no_longer_waits_for_is_written_all_the_same(leav
     book = Book()
     batch = Batch[int, int](book.write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
-    await asyncio.sleep(0.015)
+    await asyncio.sleep(GATHER_S + 0.005)
 
     tasks[leaver].cancel()
     await asyncio.wait(tasks)

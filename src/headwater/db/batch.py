@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from headwater.errors import HeadwaterError
 
-GATHER_S = 0.01  # a transaction for many costs little more than one for a few: wait a moment for more
+GATHER_S = 0.02  # a transaction for many costs little more than one for a few: wait a moment for more
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
