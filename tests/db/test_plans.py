@@ -12,7 +12,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection
-from headwater.ids import new_id
+from headwater.ids import ids_at, new_id
 from tests.clock import START
 from tests.conftest import new_database
 from tests.db.test_every_statement import IN_STORES
@@ -101,6 +101,18 @@ HOT = {
             "url_keys": [b"another"] * ENTRIES,
         },
         2_000,
+    ),
+    "articles._add": (
+        {
+            **TOLD,
+            "ids": ids_at(START, ENTRIES),
+            "urls": ["https://example.com/new"] * ENTRIES,
+            "url_keys": [f"new {n}".encode() for n in range(ENTRIES)],
+            "source_ids": [an_id(str(n)) for n in range(1, ENTRIES + 1)],
+            "entry_ids": ["new"] * ENTRIES,
+            "seen_at": START,
+        },
+        2_500,
     ),
     "articles._find_outdated": (TOLD, 1_000),
     "articles._renew": (TOLD, 10_000),
