@@ -92,17 +92,18 @@ def _canonical(parsed: can_ada.URL) -> str:
 
 def url_key(url: str) -> bytes:
     """SHA-256 of the canonical form without its scheme: 32 bytes that identify the page. Raises InvalidUrl."""
-    return _key(_parsed(url))
+    return key_of(canonical(url))
 
 
 def url_and_key(text: str) -> tuple[str, bytes]:
     """What `parse_url` makes of this text, and the key of that, with one look. Raises InvalidUrl."""
     parsed = _parsed(text)
-    return parsed.href, _key(parsed)
+    return parsed.href, key_of(_canonical(parsed))
 
 
-def _key(parsed: can_ada.URL) -> bytes:
-    return hashlib.sha256(_canonical(parsed).removeprefix("https").encode()).digest()
+def key_of(form: str) -> bytes:
+    """The key of a URL that is in its canonical form already."""
+    return hashlib.sha256(form.removeprefix("https").encode()).digest()
 
 
 def host_of(url: str) -> str:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from headwater.urls import read_url
+from headwater.urls import key_of, read_url
 
 SHARDS = 16
 _WHOLE = 2**64 - 1
@@ -37,8 +37,7 @@ def locate(url: str) -> Located:
     """Where a URL belongs. Raises InvalidUrl."""
     asked, form, host = read_url(url)
     host_id = host_id_of(host)
-    digest = hashlib.sha256(form.removeprefix("https").encode()).digest()  # as urls.url_key does
-    return Located(asked, form, host, Place(shard_of(host_id), host_id, _from_bytes(digest[:8])))
+    return Located(asked, form, host, Place(shard_of(host_id), host_id, _from_bytes(key_of(form)[:8])))
 
 
 def place_of(id: UUID) -> Place:  # noqa: A002  what else should an id be called

@@ -34,17 +34,17 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
 
 def _identity(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
     """An entry with no usable link is known by its feed and its id, and leads to the site."""
-    if entry.url and (found := _followable(entry.url)):
+    if found := _followable(entry.url):
         return found
     key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
-    site = _followable(feed.site_url) if feed.site_url else None
+    site = _followable(feed.site_url)
     return (site[0] if site else feed_url), key
 
 
-def _followable(url: str) -> tuple[str, bytes] | None:
+def _followable(url: str | None) -> tuple[str, bytes] | None:
     """The URL and its key, if it is one that a browser may open: never `javascript:` and its like."""
     try:
-        return url_and_key(url)
+        return url_and_key(url) if url else None
     except InvalidUrl:
         return None
 
