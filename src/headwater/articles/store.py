@@ -44,7 +44,7 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
     for one in linked:
         links[one.source_id].append(one.article)
-    return {source_id: Kept(new[source_id], len(linked), linked) for source_id, linked in links.items()}
+    return {source_id: Kept(new[source_id], len(its), its) for source_id, its in links.items()}
 
 
 async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, tuple[ArticleId, bool]]:
@@ -72,7 +72,8 @@ async def _add(
     if not listed:
         return {}, []
     articles = [one.article for one in listed]
-    ids = ids_at(seen_at, len(articles))
+    keys = [article.url_key for article in articles]
+    ids = {key: ArticleId(new) for key, new in zip(keys, ids_at(seen_at, len(keys)), strict=True)}
     cur = await conn.execute(
         """
         WITH entry AS MATERIALIZED (
@@ -111,21 +112,16 @@ async def _add(
         WHERE linked.article_id IS NULL
         """,
         {
+            **_told(ids, articles),
             "seen_at": seen_at,
-            "ids": uuids(ids),
             "urls": texts([article.url for article in articles]),
-            "url_keys": byteas([article.url_key for article in articles]),
-            "titles": texts([article.title for article in articles]),
-            "authors": texts([article.author for article in articles]),
-            "summaries": texts([article.summary for article in articles]),
-            "contents": texts([article.content for article in articles]),
-            "published": times([article.published_at for article in articles]),
+            "url_keys": byteas(keys),
             "source_ids": uuids([one.source_id for one in listed]),
             "entry_ids": texts([article.entry_id for article in articles]),
         },
     )
     unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
-    made = {article.url_key: ArticleId(ids[at]) for at, article in enumerate(articles) if unlinked.get(at, True)}
+    made = {key: ids[key] for at, key in enumerate(keys) if unlinked.get(at, True)}
     return made, [one for at, one in enumerate(listed) if at not in unlinked]
 
 
