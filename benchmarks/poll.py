@@ -92,6 +92,7 @@ IN_CHAOS = {
 GIVE_UP_S = 600
 LOOK_EVERY_S = 0.01
 FASTEST = 10_000  # polls a second: no look at what is still due is needed before so many could be done
+DUE = "SELECT count(*) FROM feed_state WHERE next_poll_at <= now()"
 CASES = ((200, "25 entries", ""), (304, "not modified", "_304"))
 WAKE_UP = b"<rss version='2.0'><channel><title>Wake up</title></channel></rss>"
 WOKEN: Any = {"url": "http://zoo.test/", "feed_url": "http://zoo.test/", "content_type": None, "max_entries": 1}
@@ -384,7 +385,7 @@ def a_poller(environment: Mapping[str, str], folder: Path) -> Iterator[BaseProce
 async def how_many_are_due(database: Database) -> int:
     """How many feeds are due, or being polled."""
     async with database.transaction() as conn:
-        cur = await conn.execute("SELECT count(*) FROM feed_state WHERE next_poll_at <= now()")
+        cur = await conn.execute(DUE)
         row = await cur.fetchone()
     return row[0] if row else 0
 
@@ -438,7 +439,7 @@ def make_due(conninfo: str) -> None:
 def count_due(conninfo: str) -> int:
     """How many feeds are due, or being polled."""
     with psycopg.connect(conninfo) as conn:
-        row = conn.execute("SELECT count(*) FROM feed_state WHERE next_poll_at <= now()").fetchone()
+        row = conn.execute(DUE).fetchone()
     return row[0] if row else 0
 
 
