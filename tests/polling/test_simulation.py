@@ -7,9 +7,14 @@ from datetime import timedelta
 import pytest
 
 from headwater.errors import Invalid
-from headwater.polling.simulation import Adaptive, Answer, Comparison, Hourly, Played, Return, compare, play
+from headwater.polling.simulation.adaptive import Adaptive
+from headwater.polling.simulation.compare import Comparison, compare
+from headwater.polling.simulation.hourly import Hourly
+from headwater.polling.simulation.making import make_world
+from headwater.polling.simulation.play import play
+from headwater.polling.simulation.types import Answer, Played, Return
+from headwater.polling.simulation.world import DAY, HOUR, LOST_FOR_HOURS, Limit, World, climate_named
 from headwater.polling.types import FailureClass
-from headwater.polling.weather import DAY, HOUR, LOST_FOR_HOURS, Limit, World, climate_named, make_world
 from tests.polling.histories import OPTIONS
 
 FEEDS, DAYS = 300, 10

@@ -8,9 +8,13 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, progress, say
-from headwater.polling.simulation import DELAYS_UP_TO, Adaptive, Comparison, Hourly, Measured, compare, play
+from headwater.polling.simulation.adaptive import Adaptive
+from headwater.polling.simulation.compare import DELAYS_UP_TO, Comparison, Measured, compare
+from headwater.polling.simulation.hourly import Hourly
+from headwater.polling.simulation.making import make_world
+from headwater.polling.simulation.play import play
+from headwater.polling.simulation.world import World, climate_named
 from headwater.polling.types import PollingOptions
-from headwater.polling.weather import World, climate_named, make_world
 from headwater.runtime import polling_options
 
 BAR = 28  # characters
