@@ -17,6 +17,7 @@ from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
 from headwater.extraction.worker import Extractor
 from headwater.frontier import store as frontier
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import (
     Answered,
     Fetched,
@@ -113,7 +114,7 @@ async def rows(database: Database, statement: str) -> Sequence[tuple[Any, ...]]:
 
 async def in_frontier(database: Database, url: str = URL) -> FrontierUrl:
     async with database.transaction() as conn:
-        listed = await frontier.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)
+        listed = await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)
     return next(one for one in listed.urls if one.url == url)
 
 

@@ -18,6 +18,7 @@ from headwater.fetching.types import FetchingOptions, Harvest
 from headwater.fetching.worker import Fetcher, in_parts
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
 from headwater.ids import new_id
 from headwater.net import Client
@@ -77,7 +78,7 @@ class Crawl:
 
     async def find(self, url: str) -> FrontierUrl | None:
         async with self.database.transaction() as conn:
-            return await frontier.find(conn, id=locate(url).place.id, now=self.clock())
+            return await listing.find(conn, id=locate(url).place.id, now=self.clock())
 
     async def status_of(self, url: str) -> tuple[Status, str | None]:
         """Where a URL stands, and why."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from headwater.db import Connection
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import (
     Answer,
     Answered,
@@ -70,16 +71,16 @@ async def ask_all(conn: Connection, outcome: Answer = FETCHED, *, now: datetime 
 async def found(conn: Connection, url: str = PAGE, *, now: datetime = START) -> FrontierUrl:
     from headwater.frontier.keys import locate
 
-    row = await store.find(conn, id=locate(url).place.id, now=now)
+    row = await listing.find(conn, id=locate(url).place.id, now=now)
     assert row is not None
     return row
 
 
 async def all_urls(conn: Connection, **wanted: Any) -> list[str]:
-    page = await store.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=1000)
+    page = await listing.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=1000)
     return [one.url for one in page.urls]
 
 
 async def counted(conn: Connection, *, now: datetime = START) -> dict[Status, int]:
-    stats = await store.stats(conn, now=now)
+    stats = await listing.stats(conn, now=now)
     return {status: number for status, number in stats.by_status.items() if number}

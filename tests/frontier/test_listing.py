@@ -7,6 +7,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import Hopeless, Origin, Status, UrlCursor, UrlFilter
 from headwater.ids import new_id
 from headwater.types import SourceId
@@ -30,7 +31,7 @@ async def pages(conn: Connection, limit: int, **wanted: Any) -> list[list[str]]:
     found: list[list[str]] = []
     after: UrlCursor | None = None
     while True:
-        page = await store.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=limit, after=after)
+        page = await listing.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=limit, after=after)
         found.append([one.url for one in page.urls])
         if page.next is None:
             return found
@@ -61,7 +62,7 @@ async def test_the_newest_come_first(conn: Connection) -> None:
 async def test_a_rare_one_is_found_after_looking_through_many(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LOOKED_THROUGH", 3)
+    monkeypatch.setattr(listing, "LOOKED_THROUGH", 3)
     await some_urls(conn)
 
     parts = await pages(conn, 10, text="OTHER.example/0")
@@ -99,11 +100,11 @@ async def test_the_status_is_what_a_person_would_say(conn: Connection) -> None:
 async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connection) -> None:
     await some_urls(conn)
     await ask_all(conn, now=START + timedelta(hours=1))
-    before = await store.stats(conn, now=START)
+    before = await listing.stats(conn, now=START)
 
     left = await store.tidy(conn, now=START)
 
     assert left == 2
-    assert await store.stats(conn, now=START) == before
+    assert await listing.stats(conn, now=START) == before
     assert {one.source_id: (one.pending, one.fetched) for one in before.by_source} == {ONE: (0, 10), OTHER: (0, 5)}
     assert before.by_status[Status.FETCHED] == 15

@@ -23,6 +23,8 @@ from tests.frontier.builders import FETCHED, an_answer, claim
 
 pytestmark = pytest.mark.database
 
+STORES = [found for found in IN_STORES if found.file.parent.name in {"frontier", "listing"}]
+
 HOSTS = 20_000
 PER_HOST = 5
 BIG = 50_000  # URLs of one host that is inside its delay, the most urgent of all
@@ -140,7 +142,7 @@ async def test_an_answer_reads_no_table_in_full(full: Connection) -> None:
 
 
 async def explain(conn: Connection, function: str, values: dict[str, Any]) -> dict[str, Any]:
-    (sql,) = (found.sql for found in IN_STORES if found.function == function and found.file.parent.name == "frontier")
+    (sql,) = (found.sql for found in STORES if found.function == function)
     async with conn.transaction(force_rollback=True):
         cur = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
         row = await cur.fetchone()

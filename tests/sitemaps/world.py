@@ -10,8 +10,8 @@ from typing import Any
 from headwater.db import Database
 from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
-from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, UrlFilter
 from headwater.net import Client
 from headwater.sandbox import Sandbox
@@ -86,14 +86,14 @@ class World:
 
     async def find(self, url: str) -> FrontierUrl | None:
         async with self.database.transaction() as conn:
-            return await frontier.find(conn, id=locate(url).place.id, now=self.clock())
+            return await listing.find(conn, id=locate(url).place.id, now=self.clock())
 
     async def urls(self, kind: PageKind | None = None, **wanted: Any) -> list[FrontierUrl]:
         found: list[FrontierUrl] = []
         after = None
         async with self.database.transaction() as conn:
             while True:
-                page = await frontier.list_urls(
+                page = await listing.list_urls(
                     conn, wanted=UrlFilter(**wanted), now=self.clock(), limit=1_000, after=after
                 )
                 found += [url for url in page.urls if kind in {None, url.kind}]

@@ -9,6 +9,7 @@ import pytest
 from headwater.db import Connection
 from headwater.errors import SourceExists
 from headwater.frontier import store as frontier
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
 from headwater.sources.store import list_all, list_health
@@ -28,7 +29,7 @@ async def a_site(conn: Connection, **wishes: Any) -> Source:
 
 
 async def waiting(conn: Connection) -> list[FrontierUrl]:
-    return list((await frontier.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)).urls)
+    return list((await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=100)).urls)
 
 
 async def count(conn: Connection, table: str) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff
-from headwater.frontier import store as frontier
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import UrlFilter
 from headwater.ids import new_id
 from headwater.polling import store as polling
@@ -38,7 +38,7 @@ async def health(conn: Connection, source: Source) -> SourceHealth:
 
 
 async def urls(conn: Connection, source: Source) -> list[str]:
-    found = await frontier.list_urls(conn, wanted=UrlFilter(source_id=source.id), now=START, limit=100)
+    found = await listing.list_urls(conn, wanted=UrlFilter(source_id=source.id), now=START, limit=100)
     return sorted(one.url for one in found.urls)
 
 

@@ -15,6 +15,7 @@ from headwater.audit import store as audit
 from headwater.audit.types import Deed, Entry
 from headwater.db import Database
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import (
     Answer,
     Answered,
@@ -96,7 +97,7 @@ async def answer(
 
 async def status_of(database: Database, url_id: UUID) -> Status | None:
     async with database.transaction() as conn:
-        found = await store.find(conn, id=url_id, now=START)
+        found = await listing.find(conn, id=url_id, now=START)
     return found.status if found else None
 
 
@@ -324,7 +325,7 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
     assert "is queued" in done.text
     assert "was known" in again.text
     async with database.transaction() as conn:
-        [url] = (await store.list_urls(conn, wanted=UrlFilter(host="new.example"), now=START, limit=9)).urls
+        [url] = (await listing.list_urls(conn, wanted=UrlFilter(host="new.example"), now=START, limit=9)).urls
     assert (url.origin, url.priority, url.source_id) == (Origin.MANUAL, 9, source.id)
 
 

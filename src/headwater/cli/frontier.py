@@ -31,6 +31,7 @@ from headwater.cli.url_lines import STANDARD_INPUT, Format, is_a_terminal
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.types import (
     Fate,
@@ -223,7 +224,7 @@ async def _list(
         after: UrlCursor | None = None
         while True:
             async with runtime.database.transaction() as conn:
-                page = await store.list_urls(
+                page = await listing.list_urls(
                     conn, wanted=wanted, now=runtime.tools.clock(), after=after, limit=min(PAGE, limit - count)
                 )
             for url in page.urls:
@@ -235,7 +236,7 @@ async def _list(
 
 async def _stats(settings: Settings) -> tuple[FrontierStats, dict[SourceId | None, str]]:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        return await store.stats(conn, now=runtime.tools.clock()), {
+        return await listing.stats(conn, now=runtime.tools.clock()), {
             source.id: source.name for source in await sources.list_all(conn)
         }
 

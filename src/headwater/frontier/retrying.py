@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from headwater.db import Connection, Database
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import Status, UrlCursor, UrlFilter
 from headwater.types import Clock
 
@@ -36,7 +37,7 @@ async def retry_matching(
     retried, looked = 0, 0
     while True:
         async with database.transaction() as conn:
-            page = await store.list_urls(
+            page = await listing.list_urls(
                 conn, wanted=replace(wanted, status=None), now=clock(), limit=PAGE, after=after
             )
             statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}

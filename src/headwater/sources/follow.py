@@ -8,6 +8,7 @@ from headwater.articles import store as articles
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier import store as frontier
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import Fate, UrlFilter
 from headwater.ids import new_id
 from headwater.polling import store as polling
@@ -207,7 +208,7 @@ async def _forget_urls(conn: Connection, source: Source, now: datetime) -> None:
     """Forget what the frontier has of this source, save the articles that others list."""
     wanted, after = UrlFilter(source_id=source.id), None
     while True:
-        found = await frontier.list_urls(conn, wanted=wanted, after=after, limit=URLS_AT_ONCE, now=now)
+        found = await listing.list_urls(conn, wanted=wanted, after=after, limit=URLS_AT_ONCE, now=now)
         keys = {one.id: url_key(one.url) for one in found.urls}
         kept = await store.find_listed(conn, url_keys=list(keys.values()))
         await frontier.delete(conn, ids=[one for one, key in keys.items() if key not in kept], now=now)

@@ -31,6 +31,7 @@ from headwater.db import Connection, Database
 from headwater.errors import UrlNotFound
 from headwater.frontier import store
 from headwater.frontier.cursor import from_word, to_word
+from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlCursor, UrlFilter
 from headwater.types import Clock, SourceId
@@ -71,7 +72,7 @@ async def list_urls(
     wanted = UrlFilter(status, SourceId(source_id) if source_id else None, host, origin, q)
     after = _cursor(cursor)
     async with database.transaction() as conn:
-        found = await store.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
+        found = await listing.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
     return page_of(found, to_word(found.next) if found.next else None)
 
 
@@ -79,14 +80,14 @@ async def list_urls(
 async def stats(database: Db, clock: Now) -> FrontierStats:
     """Count URLs by status and by source. Read from counters, so it is quick however many there are."""
     async with database.transaction() as conn:
-        return stats_of(await store.stats(conn, now=clock()))
+        return stats_of(await listing.stats(conn, now=clock()))
 
 
 @get("/{url_id:uuid}", operation_id="findUrl")
 async def find(database: Db, clock: Now, url_id: UrlId) -> FrontierUrl:
     """Show one URL."""
     async with database.transaction() as conn:
-        found = await store.find(conn, id=url_id, now=clock())
+        found = await listing.find(conn, id=url_id, now=clock())
     if found is None:
         raise UrlNotFound(url_id)
     return FrontierUrl.model_validate(found)

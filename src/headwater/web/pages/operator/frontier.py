@@ -26,6 +26,7 @@ from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier import store
 from headwater.frontier.cursor import from_word, to_word
 from headwater.frontier.hosts.store import find_host, list_waiting
+from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import RETRIED, retry_matching
 from headwater.frontier.types import (
     Fate,
@@ -353,7 +354,7 @@ def words_of(wanted: UrlFilter) -> str:
 
 
 async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str) -> dict[str, object]:
-    found = await store.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
+    found = await listing.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
     named = {url.source_id for url in found.urls if url.source_id} | ({wanted.source_id} - {None})
     return {
         "urls": found.urls,
@@ -372,7 +373,7 @@ async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str)
 
 
 async def _numbers(conn: Connection, clock: Clock) -> dict[str, object]:
-    counted: FrontierStats = await store.stats(conn, now=clock())
+    counted: FrontierStats = await listing.stats(conn, now=clock())
     largest = sorted(counted.by_source, key=_size, reverse=True)
     tallies = [tally for tally in largest if _size(tally)]
     shown = tallies[:SOURCES_SHOWN]
@@ -393,7 +394,7 @@ def _size(tally: Tally) -> int:
 
 async def _find(conn: Connection, ids: Sequence[UUID], clock: Clock) -> list[FrontierUrl]:
     """Those of these URLs that there are. Raises UrlNotFound when there is none."""
-    looked = [await store.find(conn, id=one, now=clock()) for one in ids]
+    looked = [await listing.find(conn, id=one, now=clock()) for one in ids]
     found = {url.id: url for url in looked if url is not None}
     if not found:
         raise UrlNotFound(ids[0])

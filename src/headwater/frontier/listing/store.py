@@ -1,0 +1,224 @@
+"""What is asked about `frontier_url` and its counters by people who look."""
+
+from datetime import datetime
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.frontier.keys import SHARDS, Place, host_id_of, place_of, shard_of
+from headwater.frontier.rows import ORIGIN_LETTER, STATUS_LETTER, UrlRow, frontier_url
+from headwater.frontier.store import ALL_SHARDS, LONGEST_LEASE, parts
+from headwater.frontier.types import FrontierStats, FrontierUrl, Status, Tally, UrlCursor, UrlFilter, UrlPage
+
+LOOKED_THROUGH = 2_000
+
+
+async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
+    """A URL, or where its alias led."""
+    place = place_of(id)
+    async with conn.cursor(row_factory=class_row(UrlRow)) as cur:
+        await cur.execute(
+            """
+            WITH wanted AS MATERIALIZED (
+                SELECT %(host_id)s::bigint AS host_id, %(url_id)s::bigint AS url_id
+                UNION ALL
+                SELECT to_host_id, to_url_id
+                FROM frontier_alias
+                WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
+            )
+            SELECT host_id, url_id, url, name AS host, source_id, origin::text, kind::text, parent_url, depth, priority,
+                CASE
+                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    ELSE status::text
+                END AS status,
+                nullif(next_fetch_at, 'infinity') AS next_fetch_at, last_fetched_at, fetch_count, content_hash, etag,
+                last_modified, retry_count, last_error, discovered_at
+            FROM wanted
+            JOIN frontier_url USING (host_id, url_id)
+            JOIN host USING (shard, host_id)
+            WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
+            LIMIT 1
+            """,
+            {"shard": place.shard, "host_id": place.host_id, "url_id": place.url_id, "now": now, "shards": SHARDS},
+        )
+        row = await cur.fetchone()
+        return frontier_url(row) if row else None
+
+
+async def list_urls(
+    conn: Connection, *, wanted: UrlFilter, now: datetime, limit: int, after: UrlCursor | None = None
+) -> UrlPage:
+    """URLs that pass the filter, the newest first; those of one host in the order of their ids."""
+    is_filtered = any(one is not None for one in (wanted.status, wanted.origin, wanted.text))
+    is_filtered |= wanted.source_id is not None and wanted.host is not None
+    look = LOOKED_THROUGH if is_filtered else limit
+    by = "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time"
+    host_id = host_id_of((wanted.host or "").lower())
+    place = None if after is None else place_of(after.id)
+    cur = await conn.execute(
+        """
+        WITH seen AS MATERIALIZED (
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'time'
+                    AND (
+                        %(after_at)s::timestamptz IS NULL
+                        OR (discovered_at, host_id, url_id)
+                            < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
+                    )
+                    AND discovered_at <= coalesce(%(after_at)s, 'infinity')
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'source'
+                    AND source_id = %(source_id)s
+                    AND (
+                        %(after_at)s::timestamptz IS NULL
+                        OR (discovered_at, host_id, url_id)
+                            < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
+                    )
+                    AND discovered_at <= coalesce(%(after_at)s, 'infinity')
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'host'
+                    AND shard = %(shard)s
+                    AND host_id = %(host_id)s
+                    AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
+                ORDER BY url_id
+                LIMIT %(look)s
+            )
+        ), numbered AS MATERIALIZED (
+            SELECT *, row_number() OVER () AS number FROM seen
+        ), shown AS (
+            SELECT numbered.*, host.name,
+                CASE
+                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    WHEN status = 'b' THEN 'd'
+                    ELSE status::text
+                END AS shown_status
+            FROM numbered
+            LEFT JOIN LATERAL (
+                SELECT name, lease, ready_at
+                FROM host
+                WHERE host.shard = numbered.shard AND host.host_id = numbered.host_id
+                LIMIT 1
+            ) AS host ON true
+        ), matching AS MATERIALIZED (
+            SELECT *
+            FROM shown
+            WHERE (%(status)s::text IS NULL OR shown_status = %(status)s)
+                AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
+                AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
+                AND (%(text)s::text IS NULL OR strpos(lower(name || url), lower(%(text)s)) > 0)
+            ORDER BY number
+            LIMIT %(limit)s
+        )
+        SELECT edge.*, matching.host_id, matching.url_id, url, name, source_id, origin::text, kind::text, parent_url,
+            depth, priority, shown_status, nullif(next_fetch_at, 'infinity'), last_fetched_at, fetch_count,
+            content_hash, etag, last_modified, retry_count, last_error, matching.discovered_at
+        FROM (SELECT max(number) FROM numbered) AS looked (most)
+        LEFT JOIN LATERAL (
+            SELECT number, discovered_at, host_id, url_id FROM numbered WHERE number = looked.most
+        ) AS edge ON true
+        LEFT JOIN matching ON true
+        ORDER BY matching.number
+        """,
+        {
+            "by": by,
+            "look": look,
+            "limit": limit,
+            "now": now,
+            "after_at": None if after is None else after.discovered_at,
+            "after_host": None if place is None else place.host_id,
+            "after_url": None if place is None else place.url_id,
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "source_id": wanted.source_id,
+            "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
+            "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
+            "text": wanted.text,
+        },
+    )
+    rows = await cur.fetchall()
+    urls = [frontier_url(UrlRow(*row[4:])) for row in rows if row[4] is not None]
+    if len(urls) == limit:
+        return UrlPage(urls, UrlCursor(urls[-1].discovered_at, urls[-1].id))
+    looked, discovered_at, host_id, url_id = rows[0][:4]
+    if looked is None or looked < look:
+        return UrlPage(urls, None)
+    return UrlPage(urls, UrlCursor(discovered_at, Place(0, host_id, url_id).id))
+
+
+async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
+    """How many URLs stand where, by status and by source: from counters, and what is in fetchers' hands."""
+    async with conn.cursor(row_factory=class_row(Tally)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
+                sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
+            FROM frontier_tally
+            GROUP BY source_id
+            ORDER BY source_id NULLS FIRST
+            """
+        )
+        tallies = await cur.fetchall()
+    fetching = await _count_fetching(conn, now=now)
+    pending = sum(one.pending for one in tallies)
+    return FrontierStats(
+        {
+            Status.PENDING: max(0, pending - fetching),
+            Status.FETCHING: fetching,
+            Status.FETCHED: sum(one.fetched for one in tallies),
+            Status.FAILED: sum(one.failed for one in tallies),
+            Status.DEAD: sum(one.dead for one in tallies),
+        },
+        tallies,
+    )
+
+
+async def _count_fetching(conn: Connection, *, now: datetime) -> int:
+    """How many never-fetched URLs are in fetchers' hands. Hosts in hands are few, and ready within an hour."""
+    cur = await conn.execute(
+        """
+        SELECT coalesce(sum(due.urls), 0)::bigint
+        FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
+        CROSS JOIN LATERAL (
+            SELECT shard, host_id, claimed
+            FROM host
+            WHERE host.shard = part.shard
+                AND host.band = part.band
+                AND ready_at > %(now)s
+                AND ready_at < %(until)s
+                AND ready_at < 'infinity'
+                AND lease IS NOT NULL
+        ) AS held
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS urls
+            FROM (
+                SELECT
+                FROM frontier_url
+                WHERE frontier_url.shard = held.shard
+                    AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
+                    AND frontier_url.host_id = held.host_id
+                    AND next_fetch_at <= %(now)s
+                    AND next_fetch_at < 'infinity'
+                    AND status = 'p'
+                LIMIT held.claimed
+            ) AS claimed
+        ) AS due
+        """,
+        {**parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else 0
