@@ -2,6 +2,7 @@ import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,20 @@ def test_numbers_as_ids_and_wrong_types_are_forgiven():
     )
 
     assert [entry.id for entry in feed.entries] == ["7"]
+
+
+@pytest.mark.parametrize("absurd", [900_000_000_000_000, 1e14, 10**400, -1, 1e-300, 0, True, "61", None, [61]])
+def test_an_absurd_duration_is_left_out_and_the_attachment_stays(absurd: object):
+    attachment = {"url": "/1.mp3", "duration_in_seconds": absurd}
+
+    assert parsed(items=[{"id": "1", "attachments": [attachment]}]).entries[0].enclosures[0].duration is None
+
+
+@pytest.mark.parametrize("absurd", [True, -1, 10**400, "9", None])
+def test_a_size_that_is_no_number_of_bytes_is_left_out(absurd: object):
+    attachment = {"url": "/1.mp3", "size_in_bytes": absurd}
+
+    assert parsed(items=[{"id": "1", "attachments": [attachment]}]).entries[0].enclosures[0].length is None
 
 
 def test_what_a_database_cannot_store_is_left_out():

@@ -17,6 +17,9 @@ from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotA
 
 Json = Mapping[str, object]
 
+MAX_SECONDS = 366 * 24 * 60 * 60
+"""Nothing that anybody attached plays longer than a year; what claims to is not believed."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
@@ -90,14 +93,19 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
 def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:
     for attachment in _objects(item.get("attachments"))[:64]:
         if link := absolute(_text(attachment, "url"), url):
-            size, seconds = _number(attachment, "size_in_bytes"), _number(attachment, "duration_in_seconds")
+            size = _number(attachment, "size_in_bytes")
             yield Enclosure(
                 url=link,
                 type=_line(attachment, "mime_type") or None,
                 length=int(size) if size is not None else None,
-                duration=timedelta(seconds=seconds) if seconds else None,
+                duration=_duration(attachment),
                 title=_line(attachment, "title") or None,
             )
+
+
+def _duration(attachment: Json) -> timedelta | None:
+    seconds = _number(attachment, "duration_in_seconds")
+    return (timedelta(seconds=seconds) or None) if seconds is not None and seconds <= MAX_SECONDS else None
 
 
 def _authors(of: Json) -> tuple[str, ...]:
@@ -122,7 +130,7 @@ def _line(of: Json, key: str) -> str:
 
 def _number(of: Json, key: str) -> float | None:
     value = of.get(key)
-    return value if isinstance(value, int | float) and 0 <= value < 1e15 else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else None
 
 
 def _objects(value: object) -> list[Json]:
