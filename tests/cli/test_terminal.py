@@ -1,5 +1,13 @@
+"""How commands speak, and how they run."""
+
+import json
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from tests.headwater_process import Headwater
 
 TELL = """
 import gc
@@ -12,7 +20,44 @@ print(*run(look()))
 """
 
 
+@pytest.fixture
+def headwater(tmp_path: Path) -> Headwater:
+    return Headwater(tmp_path)
+
+
 def test_what_is_loaded_before_a_command_works_is_left_out_of_collections() -> None:
     told = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True, timeout=60)
 
     assert told.stdout.split() == ["True", "True"]
+
+
+NEWS = """<rss version="2.0"><channel><title>Новости 😀</title>
+<item><title>Délta</title><guid>\N{SNOWMAN}</guid></item></channel></rss>"""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_whole_whatever_the_stream_can_carry(encoding: str, headwater: Headwater) -> None:
+    (headwater.folder / "feed.xml").write_text(NEWS, encoding="utf-8")
+
+    parsed = headwater.run("parse", "feed.xml", "--json", PYTHONIOENCODING=encoding)
+    judged = headwater.run("url", "https://example.com/δέλτα😀", "--json", PYTHONIOENCODING=encoding)
+
+    assert (parsed.returncode, parsed.stderr, judged.returncode, judged.stderr) == (0, "", 0, "")
+    feed = json.loads(parsed.stdout)
+    assert (feed["title"], feed["entries"][0]["title"]) == ("Новости 😀", "Délta")
+    assert json.loads(judged.stdout)["url"] == "https://example.com/δέλτα😀"
+
+
+def test_a_person_gets_escapes_for_letters_that_the_terminal_has_not(headwater: Headwater) -> None:
+    (headwater.folder / "feed.xml").write_text(NEWS, encoding="utf-8")
+
+    parsed = headwater.run("parse", "feed.xml", "δέλτα.xml", PYTHONIOENCODING="ascii")
+    refused = headwater.run("parse", "feed.xml", "--base-url", "δ://", PYTHONIOENCODING="ascii:strict")
+    helped = headwater.run("--help", PYTHONIOENCODING="ascii")
+
+    assert r"\u041d\u043e\u0432\u043e\u0441\u0442\u0438" in parsed.stdout
+    assert r"D\xe9lta" in parsed.stdout
+    assert r"\u03b4\u03ad\u03bb\u03c4\u03b1.xml: The file cannot be read" in parsed.stdout
+    assert (refused.returncode, r"\u03b4" in refused.stderr) == (2, True)
+    assert helped.returncode == 0
+    assert "Traceback" not in parsed.stderr + refused.stderr + helped.stderr

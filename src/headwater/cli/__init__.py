@@ -9,7 +9,7 @@ import typer
 
 from headwater import __version__
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
-from headwater.cli.terminal import complain
+from headwater.cli.terminal import complain, speak_any_letter
 from headwater.errors import HeadwaterError
 
 # In the order of the help. A command is the function named like its file; a group is `<name>_app` in it.
@@ -43,6 +43,7 @@ def make_app(only: str | None = None) -> typer.Typer:
 
 def main() -> None:
     """Run a command. Refusals end in a sentence and an exit code, never in a traceback."""
+    speak_any_letter()
     try:
         make_app(only=next((word for word in sys.argv[1:] if not word.startswith("-")), None))()
     except HeadwaterError as error:

@@ -1,13 +1,13 @@
 """What commands that read files and URLs share: a document or why there is none, and one JSON object a line."""
 
-import json
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+
+from headwater.cli.terminal import print_json_line
 
 WEB = re.compile(r"https?:", re.IGNORECASE)
 
@@ -44,6 +44,4 @@ def load_file(name: str, max_bytes: int) -> Document | Failed:
 def print_record(name: str, record: Mapping[str, object], plain: Callable[[object], object]) -> None:
     """What was found under a name, as one line of JSON; `plain` turns into JSON what JSON does not know."""
     named = {"url" if WEB.match(name) else "file": name} | dict(record)
-    line = json.dumps(named, default=plain, ensure_ascii=False)
-    # Half a surrogate pair, from a file's name or a feed, cannot be printed; as an escape it is good JSON.
-    sys.stdout.write(line.encode(errors="backslashreplace").decode() + "\n")
+    print_json_line(named, plain)

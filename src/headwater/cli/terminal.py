@@ -3,9 +3,10 @@
 import gc
 import json
 import sys
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from shutil import which
 from typing import Annotated, Any, TypeVar
@@ -28,6 +29,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 
 out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 err = Console(stderr=True, highlight=False)
+
+
+def speak_any_letter() -> None:
+    """Have what the terminal's encoding cannot carry written as an escape, where it would end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def load(**options: object) -> Settings:
@@ -63,7 +71,13 @@ def complain(text: str) -> None:
 
 def print_json(value: object) -> None:
     """One JSON document."""
-    sys.stdout.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=None) + "\n")
+    print_json_line(value, _plain)
+
+
+def print_json_line(value: object, plain: Callable[[object], object]) -> None:
+    """One line of JSON that the stream can carry; `plain` turns into JSON what JSON does not know."""
+    line = json.dumps(value, default=plain, ensure_ascii=False)
+    sys.stdout.write((line if _can_be_printed(line) else json.dumps(value, default=plain)) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -112,6 +126,15 @@ def _escape(text: str) -> str:
     # Feeds and URLs come from outside: neither console markup nor control characters of theirs take effect.
     printable = "".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in text)
     return printable.replace("[", r"\[")
+
+
+def _can_be_printed(text: str) -> bool:
+    """Whether the stream's encoding has all its letters: ASCII has few, and none has half a surrogate pair."""
+    try:
+        text.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _plain(value: object) -> object:
