@@ -176,6 +176,22 @@ async def test_a_bug_in_one_piece_leaves_the_stage_running(monkeypatch: pytest.M
     assert levels["outcome not written"] == "warning"
 
 
+async def test_a_bug_in_measuring_neither_ends_the_stage_nor_loses_what_was_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unmeasurable(Counting):
+        async def lag(self) -> timedelta:
+            raise ZeroDivisionError
+
+    stage = Unmeasurable(6)
+    monkeypatch.setattr(workers, "BACKOFF_MAX_S", 0.01)
+
+    with capture_logs() as logs:
+        await run(stage, monkeypatch, until=lambda: len(stage.done) == 6)
+
+    assert {line["event"] for line in logs if line["log_level"] == "error"} == {"stage claim broke"}
+
+
 async def test_a_stage_reports_its_lag_and_its_last_success(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Counting(1)
 

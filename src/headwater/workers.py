@@ -74,19 +74,26 @@ class _StageLoop:
             return IDLE_S
         try:
             items = await self._stage.claim(free)
+            await self._start(items)
             await self._tell_lag()
         except Unavailable as error:
             return self._back_off(error)
+        except Exception:  # a bug in one stage must not end the others
+            metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
+            log.exception("stage claim broke", stage=self._stage.name)
+            return BACKOFF_MAX_S
+        if len(items) == free:
+            return 0
+        self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
+        return self._wait
+
+    async def _start(self, items: Sequence[object]) -> None:
         for started, item in enumerate(items, 1):
             task = asyncio.create_task(self._work(item))
             self._running.add(task)
             task.add_done_callback(self._ended)
             if started % STARTED_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        if len(items) == free:
-            return 0
-        self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
-        return self._wait
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if len(self._running) == self._stage.concurrency:

@@ -112,3 +112,18 @@ async def test_another_violated_constraint_is_a_bug_and_surfaces(conn: Connectio
             with translate(other_key=SourceExists("u")):
                 await conn.execute("CREATE TEMP TABLE thing (id int CONSTRAINT thing_key UNIQUE)")
                 await conn.execute("INSERT INTO thing VALUES (1), (1)")
+
+
+async def test_a_row_that_no_index_can_hold_is_no_outage(diary: Database) -> None:
+    async with diary.transaction() as conn:
+        await conn.execute("CREATE INDEX diary_line ON diary (line)")
+
+    with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+        async with diary.transaction() as conn:
+            await conn.execute(
+                """
+                INSERT INTO diary
+                SELECT %(id)s, string_agg(sha512(n::text::bytea)::text, '') FROM generate_series(1, 100) AS n
+                """,
+                {"id": new_id()},
+            )

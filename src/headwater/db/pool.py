@@ -90,6 +90,8 @@ def unavailable() -> Iterator[None]:
     """Turns every way in which PostgreSQL can be away, full or shutting down into DatabaseUnavailable."""
     try:
         yield
+    except psycopg.errors.ProgramLimitExceeded:
+        raise  # it would say the same to the same statement for ever: what was written is at fault
     except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed are among its children
         raise DatabaseUnavailable(first_line(error)) from error
 

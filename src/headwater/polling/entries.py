@@ -10,6 +10,7 @@ from headwater.polling.parse.types import Entry, ParsedFeed
 from headwater.urls import url_and_key, url_key
 
 TITLE_WORDS = 12
+MAX_ID_BYTES = 2048  # an index holds no more than a third of a page
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -21,7 +22,7 @@ def articles_of(feed: ParsedFeed, feed_url: str) -> tuple[NewArticle, ...]:
 def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
     url, key = _identity(entry, feed, feed_url)
     return NewArticle(
-        entry_id=storable(entry.id),
+        entry_id=_indexable(storable(entry.id)),
         url=url,
         url_key=key,
         title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
@@ -47,6 +48,12 @@ def _followable(url: str | None) -> tuple[str, bytes] | None:
         return url_and_key(url) if url else None
     except InvalidUrl:
         return None
+
+
+def _indexable(identity: str) -> str:
+    """An id that an index can hold: of one that is too long, its digest, since two may begin alike."""
+    written = identity.encode()
+    return identity if len(written) <= MAX_ID_BYTES else f"sha256:{hashlib.sha256(written).hexdigest()}"
 
 
 def storable(text: str) -> str:

@@ -307,11 +307,17 @@ async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
-    """Since when the longest-waiting ready host has been waiting; politeness, pauses and leases are no waiting."""
+    """Since when the longest-waiting ready host has been waiting; politeness, pauses and leases are no waiting.
+
+    A host whose last feed was deleted may still be ready: nothing waits there.
+    """
     cur = await conn.execute(
         """
-        SELECT greatest(ready_at, (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = poll_hosts.host))
+        SELECT greatest(ready_at, due.next_poll_at)
         FROM poll_hosts
+        CROSS JOIN LATERAL (
+            SELECT next_poll_at FROM feed_state WHERE feed_state.host = poll_hosts.host ORDER BY next_poll_at LIMIT 1
+        ) AS due
         WHERE ready_at <= %(now)s
         ORDER BY ready_at
         LIMIT 1
