@@ -16,6 +16,7 @@ from yarl import URL
 
 from headwater.errors import InvalidUrl
 from headwater.net.guard import BlockedAddress, check_address, check_target
+from headwater.net.redirects import REDIRECTS, redirect_of
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.urls import parse_url
 
@@ -24,7 +25,6 @@ _Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 MAX_REDIRECTS = 5
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
 CHUNK_BYTES = 65_536
 KEEP_ALIVE_S = 5  # for the next feed of the same host, three seconds later by default
@@ -220,20 +220,6 @@ def _followable(url: str) -> str:
         return parse_url(url)
     except InvalidUrl as error:
         raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
-
-
-def redirect_of(response: Response) -> str | None:
-    """Where a response leads; None when it is no redirect. Raises FetchError."""
-    if response.status not in REDIRECTS or "Location" not in response.headers:
-        return None
-    return _redirect_target(response.url, response.headers["Location"])
-
-
-def _redirect_target(url: str, location: str) -> str:
-    try:
-        return parse_url(location, base=url)
-    except InvalidUrl as error:
-        raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {location[:200]!r}: {error.reason}") from error
 
 
 async def _read(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
