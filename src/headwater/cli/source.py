@@ -98,7 +98,7 @@ def add(
     wishes = _wishes(site, sitemap, mode, pattern, selector, external_links, max_depth, budget, delay, priority)
     added = run(_add(load_quietly(), urls or [None], name, wishes, later=later))
     if as_json:
-        print_json([asdict(source) | {"poll": _story(report) if report else None} for source, report in added])
+        print_json([asdict(source) | {"poll": _record(report) if report else None} for source, report in added])
         return
     for source, report in added:
         say(f"Following {source.name} ({source.address}).")
@@ -130,13 +130,15 @@ def poll(
 ) -> None:
     """Poll sources now, due or not. Exits with 1 when a poll failed.
 
+    With --json, `status` is that of the answer, where there was one; --explain adds `story`, one sentence a step.
+
     Example: headwater source poll https://example.com/feed.xml
     """
     if bool(wanted) == every:
         raise Invalid("Name the sources to poll, or pass --all.")
     reports = run(_poll(load_quietly(), wanted))
     if as_json:
-        print_json([_story(report) for report in reports])
+        print_json([_record(report) | ({"story": explain(report)} if story else {}) for report in reports])
     else:
         for report in reports:
             say("\n".join([*explain(report), ""]) if story else f"{report.feed_url}: {_sentence(report)}")
@@ -340,13 +342,13 @@ def _sentence(report: PollReport) -> str:
     return f"{report.outcome_name.replace('_', ' ')}, {report.new_articles} new articles."
 
 
-def _story(report: PollReport) -> dict[str, object]:
+def _record(report: PollReport) -> dict[str, object]:
     return {
         "source_id": report.source_id,
         "feed_url": report.feed_url,
         "outcome": report.outcome_name,
         "detail": report.outcome.detail if isinstance(report.outcome, PollFailed) else None,
-        "status": report.outcome.status if isinstance(report.outcome, PollFailed) else None,
+        "status": report.outcome.status,
         "new_articles": report.new_articles,
         "next_poll_at": report.next_poll_at,
     }

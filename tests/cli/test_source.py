@@ -1,0 +1,65 @@
+"""`headwater source add|poll`, as processes of their own against a site on loopback: what they say of a poll."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.headwater_process import Headwater
+from tests.site import Site, a_site, rss
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with a_site() as site:
+        site.answers["good.example/feed"] = rss("Good", "First")
+        yield site
+
+
+@pytest.fixture
+def headwater(open_folder: Path, conninfo: str) -> Headwater:
+    settings = {"DATABASE_URL": conninfo, "HEADWATER_ALLOW_LOOPBACK": "true", "HEADWATER_RESOLVE": "example=127.0.0.1"}
+    return Headwater(open_folder, **settings)
+
+
+# In threads, since the site needs this one.
+
+
+async def run(headwater: Headwater, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(headwater.run, "source", *arguments)
+
+
+async def told(headwater: Headwater, *arguments: str) -> list[dict[str, Any]]:
+    return await asyncio.to_thread(headwater.json, "source", *arguments)
+
+
+async def test_the_status_of_the_answer_is_told_whatever_came_of_the_poll(headwater: Headwater, site: Site) -> None:
+    places = ("good.example/feed", "missing.example/feed", "closed.example/feed")
+    good, missing, closed = (site.url(place) for place in places)
+    closed = closed.replace(str(site.port), "9")
+
+    added = await told(headwater, "add", good, missing, closed)
+    (polled,) = await told(headwater, "poll", good)
+
+    assert [source["poll"]["status"] for source in added] == [200, 404, None]
+    assert (polled["outcome"], polled["status"]) == ("polled", 200)
+    assert "story" not in polled
+
+
+async def test_a_script_gets_the_story_of_a_poll_too(headwater: Headwater, site: Site) -> None:
+    url = site.url("missing.example/feed")
+    await run(headwater, "add", url)
+
+    (polled,) = await told(headwater, "poll", url, "--explain")
+
+    asked, answer, decision, next_try = polled["story"]
+    assert asked.startswith(f"Asked for {url}; that took")
+    assert answer.startswith("It answered 404.")
+    assert answer.endswith("That is the class not_found.")
+    assert decision.startswith("It is failure 2 of this class in a row")
+    assert next_try.startswith("The next try is at 20")
