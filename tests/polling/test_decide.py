@@ -116,14 +116,26 @@ def test_what_only_a_person_may_enable_is_scheduled_for_the_end_of_time() -> Non
     assert step.state.off.until is None
 
 
-def test_a_site_may_ask_for_a_longer_wait_on_any_status_but_not_for_ever() -> None:
-    for kind in ("rate_limited", "upstream_failure", "forbidden"):
-        asked = [PollFailed(FailureClass(kind), "x", retry_after=wait) for wait in (HOUR / 60, 5 * HOUR, 400 * DAY)]
-        waits = [play("default", [failed])[0].wait for failed in asked]
+@pytest.mark.parametrize("kind", ["rate_limited", "upstream_failure", "forbidden"])
+def test_a_site_may_ask_for_a_longer_wait_on_any_status_but_not_for_ever(kind: str) -> None:
+    asked = [PollFailed(FailureClass(kind), "x", retry_after=wait) for wait in (5 * HOUR, 400 * DAY)]
 
-        assert waits[0] <= 2 * HOUR
-        assert waits[1] == 5 * HOUR
-        assert waits[2] == DAY
+    assert [play("default", [failed])[0].wait for failed in asked] == [5 * HOUR, DAY]
+
+
+def test_a_site_may_ask_for_a_shorter_wait_only_when_we_come_too_often() -> None:
+    asked = [PollFailed(kind, "x", retry_after=HOUR / 3) for kind in FailureClass]
+
+    waits = {failed.kind: play("default", ["network"] * 5 + [failed])[5].wait for failed in asked}
+
+    assert {kind for kind, wait in waits.items() if wait < HOUR} == {FailureClass.RATE_LIMITED}
+
+
+@pytest.mark.parametrize("policy", ["default", "once"])
+def test_no_site_may_ask_to_be_hammered(policy: str) -> None:
+    busy = PollFailed(FailureClass.RATE_LIMITED, "x", 429, retry_after=timedelta(seconds=1))
+
+    assert {step.wait for step in play(policy, [busy] * 5)} == {OPTIONS.interval_min}
 
 
 def test_a_permanent_redirect_is_adopted_after_several_polls_over_a_day() -> None:
@@ -207,14 +219,33 @@ def test_a_feed_may_fail_for_years(policy: str, kind: FailureClass) -> None:
     assert step.wait > timedelta(0)
 
 
-@given(ANY_POLICY, st.sampled_from(FailureClass), st.integers(2, 40))
-def test_waits_never_shorten_while_a_feed_keeps_failing_alike(policy: str, kind: FailureClass, times: int) -> None:
-    steps = play(policy, [kind.value] * times)
-    on = [step.wait for step in steps if step.state.off is None]
-    off = [step.wait for step in steps if step.state.off is not None]
+ASKED = st.none() | st.timedeltas(min_value=timedelta(seconds=1), max_value=400 * DAY)
+ALIKE = st.builds(
+    lambda kind, asked: [PollFailed(kind, "It failed.", retry_after=wait) for wait in asked],
+    st.sampled_from(FailureClass),
+    st.lists(ASKED, min_size=2, max_size=40),
+)
+
+
+@given(ANY_POLICY, ALIKE)
+def test_waits_of_our_own_choice_never_shorten_while_a_feed_keeps_failing_alike(
+    policy: str, alike: list[PollFailed]
+) -> None:
+    steps = play(policy, alike)
+    ours = [step for step, failed in zip(steps, alike, strict=False) if failed.retry_after is None]
+    on = [step.wait for step in ours if step.state.off is None]
+    off = [step.wait for step in ours if step.state.off is not None]
 
     assert on == sorted(on)
     assert off == sorted(off)
+
+
+@given(ANY_POLICY, ALIKE)
+def test_a_wait_that_a_site_asks_for_is_kept_within_our_bounds(policy: str, alike: list[PollFailed]) -> None:
+    for step, failed in zip(play(policy, alike), alike, strict=False):
+        asked = min(failed.retry_after or timedelta(0), OPTIONS.interval_max)
+        if step.state.off is None:
+            assert asked <= step.wait <= OPTIONS.interval_max
 
 
 @given(ANY_POLICY, HISTORY)

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.errors import Invalid
 from headwater.polling.policy import POLICIES, policy_named
-from headwater.polling.types import FailureClass, Level
+from headwater.polling.types import FailureClass, Level, PollFailed
 from tests.builders import a_parsed_feed
 from tests.clock import START
 from tests.polling.histories import HOUR, OPTIONS, play
@@ -134,6 +134,26 @@ def test_a_class_leads_to_what_its_document_says(
     ends = decided[went_off - 1].state.off
     assert ends is not None
     assert (ends.until - ends.at if ends.until else None) == cooldown
+
+
+@pytest.mark.parametrize(
+    ("policy", "waits"),
+    [
+        ("default", [20 * M] * 6),
+        ("once", [20 * M] * 6),
+        ("cooldown", list(DOUBLING)),
+        ("backoff", list(DOUBLING)),
+        ("five", list(DOUBLING[:4])),
+    ],
+)
+def test_the_wait_after_a_429_is_its_retry_after_where_the_document_says_so(
+    policy: str, waits: list[timedelta]
+) -> None:
+    busy = PollFailed(FailureClass.RATE_LIMITED, "It failed.", 429, retry_after=20 * M)
+
+    decided = play(policy, [busy] * 6)
+
+    assert [step.wait for step in decided if step.state.off is None] == waits
 
 
 def test_every_policy_has_a_rule_for_every_class() -> None:

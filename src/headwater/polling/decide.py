@@ -2,9 +2,9 @@
 
     decide(state, outcome, policy, now) → the next state, the next poll, what happened
 
-It holds for every history: a schedule is never in the past, a success clears all, waits never shorten while a feed
-keeps failing alike, nothing goes off before its time, and what is off comes back by itself unless only a person may
-enable it.
+It holds for every history: a schedule is never in the past, a success clears all, waits of our own choice never shorten
+while a feed keeps failing alike, nothing goes off before its time, and what is off comes back by itself unless only a
+person may enable it.
 """
 
 from dataclasses import replace
@@ -141,21 +141,27 @@ def _probe_failed(
 
 
 def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOptions) -> timedelta:
+    asked = _asked_for(failed, options)
+    if asked and rule.site_sets_wait:
+        return max(asked, options.interval_min)
+    return max(asked, _own_wait(failing, rule, options))
+
+
+def _own_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> timedelta:
     interval = failing.own_interval or options.interval
     match rule.backoff:
         case Doubling(first, most):
-            wait = min((first or interval) * 2 ** min(failing.consecutive_errors, MAX_DOUBLINGS), most)
+            return min((first or interval) * 2 ** min(failing.consecutive_errors, MAX_DOUBLINGS), most)
         case Steps(waits):
-            wait = waits[min(failing.consecutive_errors, len(waits)) - 1]
+            return waits[min(failing.consecutive_errors, len(waits)) - 1]
         case Steady():
-            wait = interval
+            return interval
         case _:
             assert_never(rule.backoff)
-    return max(wait, _asked_for(failed, options))
 
 
 def _asked_for(failed: PollFailed, options: PollingOptions) -> timedelta:
-    """A site may ask for a longer wait, but not for ever."""
+    """What the site's Retry-After asks for, but not for ever."""
     return min(failed.retry_after or timedelta(0), options.interval_max)
 
 

@@ -49,7 +49,10 @@ Backoff = Doubling | Steps | Steady
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one class of failure leads to. No threshold: never off. `cooldown` NEVER: off until a person enables it."""
+    """What one class of failure leads to. No threshold: never off. `cooldown` NEVER: off until a person enables it.
+
+    A site's Retry-After makes a wait longer; where `site_sets_wait`, it takes the place of the backoff.
+    """
 
     level: Level = Level.WARN
     permanent: bool = False
@@ -58,6 +61,7 @@ class Rule:
     cooldown: timedelta = NEVER
     failing_for: timedelta = timedelta(0)
     backoff: Backoff = Doubling()
+    site_sets_wait: bool = False
     host_scope: bool = False
     rediscover: bool = False
 
@@ -90,7 +94,7 @@ def _after(count: int, cooldown: timedelta, *, permanent: bool = True, failing_f
 DEFAULT = Policy(
     "default",
     {
-        _C.RATE_LIMITED: Rule(backoff=Doubling(timedelta(minutes=5), most=8 * HOUR)),
+        _C.RATE_LIMITED: Rule(backoff=Doubling(timedelta(minutes=5), most=8 * HOUR), site_sets_wait=True),
         _C.UNAUTHORIZED: _after(5, DAY),
         _C.FORBIDDEN: _after(5, DAY),
         _C.NOT_FOUND: _after(3, 2 * DAY),
@@ -154,7 +158,8 @@ ONCE = Policy(
     "once",
     {
         **dict.fromkeys(_C, _BY_HAND),
-        **dict.fromkeys((_C.RATE_LIMITED, _C.UPSTREAM_FAILURE, _C.NETWORK, _C.DNS), Rule(backoff=_ONCE_STEPS)),
+        **dict.fromkeys((_C.UPSTREAM_FAILURE, _C.NETWORK, _C.DNS), Rule(backoff=_ONCE_STEPS)),
+        _C.RATE_LIMITED: Rule(backoff=_ONCE_STEPS, site_sets_wait=True),
         _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
     },
     strict_content_type=True,
