@@ -6,7 +6,8 @@ end or to that of the text, so that nothing is read twice: no megabyte was found
 
 import re
 from collections.abc import Iterator
-from html import unescape
+
+from headwater.references import unescape_attribute
 
 ATTRIBUTES_READ = 8_192
 
@@ -34,5 +35,5 @@ def attributes_of(raw: str) -> dict[str, str]:
     """Attributes by name, the first of each."""
     found: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(raw[:ATTRIBUTES_READ]):
-        found.setdefault(name.lower(), unescape(double or single or bare))
+        found.setdefault(name.lower(), unescape_attribute(double or single or bare))
     return found

@@ -64,6 +64,23 @@ def test_what_a_reader_needs_is_kept_and_made_absolute(html: str, expected: str)
     assert sanitise(html, BASE) == expected
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (
+            '<a href="/x?a=1&section=2&region=eu">z</a>',
+            f'<a href="https://example.com/x?a=1&amp;section=2&amp;region=eu" {REL}>z</a>',
+        ),
+        (
+            '<img srcset="https://cdn.example/i.png?w=300&region=us 300w">',
+            '<img srcset="https://cdn.example/i.png?w=300&amp;region=us 300w">',
+        ),
+    ],
+)
+def test_a_bare_ampersand_in_a_link_starts_no_character(html: str, expected: str):
+    assert sanitise(html, BASE) == expected
+
+
 @pytest.mark.parametrize("base", ["", "x", "http://[", "javascript:alert(1)"])
 def test_a_base_that_is_no_url_drops_relative_links(base: str):
     for html in ('<p><a href="/x">x</a></p>', '<p><a href="/x">x</a>'):

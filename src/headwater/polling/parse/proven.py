@@ -12,7 +12,7 @@ stand only where its tree builder leaves them. The tests let nh3 look for anythi
 
 import re
 from functools import lru_cache
-from html import escape, unescape
+from html import escape
 from itertools import islice
 from typing import TypeAlias
 
@@ -32,6 +32,7 @@ from headwater.polling.parse.allowed import (
     VOID,
 )
 from headwater.polling.parse.links import kept_link, link_set
+from headwater.references import unescape_attribute
 
 MAX_DEPTH = 100
 MAX_REMEMBERED = 2048
@@ -326,7 +327,7 @@ def _held(value: str) -> str:
 
 def _link(name: str, value: str, base: str) -> str:
     if name == "srcset":
-        return value if _PLAIN_SET.fullmatch(value) else escape(link_set(unescape(value), base))
+        return value if _PLAIN_SET.fullmatch(value) else escape(link_set(unescape_attribute(value), base))
     if value.startswith(_AS_IT_IS):
         return value
-    return escape(kept_link(unescape(value), base) or "")
+    return escape(kept_link(unescape_attribute(value), base) or "")

@@ -1,0 +1,23 @@
+"""Character references in the attributes of HTML. Pure.
+
+In text `&section` means "§ion", as browsers read it and `html.unescape` too; in an attribute it is a part of a query.
+"""
+
+import re
+from html import unescape
+from html.entities import html5
+
+# Taken whole, so that none is read again; a name goes as far as it can, as its next character decides.
+_REFERENCE = re.compile(r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|([a-zA-Z][a-zA-Z0-9]*+)(;|=)?)")
+
+
+def unescape_attribute(value: str) -> str:
+    """An attribute's value as HTML means it: a name without `;` counts unless `=`, a letter or a digit follows it."""
+    return _REFERENCE.sub(_meant, value) if "&" in value else value
+
+
+def _meant(reference: re.Match[str]) -> str:
+    name, end = reference.groups()
+    if name is None:
+        return unescape(reference[0])
+    return reference[0] if end == "=" else html5.get(f"{name}{end or ''}", reference[0])
