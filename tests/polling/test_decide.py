@@ -131,6 +131,17 @@ def test_a_site_may_ask_for_a_shorter_wait_only_when_we_come_too_often() -> None
     assert {kind for kind, wait in waits.items() if wait < HOUR} == {FailureClass.RATE_LIMITED}
 
 
+def test_a_feed_that_goes_or_stays_off_is_not_probed_sooner_than_its_site_asks_for() -> None:
+    asked = PollFailed(FailureClass.UPSTREAM_FAILURE, "x", 503, retry_after=20 * HOUR)
+
+    steps = play("cooldown", [asked] * 12)
+
+    off = [step for step in steps if step.state.off]
+    assert len(off) == 3
+    assert {step.wait for step in off} == {20 * HOUR}
+    assert [step.state.off.until for step in off if step.state.off] == [step.decision.next_poll_at for step in off]
+
+
 @pytest.mark.parametrize("policy", ["default", "once"])
 def test_no_site_may_ask_to_be_hammered(policy: str) -> None:
     busy = PollFailed(FailureClass.RATE_LIMITED, "x", 429, retry_after=timedelta(seconds=1))
@@ -241,11 +252,11 @@ def test_waits_of_our_own_choice_never_shorten_while_a_feed_keeps_failing_alike(
 
 
 @given(ANY_POLICY, ALIKE)
-def test_a_wait_that_a_site_asks_for_is_kept_within_our_bounds(policy: str, alike: list[PollFailed]) -> None:
+def test_no_feed_on_or_off_is_asked_sooner_than_its_site_asks_for(policy: str, alike: list[PollFailed]) -> None:
     for step, failed in zip(play(policy, alike), alike, strict=False):
         asked = min(failed.retry_after or timedelta(0), OPTIONS.interval_max)
-        if step.state.off is None:
-            assert asked <= step.wait <= OPTIONS.interval_max
+        assert step.wait >= asked
+        assert step.wait <= OPTIONS.interval_max or step.state.off is not None
 
 
 @given(ANY_POLICY, HISTORY)

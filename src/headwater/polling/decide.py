@@ -104,7 +104,7 @@ def _after_failure(
     if state.off is not None:
         return _probe_failed(failing, state.off, failed, rule, options, now)
     if _is_enough(failing, rule, now):
-        off = Off(now, failed.kind, _until(rule.cooldown, now))
+        off = Off(now, failed.kind, _until(max(rule.cooldown, _asked_for(failed, options)), now))
         happened = (Happening.DISABLED, Happening.LOST) if rule.rediscover else (Happening.DISABLED,)
         return Decision(replace(failing, off=off), _end(off), rule.level, happened)
     # What never was a feed is most likely the page of one, which somebody has just named: look for it at once.
@@ -128,7 +128,10 @@ def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
 def _probe_failed(
     failing: FeedState, off: Off, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
 ) -> Decision:
-    """It stays off: twice as long after a permanent failure, 7 days at the most; as long as before after another."""
+    """It stays off: twice as long after a permanent failure, 7 days at the most; as long as before after another.
+
+    And never shorter than the site asks for.
+    """
     if off.until is None:
         return Decision(failing, BY_HAND_ONLY, rule.level)
     if rule.threshold is None:
@@ -136,7 +139,8 @@ def _probe_failed(
         return Decision(replace(failing, off=replace(off, until=again)), again, rule.level)
     times = off.times + 1 if rule.permanent else off.times
     cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
-    again = replace(off, reason=failed.kind, until=_until(cooldown, now), times=times)
+    until = _until(max(cooldown, _asked_for(failed, options)), now)
+    again = replace(off, reason=failed.kind, until=until, times=times)
     return Decision(replace(failing, off=again), _end(again), rule.level)
 
 
