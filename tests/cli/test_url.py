@@ -53,6 +53,24 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("path", ["/path", " /etc/hosts", "///path", "\\path", "./feed.xml", "../", "..", "~/feed.xml"])
+def test_a_path_is_no_url(path: str) -> None:
+    result = run(path, "--json")
+
+    told = json.loads(result.stdout)
+    assert (told["url"], told["allowed"], told["reason"]) == (path, False, "it is a path, and names no host")
+    assert (told["canonical"], told["hash"], told["host"]) == (None, None, None)
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("given", ["//example.com/path", "example.com/path", ".example.com/path"])
+def test_a_url_without_a_scheme_is_one(given: str) -> None:
+    [told] = verdicts(given)
+
+    assert told["canonical"] == f"https://{given.removeprefix('//')}"
+    assert told["allowed"]
+
+
 @pytest.mark.parametrize(("given", "reason"), REFUSED.items())
 def test_what_would_not_be_asked_for_is_told_with_the_reason(given: str, reason: str) -> None:
     [told] = verdicts(given)
