@@ -28,9 +28,11 @@ def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:
     ages = [timedelta(seconds=int(age)) for age in _MAX_AGE.findall(cache_control)]
     if ages:
         return max(ages) - _age(headers)
-    if "Expires" not in headers:
+    expires_at = _moment(headers.get("Expires", ""))
+    if expires_at is None:  # what is no date, above all "0", is in the past: RFC 9111, section 5.3
         return timedelta(0)
-    return max(_moment(headers["Expires"], now) - _moment(headers.get("Date", ""), now), timedelta(0))
+    lifetime = expires_at - (_moment(headers.get("Date", "")) or now)
+    return max(lifetime - _age(headers), timedelta(0))
 
 
 def _age(headers: Mapping[str, str]) -> timedelta:
@@ -38,9 +40,9 @@ def _age(headers: Mapping[str, str]) -> timedelta:
     return timedelta(seconds=int(age)) if age.isascii() and age.isdigit() and len(age) < 10 else timedelta(0)
 
 
-def _moment(value: str, otherwise: datetime) -> datetime:
+def _moment(value: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
-        return otherwise
+        return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
