@@ -3,8 +3,9 @@
 import asyncio
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any, Self, TypeVar
@@ -15,6 +16,7 @@ from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from headwater.errors import InvalidUrl
+from headwater.net.body import read_beginning, read_error_page, read_whole
 from headwater.net.guard import BlockedAddress, check_address, check_target
 from headwater.net.redirects import REDIRECTS, redirect_of
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
@@ -25,10 +27,20 @@ _Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 MAX_REDIRECTS = 5
-ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
-CHUNK_BYTES = 65_536
 KEEP_ALIVE_S = 5  # for the next feed of the same host, three seconds later by default
 OPEN_FILES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked, the same at every redirect, and until when there is time for it."""
+
+    until: float
+    max_bytes: int
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    read: _Reader = read_whole
+    method: str = "GET"
+    form: Mapping[str, str] | None = None
 
 
 class Client:
@@ -66,37 +78,32 @@ class Client:
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         """The response at the end of at most five redirects. Raises FetchError."""
-        with _in_time(url, within):
-            async with asyncio.timeout(within.total_seconds()):
-                return await self._follow(_followable(url), headers or {}, max_bytes)
+        async with _in_time(url, within) as until:
+            return await self._follow(_followable(url), _Request(until, max_bytes, headers or {}))
 
     async def ask(
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         """The response to one request, a redirect among them: for who must space what it asks. Raises FetchError."""
-        with _in_time(url, within):
-            async with asyncio.timeout(within.total_seconds()):
-                return await self._ask(_followable(url), headers or {}, max_bytes, ())
+        async with _in_time(url, within) as until:
+            return await self._ask(_followable(url), _Request(until, max_bytes, headers or {}))
 
     async def post(
         self, url: str, *, form: Mapping[str, str], within: timedelta, max_bytes: int, headers: Mapping[str, str]
     ) -> Response:
         """The response to a form, which goes nowhere but to this URL. Raises FetchError."""
-        with _in_time(url, within):
-            async with asyncio.timeout(within.total_seconds()):
-                return await self._ask(_followable(url), headers, max_bytes, (), form=form, method="POST")
+        async with _in_time(url, within) as until:
+            return await self._ask(_followable(url), _Request(until, max_bytes, headers, method="POST", form=form))
 
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
         """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
-        with _in_time(url, within):
-            async with asyncio.timeout(within.total_seconds()):
-                return await self._ask(_followable(url), {}, first_bytes, (), read=_read_beginning)
+        async with _in_time(url, within) as until:
+            return await self._ask(_followable(url), _Request(until, first_bytes, read=read_beginning))
 
     async def head(self, url: str, *, within: timedelta) -> Response:
         """The response to one request for the headers alone, a redirect among them. Raises FetchError."""
-        with _in_time(url, within):
-            async with asyncio.timeout(within.total_seconds()):
-                return await self._ask(_followable(url), {}, 0, (), read=_read_beginning, method="HEAD")
+        async with _in_time(url, within) as until:
+            return await self._ask(_followable(url), _Request(until, 0, read=read_beginning, method="HEAD"))
 
     def check(self, url: str) -> None:
         """Raises FetchError for a URL with an address or a port that is never asked; its name may still lead there."""
@@ -106,11 +113,11 @@ class Client:
         except BlockedAddress as error:
             raise _failure(url, error) from error
 
-    async def _follow(self, url: str, headers: Mapping[str, str], max_bytes: int) -> Response:
+    async def _follow(self, url: str, request: _Request) -> Response:
         hops: list[Hop] = []
         seen = {url}
         while True:
-            response = await self._ask(url, headers, max_bytes, tuple(hops))
+            response = await self._ask(url, request, tuple(hops))
             target = redirect_of(response)
             if target is None:
                 return response
@@ -122,24 +129,15 @@ class Client:
                 raise FetchError(url, FetchFailure.REDIRECT_LOOP, f"more than {MAX_REDIRECTS} redirects")
             seen.add(url)
 
-    async def _ask(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        max_bytes: int,
-        hops: tuple[Hop, ...],
-        read: _Reader | None = None,
-        form: Mapping[str, str] | None = None,
-        method: str = "GET",
-    ) -> Response:
+    async def _ask(self, url: str, request: _Request, hops: tuple[Hop, ...] = ()) -> Response:
         assert self._session is not None, "open the client first"
         target = URL(url, encoded=True)
         try:
             check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
             async with self._session.request(
-                method, target, headers=headers, data=form, allow_redirects=False
+                request.method, target, headers=request.headers, data=request.form, allow_redirects=False
             ) as answer:
-                body = await (read or _read)(answer, url, max_bytes)
+                body = await _body(answer, url, request)
                 return Response(url, answer.status, answer.headers, body, hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise _failure(url, error) from error
@@ -205,14 +203,25 @@ def _result(host: str, port: int, address: str) -> ResolveResult:
     return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
-@contextmanager
-def _in_time(url: str, within: timedelta) -> Iterator[None]:
-    """Turns a wait that was too long into a FetchError."""
+@asynccontextmanager
+async def _in_time(url: str, within: timedelta) -> AsyncIterator[float]:
+    """The moment, of the loop's clock, at which a wait has been too long: it ends in a FetchError then."""
+    until = asyncio.get_running_loop().time() + within.total_seconds()
     try:
-        yield
+        async with asyncio.timeout_at(until):
+            yield until
     except TimeoutError as error:
         detail = f"no complete answer within {within.total_seconds():g} s"
         raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
+
+
+async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> bytes:
+    """The part that is wanted: of a redirect nothing, of an error page what comes soon."""
+    if answer.status in REDIRECTS:
+        return b""
+    if not answer.ok:
+        return await read_error_page(answer, request.until)
+    return await request.read(answer, url, request.max_bytes)
 
 
 def _followable(url: str) -> str:
@@ -220,48 +229,6 @@ def _followable(url: str) -> str:
         return parse_url(url)
     except InvalidUrl as error:
         raise FetchError(url, FetchFailure.BLOCKED, error.reason) from error
-
-
-async def _read(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
-    if not answer.ok or answer.status in REDIRECTS:
-        return await _read_some(answer)
-    if "," in answer.headers.get("Content-Encoding", ""):
-        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
-    if (answer.content_length or 0) > max_bytes:
-        raise _too_large(url, max_bytes)
-    body = bytearray()
-    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-        body += chunk
-        if len(body) > max_bytes:
-            raise _too_large(url, max_bytes)
-    return bytes(body)
-
-
-async def _read_some(answer: aiohttp.ClientResponse) -> bytes:
-    """The beginning of an error page; that it breaks off, or cannot be decompressed, does not matter."""
-    body = bytearray()
-    with suppress(aiohttp.ClientError):
-        await _read_into(body, answer, ERROR_BODY_BYTES)
-    return bytes(body[:ERROR_BODY_BYTES])
-
-
-async def _read_beginning(answer: aiohttp.ClientResponse, _url: str, first_bytes: int) -> bytes:
-    if not answer.ok or answer.status in REDIRECTS:
-        return await _read_some(answer)
-    body = bytearray()
-    await _read_into(body, answer, first_bytes)
-    return bytes(body[:first_bytes])
-
-
-async def _read_into(body: bytearray, answer: aiohttp.ClientResponse, first_bytes: int) -> None:
-    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-        body += chunk
-        if len(body) >= first_bytes:
-            return
-
-
-def _too_large(url: str, max_bytes: int) -> FetchError:
-    return FetchError(url, FetchFailure.TOO_LARGE, f"its body is larger than {max_bytes:,} bytes")
 
 
 def _failure(url: str, error: Exception) -> FetchError:
