@@ -81,6 +81,24 @@ def test_a_bare_ampersand_in_a_link_starts_no_character(html: str, expected: str
     assert sanitise(html, BASE) == expected
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<blockquote CITE="javascript:alert(1)">q</blockquote>', "<blockquote>q</blockquote>"),
+        ('<blockquote cite = "c">q</blockquote>', f'<blockquote cite="{BASE}c">q</blockquote>'),
+        ("<q cite=&#106;avascript:x>q</q>", "<q>q</q>"),
+        (
+            '<img srcset="https://a.example/x.jpg 1x, y.jpg 2x">',
+            f'<img srcset="https://a.example/x.jpg 1x, {BASE}y.jpg 2x">',
+        ),
+        ('<img SRCSET="y.jpg 2x">', f'<img srcset="{BASE}y.jpg 2x">'),
+        ('<img srcset="javascript:x 2x">', "<img>"),
+    ],
+)
+def test_untidy_markup_leaves_no_quotation_or_picture_unresolved(html: str, expected: str):
+    assert sanitise(f"<b><p>x</b></p>{html}", BASE) == f"<b></b><p><b>x</b></p>{expected}"
+
+
 @pytest.mark.parametrize("base", ["", "x", "http://[", "javascript:alert(1)"])
 def test_a_base_that_is_no_url_drops_relative_links(base: str):
     for html in ('<p><a href="/x">x</a></p>', '<p><a href="/x">x</a>'):

@@ -59,6 +59,7 @@ ATTRIBUTES = {tag: _OWN.get(tag, frozenset[str]()) | _EVERYWHERE for tag in TAGS
 
 SCHEMES = frozenset({"ftp", "geo", "http", "https", "magnet", "mailto", "tel", "xmpp"})
 SINGLE_URLS = frozenset({"cite", "href", "poster", "src"})
+LINKS = SINGLE_URLS | {"srcset"}
 LINK_REL = "noopener noreferrer nofollow"
 
 # Which tag may stand right inside which, so that a browser's parser builds the very tree that is written. Narrower than

@@ -61,6 +61,13 @@ def kept_link(text: str, base: str) -> str | None:
     return absolute(text, base)
 
 
+def resolved(name: str, value: str, base: str) -> str | None:
+    """Where the attribute of this name leads on a page at `base`, its references read; None for nowhere."""
+    if name == "srcset":
+        return link_set(value, base) or None
+    return kept_link(value, base) if name == "href" else absolute(value, base)
+
+
 def link_set(text: str, base: str) -> str:
     """A srcset with every candidate absolute; those that lead nowhere are left out."""
     found: list[str] = []

@@ -25,13 +25,13 @@ from headwater.polling.parse.allowed import (
     HEADINGS,
     INSIDE,
     LINK_REL,
+    LINKS,
     NO_TEXT_AMONG,
-    SINGLE_URLS,
     TAGS,
     TRANSPARENT,
     VOID,
 )
-from headwater.polling.parse.links import kept_link, link_set
+from headwater.polling.parse.links import resolved
 from headwater.references import unescape_attribute
 
 MAX_DEPTH = 100
@@ -60,8 +60,7 @@ _GONE = "\1"
 _AS_IT_IS = ("https://", "http://", "mailto:", "tel:")
 _PLAIN_LINK = ('a href="https://', 'a href="http://')
 _FOREIGN = frozenset({"math", "svg"})
-_LINKS = SINGLE_URLS | {"srcset"}
-_LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdisjoint(_LINKS))
+_LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdisjoint(LINKS))
 
 
 class _Room(dict[str, "_Move"]):
@@ -145,7 +144,7 @@ def _shaped(room: _Room, source: str, base: str) -> _Move | None:
     written, kept, end, inner = known
     for place, name in kept:
         value = values[place] if place else ""
-        if name in _LINKS and not (value := _link(name, value, base)):
+        if name in LINKS and not (value := _link(name, value, base)):
             continue
         written += f' {name}="{value}"'
     return written + end, inner
@@ -315,8 +314,8 @@ def _attributes(tag: str, raw: str, base: str) -> str:
         name = given.lower()
         if name in allowed and name not in kept:
             value = quoted[1:-1] if quoted[:1] in {'"', "'"} else quoted
-            kept[name] = _link(name, value, base) if name in _LINKS else value
-    written = [f' {name}="{_held(value)}"' for name, value in kept.items() if value or name not in _LINKS]
+            kept[name] = _link(name, value, base) if name in LINKS else value
+    written = [f' {name}="{_held(value)}"' for name, value in kept.items() if value or name not in LINKS]
     return "".join(written)
 
 
@@ -327,7 +326,7 @@ def _held(value: str) -> str:
 
 def _link(name: str, value: str, base: str) -> str:
     if name == "srcset":
-        return value if _PLAIN_SET.fullmatch(value) else escape(link_set(unescape_attribute(value), base))
-    if value.startswith(_AS_IT_IS):
-        return value
-    return escape(kept_link(unescape_attribute(value), base) or "")
+        as_it_is = _PLAIN_SET.fullmatch(value) is not None
+    else:
+        as_it_is = value.startswith(_AS_IT_IS)
+    return value if as_it_is else escape(resolved(name, unescape_attribute(value), base) or "")

@@ -10,8 +10,8 @@ from html import escape
 
 import nh3
 
-from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, TAGS, VOID
-from headwater.polling.parse.links import absolute, link_set
+from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
+from headwater.polling.parse.links import resolved
 from headwater.polling.parse.proven import proven
 
 MAX_LENGTH = 1_000_000
@@ -26,9 +26,7 @@ _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
-# nh3 resolves all links but these; they cost a call for every attribute, and are mostly absolute.
-_RELATIVE_SET = re.compile(r"""srcset=["']?\s*(?!https?:|["'\s])""")
-_RELATIVE_CITE = re.compile(r"""cite=["']?\s*(?!https?:|["'\s])""")
+_WEB = ("https://", "http://")
 _MARKUP = re.compile(r"<[^<>]*>")
 # Void, or closed by the next of their kind: these do not pile up.
 _FLAT = VOID | frozenset(
@@ -53,7 +51,7 @@ def from_text(text: str) -> str:
 def _parsed(html: str, base: str) -> str:
     if (html.count("<") > SAFE_COUNT or _LOADED.search(html)) and _is_hostile(html):
         return from_text(_MARKUP.sub(" ", html))
-    return _cleaner(base, bool(_RELATIVE_SET.search(html) or _RELATIVE_CITE.search(html))).clean(html)
+    return _cleaner(base).clean(html)
 
 
 def _is_hostile(html: str) -> bool:
@@ -73,24 +71,25 @@ def _is_hostile(html: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _cleaner(base: str, has_sets: bool) -> nh3.Cleaner:  # noqa: FBT001  (part of the cache key)
+def _cleaner(base: str) -> nh3.Cleaner:
     try:
-        return _made(base, has_sets=has_sets)
+        return _made(base)
     except ValueError:
-        return _made("", has_sets=has_sets)
+        return _made("")
 
 
-def _made(base: str, *, has_sets: bool) -> nh3.Cleaner:
+def _made(base: str) -> nh3.Cleaner:
     def rewrite(_tag: str, name: str, value: str) -> str | None:
-        if name == "srcset":
-            return link_set(value, base) or None
-        return absolute(value, base) if name == "cite" else value
+        # nh3 knows neither cite nor srcset for links, and one list of schemes for all others.
+        if name not in LINKS or (value.startswith(_WEB) and name != "srcset"):
+            return value
+        return resolved(name, value, base)
 
     return nh3.Cleaner(
         tags=TAGS,
         clean_content_tags=DROPPED_WHOLE,
         attributes=ATTRIBUTES,
-        attribute_filter=rewrite if has_sets else None,
+        attribute_filter=rewrite,
         url_schemes=SCHEMES,
         link_rel=LINK_REL,
         url_relative=("rewrite_with_base", base) if base else "deny",
