@@ -1,5 +1,6 @@
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -114,10 +115,52 @@ def test_a_publisher_may_rest() -> None:
     assert (START + wait_after(polled(freshness=on_sundays))).weekday() == 0
 
 
-def test_a_rest_without_end_is_not_heeded() -> None:
-    always = Freshness(skip_hours=frozenset(range(24)), skip_days=frozenset(range(7)))
+def polls_between(start: datetime, end: datetime, freshness: Freshness) -> list[datetime]:
+    """When a feed is polled, poll after poll, from `start` on."""
+    polls = [start]
+    while (now := polls[-1]) < end:
+        polls.append(next_after_success(a_state(), Polled(a_read_feed(), NONE, freshness), OPTIONS, now))
+    return polls[1:-1]
 
+
+NOON_ON_FRIDAY = datetime(2026, 3, 6, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
+def test_a_rest_of_a_day_is_waited_out(start: datetime) -> None:
+    on_saturdays = Freshness(skip_days=frozenset({5}))
+
+    polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_saturdays)
+
+    assert {at.weekday() for at in polls} >= {6, 0, 1, 2}
+    assert not any(at.weekday() == 5 for at in polls)
+
+
+@pytest.mark.parametrize("start", [NOON_ON_FRIDAY, NOON_ON_FRIDAY + 11.5 * HOUR, NOON_ON_FRIDAY - 12.1 * HOUR])
+def test_a_rest_longer_than_the_longest_wait_is_waited_out_in_steps(start: datetime) -> None:
+    on_weekends = Freshness(skip_days=frozenset({5, 6}))
+
+    polls = polls_between(start, NOON_ON_FRIDAY + 5 * DAY, on_weekends)
+
+    assert sum(at.weekday() in {5, 6} for at in polls) <= 2
+    assert sum(at.weekday() in {0, 1} for at in polls) > 40
+    assert max(later - at for at, later in pairwise(polls)) <= OPTIONS.interval_max + 1.1 * HOUR
+
+
+@pytest.mark.parametrize(
+    "always", [Freshness(skip_hours=frozenset(range(24))), Freshness(skip_days=frozenset(range(7)))]
+)
+def test_a_rest_without_end_is_not_heeded(always: Freshness) -> None:
     assert about(wait_after(polled(freshness=always)), HOUR)
+
+
+def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
+    only_monday_at_11 = Freshness(skip_hours=frozenset(range(24)) - {11}, skip_days=frozenset(range(1, 7)))
+
+    polls = polls_between(NOON_ON_FRIDAY, NOON_ON_FRIDAY + 21 * DAY, only_monday_at_11)
+
+    assert len({at.date() for at in polls if at.weekday() == 0 and at.hour == 11}) == 3
+    assert len(polls) <= 21
 
 
 @pytest.mark.parametrize(("full_ago", "wanted"), [(None, True), (DAY, False), (7 * DAY, True)])

@@ -19,6 +19,7 @@ SELDOM = timedelta(days=7)
 ENTRIES_LOOKED_AT = 20
 SPREAD = 0.1  # of a wait that is our own choice: feeds that were added together do not stay together
 A_WEEK = timedelta(days=7)
+HOURS_OF_A_WEEK = 7 * 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,16 @@ def _chance(source_id: UUID, now: datetime) -> float:
 
 
 def _outside_rest(due: datetime, freshness: Freshness, most: timedelta) -> datetime:
-    """The first hour from `due` on that the publisher does not ask to skip; a rest without end is not heeded."""
-    if not freshness.skip_hours and not freshness.skip_days:
+    """The first hour from `due` on that the publisher does not ask to skip, `most` later at the latest.
+
+    A rest longer than that is waited out in steps; one without end is not heeded.
+    """
+    if not _rests(due, freshness):
         return due
-    first = due
-    for _ in range(24 * 7):
-        if due.hour not in freshness.skip_hours and due.weekday() not in freshness.skip_days:
-            return due
-        due = (due + timedelta(hours=1)).replace(minute=first.minute, second=0, microsecond=0)
-        if due - first > most:
-            break
-    return first
+    hours = (due.replace(second=0, microsecond=0) + timedelta(hours=hour) for hour in range(1, HOURS_OF_A_WEEK))
+    ends_at = next((hour for hour in hours if not _rests(hour, freshness)), None)
+    return due if ends_at is None else min(ends_at, due + most)
+
+
+def _rests(at: datetime, freshness: Freshness) -> bool:
+    return at.hour in freshness.skip_hours or at.weekday() in freshness.skip_days
