@@ -56,6 +56,8 @@ XSS = (
     '<video><source onerror="alert(1)"></video>',
     '<img srcset="javascript:alert(1) 1x">',
     '<blockquote cite="javascript:alert(1)">x</blockquote>',
+    '<q CITE = "javascript:alert(1)">x</q>',
+    '<img src="tel:1">',
     '<base href="javascript:alert(1)//">',
     '<link rel="stylesheet" href="javascript:alert(1)">',
     '<meta http-equiv="refresh" content="0;url=javascript:alert(1)">',
@@ -94,6 +96,7 @@ soups = st.lists(st.sampled_from(_PIECES), max_size=14).map("".join)
 _GIVEN = (
     *("", "", "", ' class="x"', " lang=en", " title='a \"b\"'", ' title="&lt;b&gt;"', ' style="color:red"', " open"),
     *(' href="/x"', ' href="https://e.org/?a=1&amp;b=2" target=_blank', ' src="p.jpg"', ' HREF="/y" Title=z'),
+    *(' href="magnet:?xt=1&amp;dn=x"', " href='geo:1,2'", ' href="urn:x:1"'),
     *(' onclick="alert(1)"', ' href="javascript:alert(1)"', ' href="&#106;avascript:x"', ' src="data:text/html,x"'),
     *(' href="javascript:x" href="/y"', ' title="a" title="b"', ' title="<!-- x -->"', ' title="a>b"', ' title="<b>"'),
     *("\xa0onclick=x", "\x0bonclick=x", "\u2028title=x", "/onclick=x", "\x0ctitle=x", "\n  dir = 'rtl'", ' "', " =x"),
@@ -153,7 +156,8 @@ def dangers(safe: str) -> list[str]:
             if name not in ATTRIBUTES[tag] | {"rel"} or name.startswith("on"):
                 found.append(f"{tag} {name}")
             scheme, colon, _ = value.partition(":")
-            if name in SINGLE_URLS and colon and scheme.lower().strip() not in SCHEMES:
+            known = SCHEMES if name == "href" else {"http", "https"}
+            if name in SINGLE_URLS and colon and scheme.lower().strip() not in known:
                 found.append(f"{tag} {name} {value}")
     return found
 

@@ -99,6 +99,46 @@ def test_untidy_markup_leaves_no_quotation_or_picture_unresolved(html: str, expe
     assert sanitise(f"<b><p>x</b></p>{html}", BASE) == f"<b></b><p><b>x</b></p>{expected}"
 
 
+@pytest.mark.parametrize("tag", ['<a href="{}">', '<img src="{}">', '<video poster="{}">', '<blockquote cite="{}">'])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/x", "https://e.org/", " HTTPS://e.org/", "//e.org/", "magnet:?xt=1", " mailto:a@b.c\n", "Tel:1", "geo:1,2"),
+        *(
+            "ftp://e.org/f",
+            "xmpp:a@b.c",
+            "urn:x:1",
+            "javascript:x",
+            "data:text/html,x",
+            "magnet",
+            "x:y",
+            ":",
+            "mail to:x",
+        ),
+    ],
+)
+def test_a_link_survives_however_tidy_the_markup_around_it_is(tag: str, address: str):
+    html = tag.format(address)
+
+    assert sanitise(f"<b><p>x</b></p>{html}", BASE) == f"<b></b><p><b>x</b></p>{sanitise(html, BASE)}"
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ('<a href="magnet:?xt=1&amp;dn=x">x</a>', f'<a href="magnet:?xt=1&amp;dn=x" {REL}>x</a>'),
+        ('<a href=" mailto:a@b.c">x</a>', f'<a href="mailto:a@b.c" {REL}>x</a>'),
+        ('<a href="FTP://e.org/f">x</a>', f'<a href="FTP://e.org/f" {REL}>x</a>'),
+        ('<a href="urn:x:1">x</a>', f"<a {REL}>x</a>"),
+        ('<img src="mailto:a@b.c">', "<img>"),
+        ('<img src="ftp://e.org/f.png">', "<img>"),
+        ('<q cite="tel:1">x</q>', "<q>x</q>"),
+    ],
+)
+def test_a_link_may_open_a_program_and_a_picture_comes_from_the_web(html: str, expected: str):
+    assert sanitise(html, BASE) == expected
+
+
 @pytest.mark.parametrize("base", ["", "x", "http://[", "javascript:alert(1)"])
 def test_a_base_that_is_no_url_drops_relative_links(base: str):
     for html in ('<p><a href="/x">x</a></p>', '<p><a href="/x">x</a>'):

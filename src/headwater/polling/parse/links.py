@@ -5,11 +5,16 @@ from functools import lru_cache
 
 import can_ada
 
+from headwater.polling.parse.allowed import SCHEMES
+
 MAX_LENGTH = 8192
+WEB = ("https://", "http://")
+"""How a URL begins that needs no base."""
 
 _WHOLE = re.compile(r"https?://[^/?#\s][^\t\r\n]*+\Z")
 _WEB = re.compile(r"(https?):[/\\]{2,}", re.IGNORECASE)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PROGRAMS = SCHEMES - {"http", "https"}
 _NEXT_IN_SET = re.compile(r",(?=\s|https?:|/)")
 _REFERENCE = re.compile(r"&(\w+);")
 _BREAKS = re.compile(r"[\t\r\n]+\s*")
@@ -56,13 +61,14 @@ def unreferenced(text: str) -> str:
 
 def kept_link(text: str, base: str) -> str | None:
     """A link inside prose: absolute, or one that opens a program a reader expects. None for anything else."""
-    if text.lower().startswith(("mailto:", "tel:")):
-        return text
-    return absolute(text, base)
+    text = text.strip()
+    scheme, colon, _ = text.partition(":")
+    return text if colon and scheme.lower() in _PROGRAMS else absolute(text, base)
 
 
 def resolved(name: str, value: str, base: str) -> str | None:
-    """Where the attribute of this name leads on a page at `base`, its references read; None for nowhere."""
+    """Where the attribute of this name leads on a page at `base`, its references read; None for nowhere. Only a link
+    that is followed may open a program: what is shown comes from the web."""
     if name == "srcset":
         return link_set(value, base) or None
     return kept_link(value, base) if name == "href" else absolute(value, base)

@@ -31,7 +31,7 @@ from headwater.polling.parse.allowed import (
     TRANSPARENT,
     VOID,
 )
-from headwater.polling.parse.links import resolved
+from headwater.polling.parse.links import WEB, resolved
 from headwater.references import unescape_attribute
 
 MAX_DEPTH = 100
@@ -57,7 +57,6 @@ _PLAIN_SET = re.compile(rf"{_CANDIDATE}(?:, {_CANDIDATE}){{0,63}}")
 _REL = f' rel="{LINK_REL}"'
 # Stands for a tag that goes while what follows it stays. No text has it: XML cannot, and JSON's is cleaned.
 _GONE = "\1"
-_AS_IT_IS = ("https://", "http://", "mailto:", "tel:")
 _PLAIN_LINK = ('a href="https://', 'a href="http://')
 _FOREIGN = frozenset({"math", "svg"})
 _LINKING = frozenset(tag for tag, names in ATTRIBUTES.items() if not names.isdisjoint(LINKS))
@@ -325,8 +324,6 @@ def _held(value: str) -> str:
 
 
 def _link(name: str, value: str, base: str) -> str:
-    if name == "srcset":
-        as_it_is = _PLAIN_SET.fullmatch(value) is not None
-    else:
-        as_it_is = value.startswith(_AS_IT_IS)
-    return value if as_it_is else escape(resolved(name, unescape_attribute(value), base) or "")
+    if _PLAIN_SET.fullmatch(value) if name == "srcset" else value.startswith(WEB):
+        return value
+    return escape(resolved(name, unescape_attribute(value), base) or "")

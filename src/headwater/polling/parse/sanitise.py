@@ -11,7 +11,7 @@ from html import escape
 import nh3
 
 from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
-from headwater.polling.parse.links import resolved
+from headwater.polling.parse.links import WEB, resolved
 from headwater.polling.parse.proven import proven
 
 MAX_LENGTH = 1_000_000
@@ -26,7 +26,6 @@ _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
-_WEB = ("https://", "http://")
 _MARKUP = re.compile(r"<[^<>]*>")
 # Void, or closed by the next of their kind: these do not pile up.
 _FLAT = VOID | frozenset(
@@ -81,7 +80,7 @@ def _cleaner(base: str) -> nh3.Cleaner:
 def _made(base: str) -> nh3.Cleaner:
     def rewrite(_tag: str, name: str, value: str) -> str | None:
         # nh3 knows neither cite nor srcset for links, and one list of schemes for all others.
-        if name not in LINKS or (value.startswith(_WEB) and name != "srcset"):
+        if name not in LINKS or (value.startswith(WEB) and name != "srcset"):
             return value
         return resolved(name, value, base)
 
