@@ -6,8 +6,8 @@ import pytest
 from headwater.errors import Invalid
 from headwater.frontier.types import Origin
 from headwater.ids import new_id
-from headwater.sources.decide import COMMON_SITEMAPS, as_wished, entrances
-from headwater.sources.types import IngestionMode, Source, Wishes
+from headwater.sources.decide import COMMON_SITEMAPS, as_wished, entrances, may_join
+from headwater.sources.types import IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind, SourceId
 from tests.clock import START
 
@@ -116,3 +116,30 @@ def test_a_source_is_entered_where_it_says(
     feed: str | None, wishes: dict[str, Any], expected: list[tuple[str, str, int]]
 ) -> None:
     assert [(one.url, one.kind, one.priority) for one in entrances(a_source(feed, **wishes))] == expected
+
+
+@pytest.mark.parametrize(
+    ("differing", "joins"),
+    [
+        ({}, True),
+        ({"is_system": True}, True),
+        ({"other_is_suggested": True}, True),
+        ({"is_system": True, "other_is_suggested": True}, False),
+        ({"is_suggested": True}, False),
+        ({"is_set_up": True}, False),
+        ({"has_pages": True}, False),
+        ({"are_read": False}, False),
+    ],
+    ids=["private", "operator's", "into-suggested", "operator's-into-suggested", "suggested", "set-up", "pages", "off"],
+)
+def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, bool], joins: bool) -> None:
+    plain = {
+        "are_read": True,
+        "is_system": False,
+        "is_suggested": False,
+        "is_set_up": False,
+        "has_pages": False,
+        "other_is_suggested": False,
+    }
+
+    assert may_join(Pair(**{**plain, **differing})) is joins

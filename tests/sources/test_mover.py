@@ -1,14 +1,63 @@
+from datetime import timedelta
+
 import pytest
 
+from headwater.accounts.access import add_user
+from headwater.accounts.types import Role, User
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
+from headwater.library import store as library
+from headwater.library.types import ArticlesQuery, FeedItem, FeedsQuery, Subscription
+from headwater.pages import store as pages
+from headwater.pages.types import NewPage
+from headwater.sources import follow
 from headwater.sources.mover import Mover
-from headwater.sources.store import list_all, list_health
+from headwater.sources.store import find_by_id, list_all, list_health
+from headwater.sources.subscribe import add_feed
+from headwater.sources.types import Wishes
+from headwater.types import PageKind
 from tests.builders import a_source, an_article
 from tests.clock import START
 
 pytestmark = pytest.mark.database
+
+OLD, NEW = "https://old.example/feed", "https://new.example/feed"
+
+
+async def a_reader(database: Database, name: str = "ada") -> User:
+    async with database.transaction() as conn:
+        return await add_user(conn, f"{name}@example.com", None, Role.READER, START)
+
+
+async def adds(database: Database, reader: User, name: str, url: str, category: str = "") -> Subscription:
+    async with database.transaction() as conn:
+        return await add_feed(conn, user_id=reader.id, name=name, url=url, category=category, now=START)
+
+
+async def feeds(database: Database, reader: User) -> list[FeedItem]:
+    async with database.as_user(reader.id) as conn:
+        return await library.list_feeds(conn, query=FeedsQuery(), limit=20)
+
+
+async def read_up_to(database: Database, reader: User, feed: Subscription, minutes: int) -> None:
+    async with database.as_user(reader.id) as conn:
+        until = START + timedelta(minutes=minutes)
+        await library.mark_all_read(conn, feed=feed.id, category=None, until=until)
+
+
+async def unread(database: Database, reader: User) -> list[str]:
+    async with database.as_user(reader.id) as conn:
+        return [line.title for line in await library.list_unread(conn, query=ArticlesQuery())]
+
+
+async def lists(database: Database, feed: Subscription, *minutes: int, seen_after: int = 60) -> None:
+    """A feed lists an article of each of these minutes, called by it."""
+    async with database.transaction() as conn:
+        for n in minutes:
+            article = an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n))
+            seen_at = START + timedelta(minutes=seen_after)
+            await articles.keep(conn, seen_at=seen_at, listed=[Listed(feed.source_id, article)])
 
 
 async def move(database: Database, old: str, new: str) -> None:
@@ -60,3 +109,133 @@ async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:
 
     async with database.transaction() as conn:
         assert [source.feed_url for source in await list_all(conn)] == ["https://old.example/feed"]
+
+
+async def test_who_follows_a_feed_that_joins_another_follows_that_one_under_their_own_name(database: Database) -> None:
+    ada, bob = await a_reader(database), await a_reader(database, "bob")
+    hers = await adds(database, ada, "Hers", OLD, "News")
+    his = await adds(database, bob, "His", NEW)
+
+    await move(database, OLD, NEW)
+
+    (feed,) = await feeds(database, ada)
+    assert (feed.id, feed.source_id, feed.name, feed.category) == (hers.id, his.source_id, "Hers", "News")
+    assert [feed.name for feed in await feeds(database, bob)] == ["His"]
+
+
+async def test_who_follows_both_keeps_one_and_finds_it_where_the_other_was_filed(database: Database) -> None:
+    ada = await a_reader(database)
+    await adds(database, ada, "Old", OLD, "News")
+    kept = await adds(database, ada, "New", NEW)
+
+    await move(database, OLD, NEW)
+
+    (feed,) = await feeds(database, ada)
+    assert (feed.id, feed.name, feed.category) == (kept.id, "New", "News")
+
+
+@pytest.mark.parametrize(
+    ("old_until", "new_until"), [(90, 20), (20, 90), (90, 90), (20, 20), (0, 90), (90, 0), (70, 80)]
+)
+async def test_what_is_unread_for_who_follows_both_stays_so_and_nothing_else_becomes_it(
+    database: Database, old_until: int, new_until: int
+) -> None:
+    ada = await a_reader(database)
+    old, new = await adds(database, ada, "Old", OLD), await adds(database, ada, "New", NEW)
+    await lists(database, old, 10, 30, 50, 95)
+    await lists(database, new, 30, 40)
+    await read_up_to(database, ada, old, old_until)
+    await read_up_to(database, ada, new, new_until)
+    before = await unread(database, ada)
+
+    await move(database, OLD, NEW)
+
+    assert await unread(database, ada) == before
+
+
+async def test_what_an_operator_asked_of_a_feed_goes_with_it(database: Database) -> None:
+    ada = await a_reader(database)
+    private = await adds(database, ada, "Hers", NEW)
+    async with database.transaction() as conn:
+        system = await a_source(conn, url=OLD)
+        await follow.change(conn, system, category="News", policy="once", interval=timedelta(hours=1), is_critical=True)
+
+    await move(database, OLD, NEW)
+
+    async with database.transaction() as conn:
+        joined = await find_by_id(conn, source_id=private.source_id)
+    assert (joined.is_system, joined.is_critical, joined.category) == (True, True, "News")
+    assert (joined.policy, joined.interval_minutes) == ("once", 60)
+
+
+async def test_what_was_asked_of_the_feed_that_is_joined_holds(database: Database) -> None:
+    async with database.transaction() as conn:
+        old, new = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
+        await follow.change(conn, old, category="Old", interval=timedelta(hours=1))
+        await follow.change(conn, new, category="New", interval=timedelta(hours=2))
+
+    await move(database, OLD, NEW)
+
+    async with database.transaction() as conn:
+        joined = await find_by_id(conn, source_id=new.id)
+    assert (joined.category, joined.interval_minutes) == ("New", 120)
+
+
+async def urls(database: Database) -> list[str]:
+    async with database.transaction() as conn:
+        return sorted(str(source.feed_url) for source in await list_all(conn))
+
+
+@pytest.mark.parametrize("which", [OLD, NEW])
+async def test_nothing_joins_a_source_that_is_switched_off_nor_does_one_join(database: Database, which: str) -> None:
+    async with database.transaction() as conn:
+        both = {url: await a_source(conn, url=url) for url in (OLD, NEW)}
+        await follow.switch_off(conn, both[which], START)
+
+    await move(database, OLD, NEW)
+
+    assert await urls(database) == [NEW, OLD]
+
+
+async def test_nothing_joins_a_source_whose_feed_is_disabled(database: Database) -> None:
+    async with database.transaction() as conn:
+        await a_source(conn, url=OLD)
+        await follow.disable(conn, await a_source(conn, url=NEW), "not wanted", START)
+
+    await move(database, OLD, NEW)
+
+    assert await urls(database) == [NEW, OLD]
+
+
+@pytest.mark.parametrize(
+    "wishes",
+    [Wishes(selectors=["title=h1"]), Wishes(sitemap="https://old.example/map.xml"), Wishes(mode="both")],
+    ids=["selectors", "sitemap", "links"],
+)
+async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(database: Database, wishes: Wishes) -> None:
+    async with database.transaction() as conn:
+        await a_source(conn, url=NEW)
+        await follow.follow(conn, url=OLD, name=None, now=START, wishes=wishes)
+
+    await move(database, OLD, NEW)
+
+    assert await urls(database) == [NEW, OLD]
+
+
+async def test_a_source_joins_another_when_its_pages_have_been_read(database: Database) -> None:
+    async with database.transaction() as conn:
+        old, _ = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
+        url = "https://old.example/1"
+        page = NewPage(url, url, PageKind.ARTICLE, old.id, 0, "text/html", b"<p>One", START)
+        await pages.keep(conn, pages=[page])
+
+    await move(database, OLD, NEW)
+    stayed = await urls(database)
+    async with database.transaction() as conn:
+        later = START + timedelta(hours=1)
+        waiting = await pages.claim(conn, kind=PageKind.ARTICLE, lease=old.id, now=later, leased_until=later, limit=10)
+        await pages.done(conn, pages=waiting)
+    await move(database, OLD, NEW)
+
+    assert len(waiting) == 1
+    assert (stayed, await urls(database)) == ([NEW, OLD], [NEW])

@@ -1,6 +1,7 @@
 """Every statement on `subscriptions` and `marks`.
 
-Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
+Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person. Save
+where two sources become one: that is done for all who follow them.
 
 Articles lie in months, and what is known by id lies in one of them. PostgreSQL does not count on that when it chooses
 how to join, and would rather read whole months: `OFFSET 0` makes it ask for each article by itself.
@@ -95,6 +96,60 @@ async def unsubscribe(conn: Connection, *, subscription_id: UUID) -> SourceId | 
     cur = await conn.execute("DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id", {"id": subscription_id})
     row = await cur.fetchone()
     return SourceId(row[0]) if row else None
+
+
+async def keep_as_read(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
+    """Who follows two sources will follow only the second: what the first lists stays read or unread, as it is.
+
+    Said of each article on which the marks of the two feeds do not agree, or would not once it is linked to the second.
+    """
+    await conn.execute(
+        """
+        INSERT INTO marks (user_id, article_id, is_read)
+        SELECT mine.user_id, listed.article_id, (
+            SELECT bool_and(known.listed_at <= theirs.read_until)
+            FROM article_sources AS known
+            JOIN subscriptions AS theirs USING (source_id)
+            WHERE known.article_id = listed.article_id AND theirs.user_id = mine.user_id
+        )
+        FROM subscriptions AS mine
+        JOIN subscriptions AS other ON other.user_id = mine.user_id AND other.source_id = %(to)s
+        JOIN article_sources AS listed ON listed.source_id = mine.source_id
+        WHERE mine.source_id = %(source_id)s
+            AND listed.seen_at > least(mine.read_until, other.read_until)
+            AND listed.listed_at <= greatest(mine.read_until, other.read_until)
+        ON CONFLICT (user_id, article_id) DO UPDATE
+        SET is_read = coalesce(marks.is_read, excluded.is_read)
+        """,
+        {"source_id": source_id, "to": to},
+    )
+
+
+async def drop_doubles(conn: Connection, *, source_id: SourceId, of: SourceId) -> None:
+    """Who follows two sources follows the second alone, filed as the first was where it is not filed at all."""
+    await conn.execute(
+        """
+        WITH dropped AS (
+            DELETE FROM subscriptions AS mine
+            USING subscriptions AS other
+            WHERE mine.source_id = %(source_id)s AND other.source_id = %(of)s AND other.user_id = mine.user_id
+            RETURNING other.id, mine.category
+        )
+        UPDATE subscriptions
+        SET category = coalesce(subscriptions.category, dropped.category)
+        FROM dropped
+        WHERE subscriptions.id = dropped.id
+        """,
+        {"source_id": source_id, "of": of},
+    )
+
+
+async def follow_instead(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
+    """Who follows one source follows another instead, under the same name, filed and read as far as before."""
+    await conn.execute(
+        "UPDATE subscriptions SET source_id = %(to)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "to": to},
+    )
 
 
 async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:

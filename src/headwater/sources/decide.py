@@ -11,7 +11,7 @@ from headwater.errors import Invalid
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import NEVER, FailureClass
-from headwater.sources.types import IngestionMode, Source, Wishes
+from headwater.sources.types import IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind
 from headwater.urls import complete_url, parse_url
 
@@ -64,6 +64,16 @@ def cooldown_of(reason: str) -> timedelta | None:
         return None
     cooldown = COOLDOWN.rules[FailureClass(reason)].cooldown
     return None if cooldown == NEVER else cooldown
+
+
+def may_join(pair: Pair) -> bool:
+    """Whether a source may join another without anything being lost that a person decided or waits for.
+
+    What is off on either side was switched off, or has failed: its readers would read no more. What was suggested has
+    a submitter and moderators, and a source of an operator does not become theirs.
+    """
+    is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
+    return pair.are_read and not (is_moderated or pair.is_set_up or pair.has_pages)
 
 
 def entrances(source: Source) -> list[Submission]:

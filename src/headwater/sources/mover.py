@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from headwater.articles import store as articles
 from headwater.db import Connection, Database
 from headwater.errors import InvalidUrl, SourceExists
 from headwater.observability.log import get_logger
 from headwater.polling import store as polling
 from headwater.polling.types import MovedFeed
 from headwater.sources import store
+from headwater.sources.merge import merge
 from headwater.urls import host_of, parse_url, url_key
 
 log = get_logger()
@@ -54,10 +54,9 @@ class Mover:
         return True
 
     async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
-        if url is None:
+        """A feed that stays is polled through its redirect, and asks again when that has held for another while."""
+        other = await store.find_by_url(conn, url=url) if url is not None else None
+        if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):
+            log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)
+        else:
             await polling.stay(conn, source_id=moved.source_id)
-            return
-        other = await store.find_by_url(conn, url=url)
-        await articles.relink(conn, source_id=moved.source_id, to=other.id)
-        await store.remove(conn, source_id=moved.source_id)
-        log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)

@@ -11,7 +11,7 @@ from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.frontier.keys import Place
 from headwater.polling.types import FailureClass
-from headwater.sources.types import Source, SourceDetails, SourceFilter, SourceHealth, Suggestion
+from headwater.sources.types import Pair, Source, SourceDetails, SourceFilter, SourceHealth, Suggestion
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
 
@@ -203,6 +203,51 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
     cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
     if cur.rowcount == 0:
         raise SourceNotFound(str(source_id))
+
+
+async def hold_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> Pair | None:
+    """A source and another that it may join, held until the transaction ends; None when one of them is gone.
+
+    Nobody can begin to follow the first meanwhile; the other lets articles be linked to it.
+    """
+    async with conn.cursor(row_factory=class_row(Pair)) as cur:
+        await cur.execute(
+            """
+            SELECT mine.enabled AND mine.feed_disabled_at IS NULL
+                    AND other.enabled AND other.feed_disabled_at IS NULL AS are_read,
+                mine.is_system,
+                mine.moderation_status IS NOT NULL AS is_suggested,
+                mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL
+                    AS is_set_up,
+                EXISTS (SELECT FROM pages WHERE pages.source_id = mine.id) AS has_pages,
+                other.moderation_status IS NOT NULL AS other_is_suggested
+            FROM sources AS mine
+            CROSS JOIN sources AS other
+            WHERE mine.id = %(id)s AND other.id = %(other_id)s
+            FOR UPDATE OF mine
+            FOR NO KEY UPDATE OF other
+            """,
+            {"id": source_id, "other_id": other_id},
+        )
+        return await cur.fetchone()
+
+
+async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
+    """What people asked of one source holds for another, where nobody has asked that one for anything else."""
+    await conn.execute(
+        """
+        UPDATE sources
+        SET is_system = sources.is_system OR mine.is_system,
+            is_critical = sources.is_critical OR mine.is_critical,
+            category = coalesce(sources.category, mine.category),
+            policy = coalesce(sources.policy, mine.policy),
+            feed_poll_interval_minutes = coalesce(sources.feed_poll_interval_minutes, mine.feed_poll_interval_minutes),
+            min_delay_ms = greatest(sources.min_delay_ms, mine.min_delay_ms)
+        FROM sources AS mine
+        WHERE sources.id = %(to)s AND mine.id = %(id)s
+        """,
+        {"id": source_id, "to": to},
+    )
 
 
 async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:

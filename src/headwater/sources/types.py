@@ -145,6 +145,18 @@ def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode)
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """What decides whether one source may join another."""
+
+    are_read: bool  # both are on, and so are their feeds
+    is_system: bool
+    is_suggested: bool  # for everybody, whatever was decided
+    is_set_up: bool  # a person has said how its pages are found or read
+    has_pages: bool  # that were fetched and wait to be read
+    other_is_suggested: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """Where a source's feed may have gone. A person confirms it."""
 

@@ -1,0 +1,25 @@
+"""Two sources become one: what people would miss of the first goes over to the second, and the first is removed.
+
+What is left behind: how polling it went, and where it was thought to have gone. What cannot go over keeps them apart.
+"""
+
+from headwater.articles import store as articles
+from headwater.db import Connection
+from headwater.library import store as library
+from headwater.sources import store
+from headwater.sources.decide import may_join
+from headwater.types import SourceId
+
+
+async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> bool:
+    """One source joins another, if it may. Returns whether it is gone."""
+    pair = await store.hold_pair(conn, source_id=source_id, other_id=into)
+    if pair is None or not may_join(pair):
+        return False
+    await library.keep_as_read(conn, source_id=source_id, to=into)  # before articles come in that nobody has marked
+    await articles.relink(conn, source_id=source_id, to=into)
+    await library.drop_doubles(conn, source_id=source_id, of=into)
+    await library.follow_instead(conn, source_id=source_id, to=into)
+    await store.inherit(conn, source_id=source_id, to=into)
+    await store.remove(conn, source_id=source_id)
+    return True
