@@ -39,6 +39,15 @@ def test_each_file_is_listed_once():
     assert len(entry.enclosures) == 1
 
 
+def test_a_file_named_twice_is_what_the_first_says_and_the_second_adds():
+    entry = rss_item(
+        '<media:content url="/e.mp3" duration="60" medium="audio" type="audio/x-mp3"/>'
+        '<enclosure url="/e.mp3" type="audio/mpeg" length="123"/>'
+    )
+
+    assert entry.enclosures == (Enclosure("https://example.com/e.mp3", "audio/mpeg", 123, timedelta(minutes=1)),)
+
+
 @pytest.mark.parametrize(
     ("item", "image"),
     [

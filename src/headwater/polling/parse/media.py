@@ -19,7 +19,8 @@ PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "
 
 
 def enclosures(document: Document, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
-    """The files that come with an entry, each URL once; a picture counts when it is called an enclosure."""
+    """The files that come with an entry, each URL once, with what the first to name it says and the others add; a
+    picture counts when it is called an enclosure."""
     files = [
         *fields.get("enclosure", ()),
         *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
@@ -28,8 +29,22 @@ def enclosures(document: Document, fields: Fields, links: list[Element]) -> tupl
     if not files:
         return ()
     spoken = duration(first_text(fields, "itunes:duration"))
-    found = (_enclosure(document, file, spoken) for file in files[:MAX_ENCLOSURES])
-    return tuple({each.url: each for each in found if each}.values())
+    found: dict[str, Enclosure] = {}
+    for file in files[:MAX_ENCLOSURES]:
+        if named := _enclosure(document, file, spoken):
+            known = found.get(named.url)
+            found[named.url] = _filled(known, named) if known else named
+    return tuple(found.values())
+
+
+def _filled(first: Enclosure, later: Enclosure) -> Enclosure:
+    return Enclosure(
+        url=first.url,
+        type=first.type or later.type,
+        length=first.length or later.length,
+        duration=first.duration or later.duration,
+        title=first.title or later.title,
+    )
 
 
 def _enclosure(document: Document, element: Element, spoken: timedelta | None) -> Enclosure | None:
