@@ -128,6 +128,52 @@ def test_a_feed_behind_stray_output_is_found():
     assert [entry.title for entry in parse_feed(body, url=URL).entries] == ["A"]
 
 
+def _named(*names: str) -> str:
+    return "".join(f"<item><title>{name}</title></item>" for name in names)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            f"<rss><channel>{_named('a')}<it<rss><channel><title>t</title>{_named('b', 'c')}</channel></rss>",
+            id="cut off and sent again",
+        ),
+        pytest.param(
+            "<rss><channel><item><title>a</title><item><title>b</title><x><item><title>c</title></item></x></item></item>"
+            "</channel></rss>",
+            id="an item in an item",
+        ),
+        pytest.param(
+            f"<rss><channel><items>{_named('a')}</items>{_named('b', 'c')}</channel></rss>", id="some in a wrapper"
+        ),
+        pytest.param(
+            f"{_named('a')}<rss><channel>{_named('b', 'c')}</channel></rss>", id="an item in front of the feed"
+        ),
+        pytest.param(
+            f"<rss><channel>{_named('a')}</channel>{_named('b')}<channel>{_named('c')}</channel></rss>",
+            id="in and beside two channels",
+        ),
+        pytest.param(
+            f"<rss><channel>{_named('a')}<entry><title>b</title></entry>{_named('c')}</channel></rss>",
+            id="items and entries",
+        ),
+        pytest.param(
+            f"<rss><channel><description>never closed {_named('a', 'b', 'c')}</channel></rss>", id="in an open element"
+        ),
+    ],
+)
+def test_entries_are_found_wherever_they_stand_and_come_in_the_order_of_the_document(body: str):
+    assert [entry.title for entry in parse_feed(body.encode(), url=URL).entries] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("word", ["description", "content", "title"])
+def test_what_looks_like_an_item_in_a_text_is_none(word: str):
+    body = f"<rss><channel><item><{word}>see <b><item>x</item></b></{word}></item></channel></rss>"
+
+    assert len(parse_feed(body.encode(), url=URL).entries) == 1
+
+
 def test_times_are_aware_and_in_utc():
     body = b"<rss><channel><item><pubDate>Thu, 01 Jan 2026 10:00:00 +0200</pubDate></item></channel></rss>"
 

@@ -1,6 +1,7 @@
 """XML feeds: finds the feed in the tree, tells its format, and maps its channel and items."""
 
 from dataclasses import replace
+from itertools import islice
 
 from headwater.polling.parse import channel
 from headwater.polling.parse.choose import MAX_ITEMS, newest
@@ -14,6 +15,9 @@ from headwater.polling.parse.types import FeedParseError, NotAFeed, ParsedFeed
 
 _ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _ITEMS = frozenset({"item", "entry"})
+_ITEM_TAGS = tuple(f"{{*}}{cased}" for word in sorted(_ITEMS) for cased in (word, word.title(), word.upper()))
+# What looks like an item in one of these is part of a text.
+_PROSE = frozenset({"title", "description", "summary", "content", "content:encoded", "xhtml:body", "body"})
 _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094"}
 
 
@@ -37,10 +41,10 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
     root = _feed_root(tree)
     form = _format(root)
     document = Document(url, form=form, scoped=is_scoped(data), suspect=is_suspect(data))
-    head, fields, items = _parts(document, root)
+    head, fields = _head(document, root)
     about = channel.feed(document, head, fields, form=form)
     layouts: dict[tuple[str, ...], Layout] = {}
-    drafts = newest([draft(document, item, layouts) for item in items[:MAX_ITEMS]], max_entries)
+    drafts = newest([draft(document, item, layouts) for item in _items(document, tree)], max_entries)
     entries = [finish(document, each, feed_language=about.language, feed_authors=about.authors) for each in drafts]
     return replace(about, entries=tuple(entries))
 
@@ -83,25 +87,28 @@ def _uses(root: Element, uri: str) -> bool:
     )
 
 
-def _parts(document: Document, root: Element) -> tuple[Element, Fields, list[Element]]:
-    """The element that speaks for the feed, its fields, and its items wherever they stand."""
+def _head(document: Document, root: Element) -> tuple[Element, Fields]:
+    """The element that speaks for the feed, and its fields."""
     if document.word(root) in _ITEMS:
-        return root, {}, [item for first in (root, *root.itersiblings("*")) for item in _within(document, first)]
+        return root, {}
     around = document.fields(root)
-    channels = around.get("channel", [])
-    head = channels[0] if channels else root
-    fields = document.fields(head) if channels else around
-    items = [item for part in (fields, around if channels else {}) for word in _ITEMS for item in part.get(word, ())]
-    items += [item for other in channels[1:] for item in other if document.word(item) in _ITEMS]
-    if not items:
-        items = _within(document, root)
-    items += [item for other in root.itersiblings("*") for item in _within(document, other)]
+    channels = around.get("channel")
+    if not channels:
+        return root, around
+    fields = document.fields(channels[0])
     for outside in ("image", "textinput"):
-        if channels and outside in around:
+        if outside in around:
             fields.setdefault(outside, around[outside])
-    return head, fields, items
+    return channels[0], fields
 
 
-def _within(document: Document, element: Element) -> list[Element]:
-    """Every item in this element, itself among them, however deep."""
-    return [inner for inner in element.iter("*") if document.word(inner) in _ITEMS]
+def _items(document: Document, tree: Element) -> list[Element]:
+    """The items of a document in its own order, wherever they stand: beside the channel, in a wrapper or in another."""
+    tagged = islice(tree.iter(*_ITEM_TAGS), MAX_ITEMS)
+    found = [item for item in tagged if document.word(item) in _ITEMS]
+    texts = {around for around in {item.getparent() for item in found} if _is_text(document, around)}
+    return [item for item in found if item.getparent() not in texts] or found if texts else found
+
+
+def _is_text(document: Document, element: Element | None) -> bool:
+    return element is not None and any(document.word(node) in _PROSE for node in (element, *element.iterancestors("*")))
