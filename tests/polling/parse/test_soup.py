@@ -25,6 +25,9 @@ def parsed(body: str) -> ParsedFeed:
         ("<title>x</title><link href=http://e.org/ >", "x"),
         ("<title><![CDATA[never closed</title>", "never closed"),
         ("<title>x</title><!-- never closed", "x"),
+        ("<title>if a <b and c <d</title>", "if a <b and c <d"),
+        ("<title>the <item and the <entry tags</title>", "the <item and the <entry tags"),
+        ("<title\n<![CDATA[x]]></title>", "x"),
     ],
 )
 def test_broken_xml_loses_no_text(item: str, title: str):
@@ -43,6 +46,29 @@ def test_an_item_that_was_never_closed_ends_where_the_next_begins():
     feed = parsed("<rss><channel><item><title>a</title><item><title>b</title><item><title>c</title>")
 
     assert [entry.title for entry in feed.entries] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("start", ["<item\n", "<item", "<item rdf:about='http://e.org/'\n", "<entry ", "<item x='\" "])
+def test_a_start_tag_that_lost_its_end_is_one_all_the_same(start: str):
+    feed = parsed(f"<rss><channel>{start}<title>a</title></item><item><title>b</title></item></channel></rss>")
+
+    assert [entry.title for entry in feed.entries] == ["a", "b"]
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_value_in_quotes_may_hold_a_tag(quote: str):
+    feed = parsed(
+        f"<rdf:RDF><item rdf:about={quote}http://e.org/?q=<b>{quote}><title>a</title></item>"
+        "<item><title>b</title></item></rdf:RDF>"
+    )
+
+    assert [entry.title for entry in feed.entries] == ["a", "b"]
+
+
+def test_a_value_that_lost_its_closing_quote_swallows_no_tag():
+    feed = parsed('<rss><channel><item x="><title>a</title></item><item x="y"><title>b</title></item></channel></rss>')
+
+    assert [entry.title for entry in feed.entries] == ["a", "b"]
 
 
 @pytest.mark.parametrize("tail", ["<script src='x'></script>", "<!-- 12 queries -->1 s", "</rss>", "<br>&nbsp;<p>"])
@@ -85,7 +111,10 @@ def test_a_billion_laughs_are_not_laughed():
 
 @pytest.mark.parametrize(
     "piece",
-    ["<a>", "</a>", "<a b='", '<a b="', "<![CDATA[", "<!--", "<?", "<!", "<", "&", "&amp", "<item>", "<a \"'"],
+    [
+        *("<a>", "</a>", "<a b='", '<a b="', "<![CDATA[", "<!--", "<?", "<!", "<", "&", "&amp", "<item>", "<a \"'"),
+        *("<item", "<item a=", "<a b='<\" ", "<a b=\"<' c='<\" ", "<a b='<' ", "<a b=\"<'"),
+    ],
 )
 @pytest.mark.parametrize("opening", ["", "<rss><channel>"])
 def test_a_megabyte_of_nonsense_is_quick(opening: str, piece: str):

@@ -17,14 +17,22 @@ MAX_ATTRIBUTES = 64
 MAX_EXPANSION = 1_000_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
-# No part can run past the next "<", so that no start is read twice: that keeps hostile text linear.
+_PIECE = r"""[^<>"']++|"[^"<]*+"|'[^'<]*+'"""
+# No part runs past the next "<", but for one value in quotes, and of such no two overlap that open with the same mark:
+# no start is read more than thrice, and hostile text stays linear.
 _TOKEN = re.compile(
     rf"""
     <!\[CDATA\[(?P<cdata>.*?)\]\]>
     | <!--.*?-->
     | <[?!][^<>]*>
     | </\s*(?P<end>{_NAME})[^<>]*>?
-    | <(?P<start>{_NAME})(?P<attributes>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'|["'])*+)>
+    | <(?P<start>{_NAME})
+      (?P<attributes>
+        (?:{_PIECE})*+
+        (?:(?<==)(?:"[^"]{{0,1000}}+"|'[^']{{0,1000}}+')(?=[\s/>]))?+
+        (?:{_PIECE}|["'])*+
+      )
+      (?P<close>>|(?=<))
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -51,7 +59,9 @@ _PLAIN = frozenset(
     }
     | {"dc:creator", "language", "ttl", "name", "email", "uri", "url", "width", "height", "comments", "category"}
 )
+_ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _AFTER_TITLE = _PLAIN | _ENTRIES | {"description", "summary", "content", "content:encoded", "author", "image"}
+_FEED_WORDS = _ROOTS | _AFTER_TITLE | {"title"}
 
 
 def read(text: str, entities: dict[str, str]) -> Element | None:
@@ -66,6 +76,11 @@ def _without_open(text: str, opening: str, closing: str) -> str:
     """Drop the marks of sections that never end; what they hold is read as if they were not there."""
     end = text.rfind(closing)
     return text[: end + 1] + text[end + 1 :].replace(opening, "") if opening in text[end + 1 :] else text
+
+
+def _lost_its_end(name: str, rest: str) -> bool:
+    """Whether `<item` without a `>` before the next `<` is a tag all the same, and no bare `<` in a text."""
+    return name.lower() in _FEED_WORDS and ("=" in rest or rest.strip() in {"", "/"})
 
 
 class _Soup:
@@ -99,7 +114,10 @@ class _Soup:
         elif end := token["end"]:
             self._end(end.lower())
         elif start := token["start"]:
-            self._start(start, token["attributes"])
+            if token["close"] or _lost_its_end(start, token["attributes"]):
+                self._start(start, token["attributes"])
+            else:
+                self._data(self._decoded(token[0]))
 
     def _data(self, text: str) -> None:
         if text and self._open:
