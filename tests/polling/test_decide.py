@@ -17,6 +17,7 @@ from headwater.polling.types import (
     Polled,
     PollFailed,
 )
+from tests.builders import a_read_feed
 from tests.clock import START
 from tests.polling.histories import GOOD, HOUR, NONE, OPTIONS, SAME, Step, a_state, outcome, play
 
@@ -167,6 +168,23 @@ def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:
     steps = play("default", [there, elsewhere, GOOD] * 30)
 
     assert not any(Happening.MOVED in step.happened for step in steps)
+
+
+def test_only_a_full_answer_is_the_full_answer_of_the_week() -> None:
+    delta = Polled(a_read_feed(START), NONE, status=226)
+
+    full, *others = play("default", [GOOD, delta, SAME, delta])
+    (never,) = play("default", [delta])
+
+    assert {step.state.last_full_at for step in others} == {full.now}
+    assert never.state.last_full_at is None
+
+
+def test_a_delta_does_not_tell_how_many_entries_a_feed_lists() -> None:
+    full = Polled(a_read_feed(START, START - HOUR), NONE)
+
+    assert full.item_count == 2
+    assert replace(full, status=226).item_count is None
 
 
 def test_a_failure_of_the_host_is_told_and_not_counted() -> None:

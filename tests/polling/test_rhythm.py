@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.rhythm import next_after_success, rhythm_of, wants_full_answer
+from headwater.polling.rhythm import Rhythm, next_after_success, rhythm_of, wants_full_answer
 from headwater.polling.types import FeedState, Freshness, Polled
 from tests.builders import a_read_feed
 from tests.clock import START
@@ -113,6 +113,20 @@ def test_a_publisher_may_rest() -> None:
 
     assert (START + wait_after(polled(freshness=at_13))).hour == 15
     assert (START + wait_after(polled(freshness=on_sundays))).weekday() == 0
+
+
+def test_a_delta_lists_nothing_known_by_its_nature_and_so_tells_of_nothing_missed() -> None:
+    delta = replace(polled(HOUR, missed=True), status=226)
+
+    assert about(wait_after(delta, replace(a_state(), mean_gap=4 * HOUR)), HOUR)
+
+
+def test_a_delta_tells_when_the_newest_entry_came_and_not_how_far_entries_lie_apart() -> None:
+    state = replace(a_state(), mean_gap=DAY, last_new_at=START - DAY)
+    two_at_once, an_old_one = (replace(polled(*ago), status=226) for ago in ((HOUR, HOUR + MINUTE), (9 * DAY,)))
+
+    assert rhythm_of(state, two_at_once, START) == Rhythm(DAY, START - HOUR)
+    assert rhythm_of(state, an_old_one, START) == Rhythm(DAY, START - DAY)
 
 
 def polls_between(start: datetime, end: datetime, freshness: Freshness) -> list[datetime]:

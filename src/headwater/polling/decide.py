@@ -68,7 +68,7 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
         moved=moved,
         mean_gap=rhythm.mean_gap,
         last_new_at=rhythm.last_new_at,
-        last_full_at=now if isinstance(outcome, Polled) else state.last_full_at,
+        last_full_at=now if isinstance(outcome, Polled) and not outcome.is_delta else state.last_full_at,
     )
     if state.off is not None and state.off.is_by_hand:
         return Decision(replace(fresh, off=state.off), _end(state.off))

@@ -31,12 +31,14 @@ class Rhythm:
 
 
 def rhythm_of(state: FeedState, outcome: Polled | NotModified, now: datetime) -> Rhythm:
-    """The rhythm after this poll; an answer without entries tells nothing new."""
+    """The rhythm after this poll; an answer without entries tells nothing new, and a few new ones tell no gap."""
     if isinstance(outcome, NotModified):
         return Rhythm(state.mean_gap, state.last_new_at)
     dates = _dates(outcome.feed, now)
     if not dates:
         return Rhythm(state.mean_gap, state.last_new_at)
+    if outcome.is_delta:
+        return Rhythm(state.mean_gap, max(dates[0], state.last_new_at or dates[0]))
     gap = (dates[0] - dates[-1]) / (len(dates) - 1) if len(dates) > 1 else state.mean_gap
     return Rhythm(gap, dates[0])
 
@@ -66,7 +68,8 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
         # Entries that are all dated alike tell no gap; a feed that has fallen silent is as slow as its silence.
         gap = max(state.mean_gap or OFTEN, (now - state.last_new_at) / 2, timedelta(0))
         pace = sqrt(gap / OFTEN) if gap < OFTEN else max(gap / SELDOM, 1.0)
-    return pace / 2 if isinstance(outcome, Polled) and outcome.missed else pace
+    may_have_missed = isinstance(outcome, Polled) and outcome.missed and not outcome.is_delta
+    return pace / 2 if may_have_missed else pace
 
 
 def _dates(feed: ReadFeed, now: datetime) -> list[datetime]:

@@ -176,6 +176,16 @@ class Polled:
     missed: bool = False
     status: int = 200
 
+    @property
+    def is_delta(self) -> bool:
+        """Only what is new was sent (226 IM Used): it tells nothing of what else the feed lists."""
+        return self.status == 226
+
+    @property
+    def item_count(self) -> int | None:
+        """How many entries the feed lists; None where the answer does not tell."""
+        return None if self.is_delta else len(self.feed.entries)
+
 
 @record
 class NotModified:
