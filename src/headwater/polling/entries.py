@@ -42,6 +42,17 @@ def _identity(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes
     return (site[0] if site else feed_url), key
 
 
+def has_own_link(article: NewArticle) -> bool:
+    """Whether an article's URL is its own, and so a page that can be fetched for it: then its key is that URL's.
+
+    One that is known by its feed and its id only borrows the site's URL, or the feed's.
+    """
+    try:
+        return article.url_key == url_key(article.url)
+    except InvalidUrl:  # longer than a URL may be, once it is written as a browser would
+        return False
+
+
 def _followable(url: str | None) -> tuple[str, bytes] | None:
     """The URL and its key, if it is one that a browser may open: never `javascript:` and its like."""
     try:
