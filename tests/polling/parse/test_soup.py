@@ -92,6 +92,13 @@ def test_a_default_namespace_ends_with_its_element():
     assert [entry.title for entry in feed.entries] == ["Q & A"]
 
 
+@pytest.mark.parametrize("uri", ["http://backend.userland.com/rss2", " http://Backend.userland.com/RSS2-News "])
+def test_a_prefix_that_means_rss_is_understood_in_a_broken_feed(uri: str):
+    feed = parsed(f'<r:rss xmlns:r="{uri}"><r:channel><r:item><r:title>Q & A</r:title></r:item></r:channel></r:rss>')
+
+    assert [entry.title for entry in feed.entries] == ["Q & A"]
+
+
 def test_plain_entities_of_a_doctype_are_read_and_no_others():
     body = (
         '<!DOCTYPE rss [<!ENTITY name "Ann"><!ENTITY twice "&name;&name;"><!ENTITY file SYSTEM "file:///etc/hostname">]>'

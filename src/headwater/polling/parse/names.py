@@ -96,8 +96,13 @@ def word_for(tag: str, prefix: str | None) -> str:
     return f"{known}:{local.lower()}" if known else local.lower()
 
 
+def is_rss(uri: str) -> bool:
+    """Whether this is one of the many namespaces that RSS 2.0 was given before it had none."""
+    return "backend.userland.com/rss" in uri
+
+
 def _guess(uri: str, prefix: str | None) -> str:
-    if "backend.userland.com/rss" in uri:
+    if is_rss(uri):
         return ""
     if uri.startswith(UNDECLARED):
         return uri.removeprefix(UNDECLARED)

@@ -9,7 +9,7 @@ from html.entities import html5, name2codepoint
 
 from lxml import etree
 
-from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element
+from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element, is_rss
 
 MAX_DEPTH = 200
 MAX_TOKENS = 1_000_000
@@ -174,6 +174,8 @@ class _Soup:
         uri = (self._namespaces.get(prefix, "") if prefix else self._default).strip().lower()
         if uri in PREFIXES:
             return f"{{{uri}}}{local}" if uri else local if not prefix else f"{{{UNDECLARED}{prefix}}}{local}"
+        if is_rss(uri):
+            return local
         return f"{{{UNDECLARED}{prefix}}}{local}" if prefix else local
 
     def _decoded(self, text: str) -> str:
