@@ -96,11 +96,23 @@ def test_a_title_is_one_plain_line(item: str, title: str):
         ),
         ('<content type="text/html" mode="base64">PGI+eDwvYj4=</content>', "<b>x</b>"),
         ('<content type="text/html" mode="base64">PGI+eAABPC9iPg==</content>', "<b>x</b>"),
+        ('<content type="text/html" mode="base64">PGI+\n  eDwv\n  Yj4=</content>', "<b>x</b>"),
+        ('<content type="application/x-html">PGI+eDwvYj4=</content>', "<b>x</b>"),
+        ('<content type="application/json">{"a": "&lt;b&gt;"}</content>', '{"a": "&lt;b&gt;"}'),
+        ('<content type="markdown">News of *today*</content>', "News of *today*"),
+        ('<content type="markdown">Blog</content>', "Blog"),
+        ('<content type="image/png">iVBORw0KGgoAAAAN</content>', None),
         ('<content type="image/png" src="x.png"/>', None),
     ],
 )
 def test_markup_travels_in_many_ways(entry: str, content: str | None):
     assert atom_entry(entry).content == content
+
+
+def test_a_title_of_an_unknown_type_is_plain_text():
+    assert atom_entry('<title type="markdown">Blog</title>').title == "Blog"
+    assert atom_entry('<title type="application/json">"It\'s &lt;b&gt;"</title>').title == '"It\'s <b>"'
+    assert atom_entry('<title type="text/html" mode="base64">PGI+eDwvYj4=</title>').title == "x"
 
 
 def test_links_in_prose_start_from_the_nearest_xml_base():

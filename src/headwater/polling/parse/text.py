@@ -5,7 +5,6 @@ Formats disagree on how markup travels: escaped, inline, as XHTML, in base64, or
 
 import re
 from base64 import b64decode
-from binascii import Error as NotBase64
 from html import escape, unescape
 from html.entities import html5
 
@@ -45,11 +44,11 @@ def line(element: Element, *, guess: bool) -> str:
     if len(element):
         text = without_markup(inner_html(element)[:MAX_TITLE])
     else:
-        text = (element.text or "")[:MAX_TITLE]
-        kind = kind_of(element, PLAIN)
+        text, kind = element.text or "", kind_of(element, PLAIN)
         if kind == PACKED:
-            text = without_markup(_unpacked(text) or "")
-        elif kind == HTML or (guess and kind == PLAIN and looks_like_html(text)):
+            text, kind = _unpacked(text)
+        text = text[:MAX_TITLE]
+        if kind == HTML or (guess and kind == PLAIN and looks_like_html(text)):
             text = without_markup(text)
     return one_line(text)
 
@@ -75,10 +74,10 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
     if not text or not (text := text.strip()):
         return ""
     kind = kind_of(element, default)
+    if kind == PACKED:
+        text, kind = _unpacked(text)
     if kind == HTML:
         return text
-    if kind == PACKED:
-        return _unpacked(text) or ""
     # Atom says what it means, and still its biggest publisher writes `&nbsp;` into summaries that it calls text.
     if kind == PLAIN and (guess or "<" not in text) and looks_like_html(text):
         return text
@@ -86,13 +85,17 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
 
 
 def kind_of(element: Element, default: str) -> str:
-    """The media type of an element's text; PACKED where it says so, or where its type is none that is written out."""
+    """The media type of an element's text, plain for a word that is none; PACKED where it says so, or where its type is
+    none that is written out."""
     if not element.attrib:
         return default
     given = (element.get("type") or "").strip().lower()
     kind = _KINDS.get(given, given) or default
-    written_out = kind.startswith("text/") or kind.endswith(("+xml", "/xml"))
-    return kind if written_out and element.get("mode") != "base64" else PACKED
+    if element.get("mode") == "base64":
+        return PACKED
+    if "/" not in kind:
+        return PLAIN
+    return kind if kind.startswith("text/") or kind.endswith(("+xml", "/xml")) else PACKED
 
 
 def looks_like_html(text: str) -> bool:
@@ -117,8 +120,13 @@ def inner_html(element: Element) -> str:
     return "".join(pieces).strip()
 
 
-def _unpacked(text: str) -> str | None:
+def _unpacked(text: str) -> tuple[str, str]:
+    """What base64 holds and what that is, nothing for a picture and the like; text that is no base64 is plain."""
     try:
-        return UNSTORABLE.sub("", b64decode(text).decode("utf-8"))
-    except (NotBase64, ValueError):
-        return None
+        packed = b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        return text, PLAIN
+    try:
+        return UNSTORABLE.sub("", packed.decode("utf-8")), HTML
+    except UnicodeDecodeError:
+        return "", HTML
