@@ -30,6 +30,8 @@ async def a_raw_site(answers: Mapping[str, bytes | Iterable[bytes]], *, hangs_up
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        for writer in held:
-            writer.close()
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        finally:
+            for writer in held:
+                writer.close()

@@ -1,4 +1,4 @@
-"""The body of an answer: bounded in size, and in time where the status says all that matters."""
+"""The body of an answer, undone of its compression: bounded in size, before and after, and in time where it matters."""
 
 import asyncio
 from contextlib import suppress
@@ -6,6 +6,7 @@ from contextlib import suppress
 import aiohttp
 
 from headwater.net.types import FetchError, FetchFailure
+from headwater.net.unpack import Undecodable, Unpacker, undone, unpacker_for
 
 ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
 ERROR_BODY_S = 2
@@ -14,43 +15,69 @@ CHUNK_BYTES = 65_536
 
 async def read_whole(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
     """All of it. Raises FetchError."""
-    if "," in answer.headers.get("Content-Encoding", ""):
-        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
     if (answer.content_length or 0) > max_bytes:
         raise _too_large(url, max_bytes)
     body = bytearray()
-    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-        body += chunk
-        if len(body) > max_bytes:
-            raise _too_large(url, max_bytes)
+    await _read_into(body, answer, url, enough=max_bytes + 1, most_packed=max_bytes)
+    if len(body) > max_bytes:
+        raise _too_large(url, max_bytes)
     return bytes(body)
 
 
-async def read_beginning(answer: aiohttp.ClientResponse, _url: str, first_bytes: int) -> bytes:
-    """As much of it as is wanted."""
+async def read_beginning(answer: aiohttp.ClientResponse, url: str, first_bytes: int) -> bytes:
+    """As much of it as is wanted. Raises FetchError."""
     body = bytearray()
-    await _read_into(body, answer, first_bytes)
+    await _read_into(body, answer, url, enough=first_bytes, most_packed=first_bytes + CHUNK_BYTES)
     return bytes(body[:first_bytes])
 
 
-async def read_error_page(answer: aiohttp.ClientResponse, until: float) -> bytes:
+async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float) -> bytes:
     """What comes of it soon: that it stalls, breaks off or cannot be decompressed takes nothing from its status.
 
     Not all the time that is left is spent on it, so that whoever waits is not told of a timeout instead.
     """
     body = bytearray()
     left = until - asyncio.get_running_loop().time()
-    with suppress(aiohttp.ClientError, TimeoutError):
+    with suppress(aiohttp.ClientError, FetchError, TimeoutError):
         async with asyncio.timeout(min(ERROR_BODY_S, left / 2)):
-            await _read_into(body, answer, ERROR_BODY_BYTES)
+            await _read_into(body, answer, url, enough=ERROR_BODY_BYTES, most_packed=ERROR_BODY_BYTES)
     return bytes(body[:ERROR_BODY_BYTES])
 
 
-async def _read_into(body: bytearray, answer: aiohttp.ClientResponse, first_bytes: int) -> None:
+async def _read_into(
+    body: bytearray, answer: aiohttp.ClientResponse, url: str, *, enough: int, most_packed: int
+) -> None:
+    """Up to its end or until there is enough. Raises FetchError, also when more came than `most_packed` before that."""
+    unpacker = _unpacker_of(answer, url)
+    packed = 0
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-        body += chunk
-        if len(body) >= first_bytes:
+        packed += len(chunk)
+        if _unpack_into(body, unpacker, chunk, url, enough):
             return
+        if packed > most_packed:
+            raise _too_large(url, most_packed)
+    if packed and not unpacker.is_whole:
+        raise FetchError(url, FetchFailure.BAD_ENCODING, "its compressed body ends too soon")
+
+
+def _unpack_into(body: bytearray, unpacker: Unpacker, chunk: bytes, url: str, enough: int) -> bool:
+    """Whether there is enough now."""
+    try:
+        for piece in undone(unpacker, chunk):
+            body += piece
+            if len(body) >= enough:
+                return True
+    except Undecodable as error:
+        raise FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed") from error
+    return False
+
+
+def _unpacker_of(answer: aiohttp.ClientResponse, url: str) -> Unpacker:
+    said = ",".join(answer.headers.getall("Content-Encoding", ())).lower()
+    encodings = [name for part in said.split(",") if (name := part.strip()) not in {"", "identity"}]
+    if len(encodings) > 1:
+        raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
+    return unpacker_for(encodings[0] if encodings else "")
 
 
 def _too_large(url: str, max_bytes: int) -> FetchError:

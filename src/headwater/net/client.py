@@ -67,6 +67,7 @@ class Client:
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate, br, zstd"},
             timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,  # that is `unpack.py`'s
         )
         return self
 
@@ -220,7 +221,7 @@ async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> 
     if answer.status in REDIRECTS:
         return b""
     if not answer.ok:
-        return await read_error_page(answer, request.until)
+        return await read_error_page(answer, url, request.until)
     return await request.read(answer, url, request.max_bytes)
 
 
@@ -238,8 +239,6 @@ def _failure(url: str, error: Exception) -> FetchError:
     match error:
         case aiohttp.ClientConnectorDNSError():
             return FetchError(url, FetchFailure.DNS, "its name cannot be found")
-        case aiohttp.ClientPayloadError() if "decod" in str(error).lower():
-            return FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed")
         case aiohttp.ClientSSLError():
             return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {error}")
         case aiohttp.ClientResponseError():

@@ -1,0 +1,219 @@
+"""Compressed bodies, undone as they come: bytes in, pieces out, and in the end whether they were whole. Pure.
+
+Not left to aiohttp, which tells neither how many bytes came before they were undone nor that a body ends too soon.
+"""
+
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol, cast
+
+import brotli
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+PIECE_BYTES = 262_144
+MOST_MEMBERS = 1_000  # bodies of more than a few are made to keep us busy: each costs a decompressor of its own
+ZSTD_WINDOW_BITS = 23  # 8 MB, the most that a body may ask its reader to remember (RFC 9659)
+GZIP_BITS, ZLIB_BITS, DEFLATE_BITS = 31, 15, -15
+GZIP_MARK = b"\x1f\x8b"
+
+
+class Undecodable(Exception):
+    """The body is not what its encoding says."""
+
+
+class Unpacker(Protocol):
+    """Undoes one body."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its end has been reached."""
+        ...
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        """What these next bytes give, in pieces of bounded size. Raises Undecodable, or the library's own error."""
+        ...
+
+
+class _Stream(Unpacker, Protocol):
+    """An unpacker of one member, after whose end others may stand."""
+
+    @property
+    def unused(self) -> bytes:
+        """What stands after its end."""
+        ...
+
+
+class _Brotli(Protocol):
+    """What brotli's decompressor is; the library ships without types."""
+
+    def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
+    def is_finished(self) -> bool: ...
+
+
+class Plain:
+    """A body that is not compressed."""
+
+    is_whole = True
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+
+class ZlibStream:
+    """A gzip member, or deflate with its header or without."""
+
+    def __init__(self, bits: int) -> None:
+        self._zlib = zlib.decompressobj(bits)
+
+    @property
+    def is_whole(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._zlib.unused_data
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        is_full = True  # a piece that is full may not be all that zlib has
+        while (data or is_full) and not self._zlib.eof:
+            piece = self._zlib.decompress(data, PIECE_BYTES)
+            data, is_full = self._zlib.unconsumed_tail, len(piece) == PIECE_BYTES
+            yield piece
+
+
+class ZstdStream:
+    """A frame of zstd, which may be one to be skipped."""
+
+    def __init__(self) -> None:
+        self._zstd = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_BITS})
+
+    @property
+    def is_whole(self) -> bool:
+        return self._zstd.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._zstd.unused_data
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        yield self._zstd.decompress(data, PIECE_BYTES)
+        while not (self._zstd.eof or self._zstd.needs_input):
+            yield self._zstd.decompress(b"", PIECE_BYTES)
+
+
+class Brotli:
+    """Brotli, after whose end nothing may stand."""
+
+    def __init__(self) -> None:
+        self._brotli = cast("_Brotli", brotli.Decompressor())  # pyright: ignore[reportUnknownMemberType] - untyped
+
+    @property
+    def is_whole(self) -> bool:
+        return self._brotli.is_finished()
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        piece = self._brotli.process(data, output_buffer_limit=PIECE_BYTES)
+        while piece:
+            yield piece
+            piece = self._brotli.process(b"", output_buffer_limit=PIECE_BYTES)
+
+
+class Deflate:
+    """What servers mean by deflate: zlib's header or none. What stands after its end is left alone, as browsers do."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._stream: ZlibStream | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self._stream is not None and self._stream.is_whole
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        if self._stream is None:
+            data = self._head = self._head + data
+            if len(data) < 2:
+                return
+            self._stream = ZlibStream(ZLIB_BITS if _has_zlib_header(data) else DEFLATE_BITS)
+        yield from self._stream.undo(data)
+
+
+class Members:
+    """Members one after the other. Each but the first begins with a mark; what does not is left alone, if there is one.
+
+    Browsers do the same with gzip, after which some servers send zeros or a line break.
+    """
+
+    def __init__(self, begin: Callable[[], _Stream], mark: bytes) -> None:
+        self._begin = begin
+        self._mark = mark
+        self._member = begin()
+        self._count = 1
+        self._undecided = b""
+        self._is_over = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self._member.is_whole and not self._undecided
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        data, self._undecided = self._undecided + data, b""
+        while data and not self._is_over:
+            if self._member.is_whole and not self._goes_on(data):
+                return
+            yield from self._member.undo(data)
+            data = self._member.unused
+
+    def _goes_on(self, data: bytes) -> bool:
+        """Whether another member follows, which is begun then; too few bytes to tell are kept for the next."""
+        if not data.startswith(self._mark):
+            self._undecided = data if self._mark.startswith(data) else b""
+            self._is_over = not self._undecided
+            return False
+        self._count += 1
+        if self._count > MOST_MEMBERS:
+            raise Undecodable("it consists of too many parts")
+        self._member = self._begin()
+        return True
+
+
+def _gzip() -> Members:
+    return Members(lambda: ZlibStream(GZIP_BITS), GZIP_MARK)
+
+
+def _zstd() -> Members:
+    return Members(ZstdStream, b"")
+
+
+_UNPACKERS: dict[str, Callable[[], Unpacker]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": Deflate,
+    "x-deflate": Deflate,
+    "br": Brotli,
+    "zstd": _zstd,
+}
+_ERRORS = (zlib.error, zstd.ZstdError, cast("type[Exception]", brotli.error))  # pyright: ignore[reportUnknownMemberType] - untyped
+
+
+def unpacker_for(encoding: str) -> Unpacker:
+    """Who undoes this encoding. One that nobody knows is none: servers write `utf-8` there, and browsers read on."""
+    return _UNPACKERS.get(encoding, Plain)()
+
+
+def undone(unpacker: Unpacker, data: bytes) -> Iterator[bytes]:
+    """What these next bytes of a body give, in pieces of bounded size. Raises Undecodable."""
+    try:
+        yield from unpacker.undo(data)
+    except _ERRORS as error:
+        raise Undecodable(str(error)) from error
+
+
+def _has_zlib_header(data: bytes) -> bool:
+    """Whether it begins as RFC 1950 says: the method is deflate, and the two bytes are a multiple of 31."""
+    return data[0] & 0xF == 8 and int.from_bytes(data[:2]) % 31 == 0
