@@ -60,6 +60,12 @@ def test_every_format_gives_the_same_entry(form: str, body: str):
         (b"<!DOCTYPE html><html><body><p>x</p></body></html>", "web page"),
         (b"<!-- saved --><html><head></head></html>", "web page"),
         (b'<html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', "web page"),
+        (b"<meta charset=utf-8><title>x</title><p>hi", "web page"),
+        (b"<br />\n<b>Fatal error</b>: out of memory", "web page"),
+        (b"<html><body><feed></feed><p>x</body></html>", "web page"),
+        (b"<html><body><ul><item>x</item></ul></body></html>", "web page"),
+        (b"<one/><two/>", "<one>"),
+        (b"<soup><one/></soup>", "<soup>"),
         (b"%PDF-1.7 ...", "PDF"),
         (b"PK\x03\x04....", "zip"),
         (b"\x89PNG\r\n\x1a\n", "PNG"),
@@ -126,6 +132,21 @@ def test_a_feed_behind_stray_output_is_found():
     body = b"<br />\n<b>Warning</b>: oops\n<rss version='2.0'><channel><item><title>A</title></item></channel></rss>"
 
     assert [entry.title for entry in parse_feed(body, url=URL).entries] == ["A"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<html><body>{}</body></html>",
+        "<html><head><title>Error</title><body><h1>Out of memory<p>{}",
+        "<!DOCTYPE html><html><body><p>Error</p></body></html>{}",
+        "<meta charset=utf-8>{}",
+    ],
+)
+def test_a_feed_in_a_web_page_is_found(page: str):
+    feed = parse_feed(page.format(f"<rss version='2.0'>{CHANNEL}</rss>").encode(), url=URL)
+
+    assert (feed.format, [entry.title for entry in feed.entries]) == ("rss20", ["One"])
 
 
 def _named(*names: str) -> str:

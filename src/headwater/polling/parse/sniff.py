@@ -22,6 +22,12 @@ _BINARY = (
 )
 _PAGE = re.compile(r"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _FEED = re.compile(r"<(?:[\w.-]+:)?(?:rss|feed|rdf|channel|item|entry)[\s>/]", re.IGNORECASE)
+PAGE_TAGS = frozenset(
+    {"head", "body", "meta", "base", "script", "style", "noscript", "iframe", "frameset", "center", "font", "form"}
+    | {"div", "p", "span", "a", "b", "i", "br", "hr", "img", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5"}
+    | {"header", "main", "nav"}
+)
+"""Tags with which a page begins whose <html> was left out."""
 
 
 def refuse_binary(body: bytes) -> None:

@@ -11,6 +11,8 @@ from lxml import etree
 
 from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element, is_rss
 
+ROOT = "{urn:soup}soup"
+"""The element around a text that has several at its top."""
 MAX_DEPTH = 200
 MAX_TOKENS = 1_000_000
 MAX_ATTRIBUTES = 64
@@ -94,7 +96,7 @@ class _Soup:
         self._builder = etree.TreeBuilder()
 
     def tree(self, text: str) -> Element | None:
-        self._builder.start("soup", {})
+        self._builder.start(ROOT, {})
         at = 0
         for number, token in enumerate(_TOKEN.finditer(text)):
             if number >= MAX_TOKENS:
@@ -104,7 +106,7 @@ class _Soup:
             self._take(token)
         self._data(self._decoded(text[at:]))
         self._close_down_to(0)
-        self._builder.end("soup")
+        self._builder.end(ROOT)
         root = self._builder.close()
         return root[0] if len(root) == 1 else root if len(root) else None
 

@@ -3,17 +3,18 @@
 from dataclasses import replace
 from itertools import islice
 
-from headwater.polling.parse import channel
+from headwater.polling.parse import channel, soup
 from headwater.polling.parse.choose import MAX_ITEMS, newest
 from headwater.polling.parse.document import Document, Fields, is_scoped
 from headwater.polling.parse.entry import Layout, draft, finish
 from headwater.polling.parse.mend import is_suspect
 from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
-from headwater.polling.parse.sniff import is_page, mentions_feed
+from headwater.polling.parse.sniff import PAGE_TAGS, is_page, mentions_feed
 from headwater.polling.parse.tree import read_text
 from headwater.polling.parse.types import FeedParseError, NotAFeed, ParsedFeed
 
-_ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
+_FEEDS = frozenset({"rss", "feed", "rdf:rdf"})
+_ROOTS = _FEEDS | {"channel"}
 _ITEMS = frozenset({"item", "entry"})
 _ITEM_TAGS = tuple(f"{{*}}{cased}" for word in sorted(_ITEMS) for cased in (word, word.title(), word.upper()))
 # What looks like an item in one of these is part of a text.
@@ -52,13 +53,27 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
 def _feed_root(tree: Element) -> Element:
     """The element that is the feed: the root, or one inside a wrapper or behind stray output, or a lone entry."""
     finder = Document("")
-    if finder.word(tree).endswith("html"):
-        raise NotAFeed("it is a web page")
+    first = finder.word(tree[0] if tree.tag == soup.ROOT else tree)
+    if first.endswith("html"):
+        return _in_page(finder, tree)
     for wanted in (_ROOTS, _ITEMS):
-        for element in tree.iter("*"):
-            if finder.word(element) in wanted:
-                return element
-    raise NotAFeed(f"it is XML, and no feed: its root is <{finder.word(tree)[:60]}>")
+        if (root := _first(finder, tree, wanted)) is not None:
+            return root
+    if first in PAGE_TAGS:
+        raise NotAFeed("it is a web page")
+    raise NotAFeed(f"it is XML, and no feed: its root is <{first[:60]}>")
+
+
+def _in_page(finder: Document, tree: Element) -> Element:
+    """The feed that stands in a page, as behind an error message that was never closed."""
+    root = _first(finder, tree, _FEEDS)
+    if root is None or next(tree.iter(*_ITEM_TAGS), None) is None:
+        raise NotAFeed("it is a web page")
+    return root
+
+
+def _first(finder: Document, tree: Element, wanted: frozenset[str]) -> Element | None:
+    return next((element for element in tree.iter("*") if finder.word(element) in wanted), None)
 
 
 def _format(root: Element) -> str:
