@@ -161,6 +161,25 @@ def test_an_entry_without_author_has_the_feeds():
     assert atom("<author><name>Ann</name></author><entry/>").entries[0].authors == ("Ann",)
 
 
+@pytest.mark.parametrize(
+    ("entry", "authors"),
+    [
+        ("<source><author><name>Ben</name></author></source>", ("Ben",)),
+        ("<author><name>Eve</name></author><source><author><name>Ben</name></author></source>", ("Eve",)),
+        ("<author/><source><author><name>Ben</name></author></source>", ("Ben",)),
+        ("<source><title>Elsewhere</title></source>", ("Ann",)),
+    ],
+)
+def test_an_entry_from_another_feed_has_that_feeds_authors_before_this_ones(entry: str, authors: tuple[str, ...]):
+    assert atom(f"<author><name>Ann</name></author><entry>{entry}</entry>").entries[0].authors == authors
+
+
+def test_the_source_of_an_rss_item_is_no_author():
+    feed = rss("<managingEditor>Ann</managingEditor><item><source url='http://e.org/'>Ben</source></item>")
+
+    assert feed.entries[0].authors == ("Ann",)
+
+
 def test_categories_are_gathered_in_order_each_once():
     item = "<category>News</category><dc:subject>Art</dc:subject><category>News</category>"
     item += "<itunes:keywords>a, b,</itunes:keywords>"

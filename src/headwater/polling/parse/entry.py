@@ -10,7 +10,7 @@ from headwater.polling.parse.links import unreferenced
 from headwater.polling.parse.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.polling.parse.names import RDF, Element
 from headwater.polling.parse.people import WORDS as AUTHORS
-from headwater.polling.parse.people import authors
+from headwater.polling.parse.people import authors, source_authors
 from headwater.polling.parse.places import WORDS as PLACES
 from headwater.polling.parse.places import place
 from headwater.polling.parse.prose import PROSE, prose, prose_words
@@ -93,7 +93,9 @@ def finish(document: Document, drafted: Draft, *, feed_language: str | None, fee
         id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
         url=url,
         title=title,
-        authors=(layout.authors and authors(document, fields)) or feed_authors,
+        authors=(layout.authors and authors(document, fields))
+        or ("source" in fields and source_authors(document, fields))
+        or feed_authors,
         published_at=drafted.published_at,
         updated_at=drafted.updated_at,
         summary=summary,

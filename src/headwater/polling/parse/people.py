@@ -26,6 +26,11 @@ def authors(document: Document, fields: Fields) -> tuple[str, ...]:
     return ()
 
 
+def source_authors(document: Document, fields: Fields) -> tuple[str, ...]:
+    """Who is behind the feed that an Atom entry was taken from: its authors, unless the entry has its own."""
+    return next((found for source in fields["source"] if (found := authors(document, document.fields(source)))), ())
+
+
 def _names(document: Document, element: Element) -> list[str]:
     if not len(element):
         name = name_in(plain(element)[:MAX_NAME])
