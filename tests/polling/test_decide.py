@@ -1,7 +1,7 @@
 """The rules that hold whatever the policy, and what must hold for any history."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -201,6 +201,24 @@ def test_our_own_outage_never_happened() -> None:
 
     assert decide_outage(state, START).state == state
     assert decide_outage(state, START).next_poll_at == START + timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("until", "next_poll_at"),
+    [
+        (START + 3 * DAY, START + 3 * DAY),
+        (START, START + timedelta(minutes=5)),  # this was the probe
+        (None, BY_HAND_ONLY),
+    ],
+)
+def test_in_our_own_outage_a_feed_that_is_off_waits_for_its_probe_as_before(
+    until: datetime | None, next_poll_at: datetime
+) -> None:
+    state = replace(a_state(), off=Off(START - DAY, FailureClass.GONE, until))
+
+    decision = decide_outage(state, START)
+
+    assert (decision.state, decision.next_poll_at) == (state, next_poll_at)
 
 
 TOLD = st.one_of(

@@ -56,7 +56,7 @@ def decide_paused(state: FeedState, failed: PollFailed, until: datetime) -> Deci
 def decide_outage(state: FeedState, now: datetime) -> Decision:
     """A failure that is our own: it never happened. A feed that is off waits for its probe as before."""
     soon = now + OUTAGE_RETRY
-    return Decision(state, BY_HAND_ONLY if state.off is not None and state.off.until is None else soon)
+    return Decision(state, max(soon, _end(state.off)) if state.off else soon, is_outage=True)
 
 
 def _after_success(state: FeedState, outcome: Polled | NotModified, options: PollingOptions, now: datetime) -> Decision:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from headwater.polling.types import Happening, NotModified, Polled, PollFailed, PollReport
+from headwater.polling.types import Happening, Moved, NotModified, Off, Polled, PollFailed, PollReport
 
 
 def explain(report: PollReport) -> list[str]:
@@ -28,23 +28,38 @@ def _answer(report: PollReport) -> str:
 
 
 def _decision(report: PollReport) -> str:
-    state, host = report.decision.state, report.host.state
-    if Happening.DISABLED in report.decision.happenings and state.off is not None:
+    decision, state = report.decision, report.decision.state
+    if decision.is_outage:
+        return "Hardly any host can be reached: our own network is down, and nothing is held against the feed."
+    if Happening.DISABLED in decision.happenings and state.off is not None:
         reason = str(state.off.reason)
         return (
             f"That is failure {state.consecutive_errors} in a row: the feed is switched off with the reason {reason}."
         )
-    if Happening.ENABLED in report.decision.happenings:
+    if Happening.ENABLED in decision.happenings:
         return "It was switched off, and is on again."
-    if host.paused_until is not None:
-        return f"All feeds of {host.host} fail alike: the host is paused, and nothing is held against the feed."
+    if not report.host.counts:
+        host = report.host.state.host
+        return f"All feeds of {host} fail alike: the host is paused, and nothing is held against the feed."
     if state.off is not None:
-        return f"It was a probe: the feed stays off, by now for the {state.off.times}. time."
+        return _stays_off(state.off)
     if isinstance(report.outcome, PollFailed):
-        return f"It is failure {state.streak} of this class in a row; the wait until the next try grows."
+        return f"It is failure {state.streak} of this class in a row."
     if state.moved is not None:
-        return f"It has moved to {state.moved.url}; that is believed after three polls over a day."
+        return _moved(state.moved, is_believed=Happening.MOVED in decision.happenings)
     return "All is well, and nothing is held against the feed."
+
+
+def _stays_off(off: Off) -> str:
+    if off.is_by_hand:
+        return f"Somebody switched it off ({off.reason}), and it stays off."
+    return f"It was a probe: the feed stays off, by now for the {off.times}. time."
+
+
+def _moved(moved: Moved, *, is_believed: bool) -> str:
+    if is_believed:
+        return f"Three polls over a day say that it has moved to {moved.url}: that is believed now."
+    return f"It has moved to {moved.url}; that is believed after three polls over a day."
 
 
 def next_try(at: datetime) -> str:

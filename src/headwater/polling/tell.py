@@ -28,7 +28,7 @@ def _tell_outcome(report: PollReport) -> None:
         case NotModified():
             log.info("feed not modified", **fields)
         case PollFailed(kind=kind, status=status, detail=detail):
-            # A host that is paused has had its line; its feeds' own failures are not worth a warning each.
+            # A paused host and an outage of ours have had their line; each feed's failure is not worth a warning then.
             level = report.decision.level
             write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
             write("feed poll failed", **fields, error_type=kind.value, status_code=status, error=detail)

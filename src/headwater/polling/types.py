@@ -235,12 +235,16 @@ class Happening(StrEnum):
 
 @record
 class Decision:
-    """What is written after a poll: the feed's next state, its next poll, and what happened on the way."""
+    """What is written after a poll: the feed's next state, its next poll, and what happened on the way.
+
+    `is_outage` when the poll failed for a reason of our own, and is as if it had not been.
+    """
 
     state: FeedState
     next_poll_at: datetime
     level: Level | None = None
     happenings: tuple[Happening, ...] = ()
+    is_outage: bool = False
 
 
 @record

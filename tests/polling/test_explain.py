@@ -1,0 +1,100 @@
+"""A poll told as a story says what was decided, and no more."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from headwater.polling.breaker import decide_host
+from headwater.polling.decide import decide_outage, decide_paused
+from headwater.polling.explain import explain
+from headwater.polling.policy import policy_named
+from headwater.polling.types import (
+    Decision,
+    FailureClass,
+    HostDecision,
+    HostState,
+    Off,
+    Polled,
+    PollFailed,
+    PollOutcome,
+    PollReport,
+)
+from tests.clock import START
+from tests.polling.histories import GOOD, HOUR, NONE, Told, a_state, outcome, play
+
+DAY = timedelta(days=1)
+HOST = HostState("feeds.example")
+LOST = PollFailed(FailureClass.NETWORK, "No answer came.")
+
+
+def story(told: PollOutcome, decision: Decision, host: HostDecision | None = None) -> str:
+    """What is said of the decision."""
+    report = PollReport(
+        source_id=decision.state.source_id,
+        feed_url="https://feeds.example/1.xml",
+        outcome=told,
+        decision=decision,
+        host=host or HostDecision(HOST),
+        new_articles=0,
+        took=timedelta(milliseconds=40),
+    )
+    return explain(report)[2]
+
+
+def last_of(policy: str, *history: Told) -> str:
+    return story(outcome(history[-1]), play(policy, history)[-1].decision)
+
+
+@pytest.mark.parametrize(
+    ("policy", "history", "told"),
+    [
+        ("default", ["good"], "All is well, and nothing is held against the feed."),
+        ("default", ["network", "not_found", "not_found"], "It is failure 2 of this class in a row."),
+        ("cooldown", ["unexpected"], "It is failure 1 of this class in a row."),
+        ("default", ["gone"], "That is failure 1 in a row: the feed is switched off with the reason gone."),
+        ("default", ["gone", "gone"], "It was a probe: the feed stays off, by now for the 2. time."),
+        ("default", ["gone", "good"], "It was switched off, and is on again."),
+    ],
+)
+def test_a_story_tells_what_was_decided(policy: str, history: list[Told], told: str) -> None:
+    assert last_of(policy, *history) == told
+
+
+@pytest.mark.parametrize("host", [HOST, replace(HOST, paused_until=START + HOUR)])
+@pytest.mark.parametrize("off", [None, Off(START, FailureClass.GONE, START + DAY)])
+def test_of_our_own_outage_it_tells_and_holds_nothing_against_anybody(host: HostState, off: Off | None) -> None:
+    told = story(LOST, decide_outage(replace(a_state(), off=off), START), HostDecision(host))
+
+    assert told == "Hardly any host can be reached: our own network is down, and nothing is held against the feed."
+
+
+def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
+    challenge = PollFailed(FailureClass.BOT_CHALLENGE, "Are you a person?", 403)
+    state = a_state()
+    host = decide_host(HOST, state.source_id, challenge, policy_named("default"), START)
+
+    assert "feeds.example" in story(challenge, decide_paused(state, challenge, START + DAY), host)
+
+
+def test_a_host_that_was_paused_before_is_not_told_of_a_poll_that_went_well() -> None:
+    was_paused = HostDecision(replace(HOST, paused_until=START + HOUR))
+
+    assert story(GOOD, play("default", [GOOD])[0].decision, was_paused).startswith("All is well")
+
+
+def test_what_a_person_switched_off_was_no_probe() -> None:
+    state = replace(a_state(), off=Off(START, "too noisy", None))
+
+    (step,) = play("default", [GOOD], state=state)
+
+    assert story(GOOD, step.decision) == "Somebody switched it off (too noisy), and it stays off."
+
+
+def test_a_move_is_told_before_and_when_it_is_believed() -> None:
+    moved = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed")
+
+    told = [story(moved, step.decision) for step in play("default", [moved] * 30)]
+
+    assert told[0] == "It has moved to https://new.example/feed; that is believed after three polls over a day."
+    assert told[-1] == "Three polls over a day say that it has moved to https://new.example/feed: that is believed now."
