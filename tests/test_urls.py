@@ -3,7 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
-from headwater.urls import canonical, complete_url, host_of, is_file, is_same_site, parse_url, url_and_key, url_key
+from headwater.urls import (
+    canonical,
+    complete_url,
+    host_of,
+    is_file,
+    is_same_site,
+    parse_url,
+    read_url,
+    url_and_key,
+    url_key,
+)
 
 SEED_EXAMPLES = [
     ("HTTP://Example.com/Path", "https://example.com/Path"),
@@ -26,6 +36,22 @@ SEED_EXAMPLES = [
 @pytest.mark.parametrize(("given_url", "expected"), SEED_EXAMPLES)
 def test_canonical_form_follows_the_seeds_examples(given_url: str, expected: str) -> None:
     assert canonical(given_url) == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.com./path", "http://EXAMPLE.com.:80/path/", "https://example.com\u3002/path"]
+)
+def test_a_host_is_the_same_with_the_dot_of_the_root_and_is_asked_as_given(url: str) -> None:
+    assert (canonical(url), host_of(url)) == ("https://example.com/path", "example.com")
+    assert url_key(url) == url_key("https://example.com/path")
+    assert read_url(url)[1:] == ("https://example.com/path", "example.com")
+    assert "//example.com./path" in read_url(url).href
+
+
+@pytest.mark.parametrize(("url", "host"), [("http://./", "."), ("http://a../", "a.."), ("http://1.2.3.4./", "1.2.3.4")])
+def test_what_ends_in_a_dot_and_is_no_name_stays_as_it_is(url: str, host: str) -> None:
+    assert host_of(url) == host
+    assert canonical(canonical(url)) == canonical(url)
 
 
 def test_values_of_one_parameter_keep_their_order() -> None:
@@ -102,6 +128,8 @@ def test_any_text_is_a_url_or_is_refused(text: str) -> None:
         ("example.com", "example.com", True),
         ("www.example.com", "news.example.com", True),
         ("news.example.com", "example.com", True),
+        ("www.example.com.", "example.com", True),
+        ("example.com", "news.example.com.", True),
         ("example.com", "notexample.com", False),
         ("one.example.com", "two.example.com", False),
         ("example.com", "example.org", False),

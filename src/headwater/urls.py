@@ -1,7 +1,8 @@
 """URLs: what a browser would make of one, and the form under which two of them are the same.
 
 A URL is kept as given for fetching; `canonical` and `url_key` tell whether two mean the same page. The scheme is left
-out of the key, so that http and https are one page and a site that only speaks http still works.
+out of the key, so that http and https are one page and a site that only speaks http still works. So is the dot that may
+end a host's name: `example.com.` is `example.com`, wherever a host is named.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ class ReadUrl(NamedTuple):
 def read_url(text: str) -> ReadUrl:
     """All of it with one look. Raises InvalidUrl."""
     parsed = _parsed(text)
-    return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed), parsed.hostname)
+    return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed), _host(parsed))
 
 
 def parse_url(text: str, base: str | None = None) -> str:
@@ -84,7 +85,7 @@ def canonical(url: str) -> str:
 
 def _canonical(parsed: can_ada.URL) -> str:
     port = "" if parsed.port in {"80", "443"} else parsed.port
-    host = f"{parsed.hostname}:{port}" if port else parsed.hostname
+    host = f"{_host(parsed)}:{port}" if port else _host(parsed)
     path = parsed.pathname.rstrip("/") or "/"
     query = _clean_query(search) if (search := parsed.search.removeprefix("?")) else ""
     return f"https://{host}{path}{'?' + query if query else ''}"
@@ -107,13 +108,23 @@ def key_of(form: str) -> bytes:
 
 
 def host_of(url: str) -> str:
-    """The host name, without port. Raises InvalidUrl."""
-    return _parsed(url).hostname
+    """The host name, without port and without the dot of the root. Raises InvalidUrl."""
+    return _host(_parsed(url))
+
+
+def _host(parsed: can_ada.URL) -> str:
+    return _without_root(parsed.hostname)
+
+
+def _without_root(host: str) -> str:
+    """A name is the same with a dot at its end (RFC 1034, 3.1). What ends in two, or is only a dot, is no name."""
+    name = host.removesuffix(".")
+    return host if not name or name.endswith(".") else name
 
 
 def is_same_site(host: str, other: str) -> bool:
     """Whether two host names belong to one site: the same, or one inside the other; `www.` counts for nothing."""
-    host, other = host.removeprefix("www."), other.removeprefix("www.")
+    host, other = (_without_root(name).removeprefix("www.") for name in (host, other))
     return host == other or host.endswith(f".{other}") or other.endswith(f".{host}")
 
 

@@ -33,6 +33,16 @@ async def test_a_feed_is_followed_once_however_its_address_is_written(again: str
             await follow(conn, url=again, name=None, now=START)
 
 
+async def test_feeds_of_a_host_with_the_dot_of_the_root_wait_in_the_same_queue(conn: Connection) -> None:
+    await follow(conn, url="https://dot.example/1", name=None, now=START)
+    dotted = await follow(conn, url="https://dot.example./2", name=None, now=START)
+
+    assert dotted.feed_url == "https://dot.example./2"
+    assert await (await conn.execute("SELECT host FROM poll_hosts")).fetchall() == [("dot.example",)]
+    with pytest.raises(SourceExists):
+        await follow(conn, url="https://dot.example./1", name=None, now=START)
+
+
 async def test_what_is_no_address_is_refused(conn: Connection) -> None:
     with pytest.raises(InvalidUrl):
         await follow(conn, url="javascript:alert(1)", name=None, now=START)
