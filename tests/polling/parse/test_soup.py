@@ -65,6 +65,17 @@ def test_a_value_in_quotes_may_hold_a_tag(quote: str):
     assert [entry.title for entry in feed.entries] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<feed xml<html>ns="http://www.w3.org/2005/Atom"><entry><title>a</title></entry></feed>',
+        "<feed><entry xml:bas<e='/base/'><title>a</title></entry></feed>",
+    ],
+)
+def test_a_start_tag_with_a_tag_in_it_is_one_all_the_same(body: str):
+    assert [entry.title for entry in parsed(body).entries] == ["a"]
+
+
 def test_a_value_that_lost_its_closing_quote_swallows_no_tag():
     feed = parsed('<rss><channel><item x="><title>a</title></item><item x="y"><title>b</title></item></channel></rss>')
 

@@ -80,11 +80,6 @@ def _without_open(text: str, opening: str, closing: str) -> str:
     return text[: end + 1] + text[end + 1 :].replace(opening, "") if opening in text[end + 1 :] else text
 
 
-def _lost_its_end(name: str, rest: str) -> bool:
-    """Whether `<item` without a `>` before the next `<` is a tag all the same, and no bare `<` in a text."""
-    return name.lower() in _FEED_WORDS and ("=" in rest or rest.strip() in {"", "/"})
-
-
 class _Soup:
     def __init__(self, entities: dict[str, str]) -> None:
         self._entities = entities
@@ -116,10 +111,16 @@ class _Soup:
         elif end := token["end"]:
             self._end(end.lower())
         elif start := token["start"]:
-            if token["close"] or _lost_its_end(start, token["attributes"]):
+            if token["close"] or self._lost_its_end(start.lower(), token["attributes"]):
                 self._start(start, token["attributes"])
             else:
                 self._data(self._decoded(token[0]))
+
+    def _lost_its_end(self, word: str, rest: str) -> bool:
+        """Whether `<item` without a `>` before the next `<` is a tag all the same, and no bare `<` in a text."""
+        return word in _FEED_WORDS and (
+            not self._open or "=" in rest or ":" in rest or not rest or rest.isspace() or rest == "/"
+        )
 
     def _data(self, text: str) -> None:
         if text and self._open:
