@@ -71,7 +71,7 @@ async def test_from_an_empty_index_to_a_full_one_with_one_document_refused(
     stub.item_errors[key_of(URLS[1])] = deque([(400, {"type": "mapper_parsing_exception", "reason": "it is odd"})])
 
     before = await headwater.run("index", "check")
-    await headwater.work_until("Nothing waits, 1 documents were refused.")
+    await headwater.work_until("Nothing waits, 1 document was refused.")
     status = await headwater.run("index", "status", "--json")
     check = await headwater.run("index", "check")
     retry = await headwater.run("index", "rebuild", "--refused")
@@ -84,7 +84,7 @@ async def test_from_an_empty_index_to_a_full_one_with_one_document_refused(
     assert [one["reason"] for one in told["refused"]] == ["mapper_parsing_exception: it is odd"]
     assert check.returncode == 1
     assert "1 documents were refused" in check.stdout
-    assert retry.stdout.startswith("1 documents are tried again")
+    assert retry.stdout.startswith("1 document is tried again")
     assert after.returncode == 0, after.stderr
     assert json.loads(after.stdout)["documents"] == 3
 

@@ -63,3 +63,13 @@ async def test_a_script_gets_the_story_of_a_poll_too(headwater: Headwater, site:
     assert answer.endswith("That is the class not_found.")
     assert decision.startswith("It is failure 2 of this class in a row")
     assert next_try.startswith("The next try is at 20")
+
+
+async def test_one_article_is_told_as_one(headwater: Headwater, site: Site) -> None:
+    site.answers["twice.example/feed"] = rss("Twice", "First", "Second", link="https://twice.example/")
+
+    one = await run(headwater, "add", site.url("good.example/feed"))
+    two = await run(headwater, "add", site.url("twice.example/feed"))
+
+    assert one.stdout.endswith("polled, 1 new article.\n")
+    assert two.stdout.endswith("polled, 2 new articles.\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headwater.cli.terminal import counted
 from tests.headwater_process import Headwater
 
 TELL = """
@@ -61,3 +62,10 @@ def test_a_person_gets_escapes_for_letters_that_the_terminal_has_not(headwater: 
     assert (refused.returncode, r"\u03b4" in refused.stderr) == (2, True)
     assert helped.returncode == 0
     assert "Traceback" not in parsed.stderr + refused.stderr + helped.stderr
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 articles"), (1, "1 article"), (2, "2 articles"), (1_000, "1,000 articles")]
+)
+def test_one_thing_is_told_as_one(count: int, told: str) -> None:
+    assert counted(count, "article", "articles") == told

@@ -19,6 +19,7 @@ from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import (
     AsJson,
     complain,
+    counted,
     err,
     load_quietly,
     own_command,
@@ -186,7 +187,7 @@ def retry(
     if as_json:
         print_json({"retried": count})
     else:
-        say("1 URL waits again." if count == 1 else f"{count:,} URLs wait again.")
+        say(f"{counted(count, 'URL waits', 'URLs wait')} again.")
 
 
 async def _submit(
@@ -288,7 +289,7 @@ def _tell_import(tally: Tally, seconds: float, *, as_json: bool) -> None:
         complain(f"line {problem.line}: {_short(problem.text)}: {problem.reason}")
     more = tally.fates[Fate.INVALID] - len(tally.problems)
     if more:
-        complain(f"and {more:,} more lines that cannot be used")
+        complain(f"and {counted(more, 'more line', 'more lines')} that cannot be used")
     if as_json:
         problems = [asdict(problem) | {"text": _short(problem.text)} for problem in tally.problems]
         print_json({"last_line": tally.last_line, "complete": tally.is_complete, **tally.fates, "problems": problems})

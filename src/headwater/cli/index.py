@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.exit_codes import ExitCode
-from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
+from headwater.cli.terminal import AsJson, confirm, counted, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
 from headwater.outbox import store as outbox
 from headwater.outbox.types import Counts, Dead
@@ -79,7 +79,8 @@ def stop(yes: Yes = False) -> None:
     Example: headwater index stop --yes
     """
     confirm("Forget what the index has yet to be told, and queue nothing more?", yes=yes)
-    say(f"{run(_stop(load_quietly()))} entries were dropped, and nothing more is queued.")
+    dropped = counted(run(_stop(load_quietly())), "entry was", "entries were")
+    say(f"{dropped} dropped, and nothing more is queued.")
 
 
 async def _status(settings: Settings, limit: int) -> tuple[Counts, timedelta, list[Dead]]:
@@ -98,14 +99,15 @@ async def _rebuild(settings: Settings) -> str:
             await outbox.listen(conn, target=target)
             await outbox.refill(conn)
             stored = await store.count_content(conn)
-    told = f"{stored} documents are told to {index.index}, by the stage `indexing` where it runs."
+    documents = counted(stored, "document is", "documents are")
+    told = f"{documents} told to {index.index}, by the stage `indexing` where it runs."
     return f"{told} The alias has left {', '.join(left)}, which can be deleted." if left else told
 
 
 async def _retry(settings: Settings) -> str:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         revived = await outbox.revive(conn, now=runtime.tools.clock())
-    return f"{revived} documents are tried again, by the stage `indexing` where it runs."
+    return f"{counted(revived, 'document is', 'documents are')} tried again, by the stage `indexing` where it runs."
 
 
 async def _check(settings: Settings) -> tuple[IndexLook, Counts, int]:
@@ -130,10 +132,11 @@ def _standing(counts: Counts, behind: timedelta) -> str:
     if not counts.is_listening:
         return "No search index listens: nothing is queued. It does as soon as a Headwater runs with ELASTICSEARCH_URL."
     filling = " What was there before the index is still being queued." if counts.is_filling else ""
+    refused = f"{counted(counts.dead, 'document was', 'documents were')} refused.{filling}"
     if not counts.waiting:
-        return f"Nothing waits, {counts.dead} documents were refused.{filling}"
+        return f"Nothing waits, {refused}"
     since = timedelta(seconds=round(behind.total_seconds()))
-    return f"{counts.waiting} changes wait, the oldest for {since}; {counts.dead} documents were refused.{filling}"
+    return f"{counted(counts.waiting, 'change waits', 'changes wait')}, the oldest for {since}; {refused}"
 
 
 def _row(one: Dead) -> tuple[str, ...]:

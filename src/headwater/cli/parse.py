@@ -10,7 +10,7 @@ import typer
 
 from headwater.cli.documents import WEB, Document, Failed, load_file, print_record
 from headwater.cli.exit_codes import ExitCode
-from headwater.cli.terminal import AsJson, load_quietly, print_table, progress, run, say
+from headwater.cli.terminal import AsJson, counted, load_quietly, print_table, progress, run, say
 from headwater.net import Client, FetchError
 from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
@@ -127,7 +127,7 @@ def _show(name: str, found: ParsedFeed | Failed) -> None:
     if isinstance(found, Failed):
         say(_printable(f"{name}: {found.reason} [{found.error}]"))
         return
-    count = "1 entry" if len(found.entries) == 1 else f"{len(found.entries)} entries"
+    count = counted(len(found.entries), "entry", "entries")
     say(_printable(f"{found.title or 'Without a title'} ({found.format}, {count}): {name}"))
     if found.entries:
         print_table(["when", "title"], [_row(entry) for entry in found.entries])

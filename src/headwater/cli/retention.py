@@ -9,7 +9,7 @@ import typer
 
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
-from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, run, say
+from headwater.cli.terminal import AsJson, counted, load_quietly, print_json, print_table, run, say
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.pipeline import make_retainer
@@ -95,23 +95,22 @@ async def _show(settings: Settings) -> tuple[State, list[Month]]:
 
 
 def _planned(planned: Planned) -> str:
-    lines = [
-        f"{_name(one.month)} would go: {one.articles - one.starred} articles; {one.starred} are starred and stay."
-        for one in planned.months
-    ]
+    lines = [f"{_name(one.month)} would go: {_share(one)}" for one in planned.months]
     lines += [f"{count} {kind.value} would go." for kind, count in planned.rows.items() if count]
     return "\n".join([*(lines or ["Nothing is past its time."]), "Nothing was changed."])
 
 
 def _done(report: Report) -> str:
-    lines = [
-        f"{_name(one.month)} is gone: {one.articles - one.starred} articles; {one.starred} are starred and stay."
-        for one in report.months
-    ]
+    lines = [f"{_name(one.month)} is gone: {_share(one)}" for one in report.months]
     lines += [f"{count} {kind.value} are gone." for kind, count in report.rows.items() if count]
     if not report.is_done:
         lines.append(f"More is left, since {report.left}; the next run goes on with it.")
     return "\n".join(lines or ["Nothing is past its time."])
+
+
+def _share(month: Month) -> str:
+    going = counted(month.articles - month.starred, "article", "articles")
+    return f"{going}; {counted(month.starred, 'is starred and stays', 'are starred and stay')}."
 
 
 def _standing(state: State) -> str:

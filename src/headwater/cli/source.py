@@ -12,7 +12,7 @@ from headwater.cli.exit_codes import ExitCode
 from headwater.cli.import_feeds import catalogue_app, import_feeds
 from headwater.cli.poll_now import poll_now
 from headwater.cli.switch_source import disable, refresh, reset
-from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
+from headwater.cli.terminal import AsJson, confirm, counted, load_quietly, print_json, print_table, run, say
 from headwater.cli.try_source import try_source
 from headwater.errors import Invalid
 from headwater.polling.explain import explain, next_try
@@ -339,7 +339,8 @@ def _read(source: Source) -> str:
 def _sentence(report: PollReport) -> str:
     if isinstance(report.outcome, PollFailed):
         return f"{report.outcome.detail} [{report.outcome_name}] {next_try(report.next_poll_at)}"
-    return f"{report.outcome_name.replace('_', ' ')}, {report.new_articles} new articles."
+    new = counted(report.new_articles, "new article", "new articles")
+    return f"{report.outcome_name.replace('_', ' ')}, {new}."
 
 
 def _record(report: PollReport) -> dict[str, object]:

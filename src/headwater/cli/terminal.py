@@ -69,6 +69,11 @@ def complain(text: str) -> None:
     err.print(f"[bold red]headwater:[/] {_escape(text)}")
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """How many, in words that fit: 1 article, 2 articles."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def print_json(value: object) -> None:
     """One JSON document."""
     print_json_line(value, _plain)
