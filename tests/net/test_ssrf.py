@@ -1,6 +1,5 @@
 """Ways into places that no feed is in, tried on the real client. None may so much as open a socket there."""
 
-import asyncio
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +14,7 @@ from aiohttp.resolver import ThreadedResolver
 from aiohttp.test_utils import TestServer
 
 from headwater.net import Client, FetchError, FetchFailure
-from headwater.net.client import Resolver
+from headwater.net.resolver import Resolver
 from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.net.test_guard import BLOCKED, METADATA
 
@@ -160,11 +159,11 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[st
     """DNS as an attacker runs it: each lookup gets the next answer, the last for ever. Returns the names asked for."""
     asked: list[str] = []
 
-    async def getaddrinfo(host: str, port: int, **_: object) -> list[tuple[Any, ...]]:
+    def getaddrinfo(host: str, port: int, *_: object, **__: object) -> list[tuple[Any, ...]]:
         asked.append(host)
         return [_info(address, port) for address in answers[min(len(asked), len(answers)) - 1]]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     return asked
 
 

@@ -7,18 +7,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from ipaddress import ip_address
 from typing import Any, Self, TypeVar
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from headwater.errors import InvalidUrl
 from headwater.net.body import read_beginning, read_error_page, read_whole
 from headwater.net.guard import BlockedAddress, check_address, check_target
 from headwater.net.redirects import REDIRECTS, redirect_of
+from headwater.net.resolver import Resolver
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.urls import parse_url
 
@@ -52,14 +50,16 @@ class Client:
         self._user_agent = user_agent
         self._allow_loopback = allow_loopback
         self._resolve = dict(resolve or {})
+        self._resolver: Resolver | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         allow_many_connections()
+        self._resolver = Resolver(self._resolve, allow_loopback=self._allow_loopback)
         connector = aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=KEEP_ALIVE_S,
-            resolver=Resolver(self._resolve, allow_loopback=self._allow_loopback),
+            resolver=self._resolver,
             socket_factory=self._checked_socket,
         )
         self._session = aiohttp.ClientSession(
@@ -74,6 +74,8 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
+        if self._resolver is not None:
+            await self._resolver.close()
 
     async def get(
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
@@ -157,51 +159,6 @@ def allow_many_connections() -> None:
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if now != resource.RLIM_INFINITY and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-
-
-class Resolver(AbstractResolver):
-    """DNS, save for the names given in settings; drops what the guard would refuse."""
-
-    def __init__(self, overrides: Mapping[str, str], *, allow_loopback: bool) -> None:
-        self._overrides = overrides
-        self._allow_loopback = allow_loopback
-        self._dns = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        override = self._override(host)
-        found = [_result(host, port, override)] if override else await self._ask_dns(host, port, family)
-        allowed = [result for result in found if self._is_allowed(result["host"])]
-        if found and not allowed:
-            check_address(found[0]["host"], allow_loopback=self._allow_loopback)
-        return allowed
-
-    async def close(self) -> None:
-        await self._dns.close()
-
-    async def _ask_dns(self, host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-        try:
-            return await self._dns.resolve(host, port, family)
-        except UnicodeError as error:  # a label that is empty or too long, from Python's own codec
-            raise OSError(f"{host!r} is no name") from error
-
-    def _override(self, host: str) -> str | None:
-        names = host.rstrip(".").split(".")
-        suffixes = (".".join(names[start:]) for start in range(len(names)))
-        return next((self._overrides[suffix] for suffix in suffixes if suffix in self._overrides), None)
-
-    def _is_allowed(self, address: str) -> bool:
-        try:
-            check_address(address, allow_loopback=self._allow_loopback)
-        except BlockedAddress:
-            return False
-        return True
-
-
-def _result(host: str, port: int, address: str) -> ResolveResult:
-    family = socket.AF_INET if ip_address(address).version == 4 else socket.AF_INET6
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
 @asynccontextmanager
