@@ -109,6 +109,17 @@ def test_after_a_cooldown_another_failure_puts_it_off_as_long_as_that_one_asks_f
     assert steps[-1].wait < DAY
 
 
+@pytest.mark.parametrize("told", ["gone", "not_found", "upstream_failure", "rate_limited", "unexpected"])
+def test_a_failure_before_the_cooldown_is_over_leaves_it_as_it_was(told: str) -> None:
+    (gone,) = play("default", ["gone"])
+
+    (by_hand,) = play("default", [told], state=gone.state, start=START + HOUR)
+
+    assert by_hand.state.off == gone.state.off
+    assert by_hand.decision.next_poll_at == START + 3 * DAY
+    assert by_hand.state.consecutive_errors == 2
+
+
 def test_what_only_a_person_may_enable_is_scheduled_for_the_end_of_time() -> None:
     (step,) = play("once", ["not_found"])
 

@@ -130,10 +130,13 @@ def _probe_failed(
 ) -> Decision:
     """It stays off: twice as long after a permanent failure, 7 days at the most; as long as before after another.
 
-    And never shorter than the site asks for.
+    And never shorter than the site asks for. A poll by hand before the cooldown is over is no probe.
     """
     if off.until is None:
         return Decision(failing, BY_HAND_ONLY, rule.level)
+    if now < off.until:
+        until = max(off.until, now + _asked_for(failed, options))
+        return Decision(replace(failing, off=replace(off, until=until)), until, rule.level)
     if rule.threshold is None:
         again = now + _wait(failing, failed, rule, options)
         return Decision(replace(failing, off=replace(off, until=again)), again, rule.level)
