@@ -51,6 +51,12 @@ def test_what_never_was_a_feed_is_looked_for_at_once_and_what_was_one_only_when_
     assert not any(Happening.LOST in step.happened for step in once)
 
 
+def test_what_went_off_for_another_reason_is_looked_for_once_when_a_probe_finds_that_it_is_no_feed() -> None:
+    steps = play("default", [GOOD, "gone", "not_a_feed", "not_a_feed"])
+
+    assert [step.happened for step in steps[1:]] == [(Happening.DISABLED,), (Happening.LOST,), ()]
+
+
 def test_a_streak_counts_one_class() -> None:
     steps = play("cooldown", [*["upstream_failure"] * 9, "forbidden", "upstream_failure"])
 

@@ -144,7 +144,9 @@ def _probe_failed(
     cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
     until = _until(max(cooldown, _asked_for(failed, options)), now)
     again = replace(off, reason=failed.kind, until=until, times=times)
-    return Decision(replace(failing, off=again), _end(again), rule.level)
+    # What went off for another reason, and is a page by now, has not been looked for yet.
+    happened = (Happening.LOST,) if rule.rediscover and off.reason is not failed.kind else ()
+    return Decision(replace(failing, off=again), _end(again), rule.level, happened)
 
 
 def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOptions) -> timedelta:
