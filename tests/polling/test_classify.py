@@ -32,8 +32,33 @@ def test_a_page_that_tests_for_a_browser_is_a_bot_challenge(status: int) -> None
     assert {by_header.kind, by_body.kind} == {FailureClass.BOT_CHALLENGE}
 
 
-def test_a_page_that_is_not_there_is_no_challenge_whatever_it_says() -> None:
-    assert classify_status(404, {"cf-mitigated": "challenge"}, b"", START).kind is FailureClass.NOT_FOUND
+@pytest.mark.parametrize("status", [200, 202, 401, 403, 404, 405, 429, 500, 503])
+@pytest.mark.parametrize(
+    "headers",
+    [{"cf-mitigated": "challenge"}, {"x-amzn-waf-action": "challenge"}, {"x-amzn-waf-action": "CAPTCHA"}],
+    ids=lambda headers: " ".join(*headers.items()),
+)
+def test_headers_that_name_a_challenge_are_believed_whatever_the_status(status: int, headers: dict[str, str]) -> None:
+    assert classify_status(status, headers, b"", START).kind is FailureClass.BOT_CHALLENGE
+
+
+@pytest.mark.parametrize(
+    "headers", [{"cf-mitigated": "block"}, {"x-amzn-waf-action": "count"}, {"Server": "cloudflare"}], ids=str
+)
+def test_headers_of_the_same_makers_that_name_none_are_no_challenge(headers: dict[str, str]) -> None:
+    assert classify_status(403, headers, b"", START).kind is FailureClass.FORBIDDEN
+
+
+def test_a_refusal_of_ddos_guard_is_a_challenge_and_what_it_passes_on_is_none() -> None:
+    kinds = {status: classify_status(status, {"Server": "ddos-guard"}, b"", START).kind for status in (403, 404, 429)}
+    page = b"<title>DDoS-Guard</title><script src=/.well-known/ddos-guard/js-challenge/index.js>"
+
+    assert kinds == {403: FailureClass.BOT_CHALLENGE, 404: FailureClass.NOT_FOUND, 429: FailureClass.RATE_LIMITED}
+    assert classify_status(503, {"Server": "ddos-guard"}, page, START).kind is FailureClass.BOT_CHALLENGE
+
+
+def test_a_page_that_is_not_there_is_no_challenge_whatever_it_shows() -> None:
+    assert classify_status(404, {}, b"<title>Just a moment...</title>", START).kind is FailureClass.NOT_FOUND
 
 
 @pytest.mark.parametrize("kind", list(FetchFailure))

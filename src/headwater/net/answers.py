@@ -1,8 +1,14 @@
-"""What every reader of answers asks of them: when to come again, and whether a person is wanted. Pure."""
+"""What every reader of answers asks of them: when to come again, whether a person is wanted, what can be kept. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+
+_CHALLENGE_HEADERS = {
+    "cf-mitigated": frozenset({"challenge"}),  # Cloudflare
+    "x-amzn-waf-action": frozenset({"challenge", "captcha"}),  # AWS WAF: with 202 and with 405
+}
+_CHALLENGE_MARKS = (b"<title>just a moment", b"/cdn-cgi/challenge-platform/", b"/.well-known/ddos-guard/js-challenge/")
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
@@ -15,12 +21,20 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     return wait if wait > timedelta(0) else None
 
 
+def names_challenge(headers: Mapping[str, str]) -> bool:
+    """Whether headers say that the answer is a test for a browser. Then it is, whatever its status: 200, 202, 405."""
+    return any(headers.get(name, "").strip().lower() in tests for name, tests in _CHALLENGE_HEADERS.items())
+
+
 def is_challenge(headers: Mapping[str, str], body: bytes) -> bool:
     """Whether a refusal is a page that tests for a browser. We say so, and never try to pass one."""
     page = body[:20_000].lower()
-    return headers.get("cf-mitigated", "").lower() == "challenge" or (
-        b"<title>just a moment" in page or b"/cdn-cgi/challenge-platform/" in page
-    )
+    return names_challenge(headers) or any(mark in page for mark in _CHALLENGE_MARKS)
+
+
+def storable(text: str) -> str:
+    """Text that every database takes: servers send bytes that are no text, even in headers."""
+    return text.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
 def _until(value: str, now: datetime) -> timedelta:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headwater.net import Client, FetchError, Response
+from headwater.net.answers import names_challenge
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_overrun, classify_status
 from headwater.polling.freshness import freshness_of
 from headwater.polling.parse.types import UnreadableBody
@@ -69,6 +70,8 @@ def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
 async def _read(
     asked: ClaimedFeed, response: Response, policy: Policy, sandbox: Sandbox, now: datetime, options: PollingOptions
 ) -> PollOutcome:
+    if names_challenge(response.headers):
+        return classify_status(response.status, response.headers, response.body, now)
     validators = Validators(_storable(response.headers.get("ETag")), _storable(response.headers.get("Last-Modified")))
     if response.status == 304:
         return NotModified(validators, freshness_of(response.headers, None, now), moved_to(response))

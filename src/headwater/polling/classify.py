@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from headwater.net.answers import is_challenge, retry_after
+from headwater.net.answers import is_challenge, names_challenge, retry_after
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
@@ -40,7 +40,7 @@ CHALLENGE_STATUSES = frozenset({403, 429, 503})
 
 
 def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> PollFailed:
-    """What an answer other than 200 and 304 means."""
+    """What an answer means that brings no feed: one other than 200 and 304, or a challenge."""
     kind = _class_of(status, headers, body)
     return PollFailed(kind, f"{_SENTENCES[kind]} (HTTP {status})", status, retry_after(headers, now))
 
@@ -62,7 +62,7 @@ def classify_overrun(error: Overrun, status: int) -> PollFailed:
 
 
 def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
-    if status in CHALLENGE_STATUSES and is_challenge(headers, body):
+    if _shows_challenge(status, headers, body):
         return FailureClass.BOT_CHALLENGE
     if status in _BY_STATUS:
         return _BY_STATUS[status]
@@ -71,6 +71,14 @@ def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureCl
     if 500 <= status < 600:
         return FailureClass.UPSTREAM_FAILURE
     return FailureClass.UNEXPECTED
+
+
+def _shows_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    if names_challenge(headers):
+        return True
+    if status == 403 and headers.get("Server", "").lower() == "ddos-guard":
+        return True  # its own test: a refusal of the site behind it looks the same
+    return status in CHALLENGE_STATUSES and is_challenge(headers, body)
 
 
 def _sentence(reason: str) -> str:

@@ -1,0 +1,68 @@
+"""One request for a feed on a real client, and what its answer comes to."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+
+from headwater.ids import new_id
+from headwater.net import Client
+from headwater.polling.ask import ask
+from headwater.polling.policy import policy_named
+from headwater.polling.types import ClaimedFeed, FeedState, HostState, Polled, PollFailed, PollOutcome, Validators
+from headwater.sandbox import Sandbox
+from headwater.types import SourceId
+from tests.clock import MovableClock
+from tests.net.raw_site import a_raw_site, answer
+from tests.polling.histories import OPTIONS
+
+FEED = b"<rss version='2.0'><channel><title>Zoo</title><item><guid>1</guid><title>One</title></item></channel></rss>"
+
+
+@pytest.fixture(scope="module")
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox:
+        yield sandbox
+
+
+async def outcome_of(said: bytes, sandbox: Sandbox, *, policy: str = "default") -> PollOutcome:
+    """What it comes to when a site says this, to somebody who was there before."""
+    async with a_raw_site({"/feed": said}) as site, Client(user_agent="Test/1", allow_loopback=True) as client:
+        asked = await ask(
+            a_claimed_feed(f"{site}/feed"),
+            policy_named(policy),
+            client=client,
+            sandbox=sandbox,
+            clock=MovableClock(),
+            options=OPTIONS,
+        )
+        return asked.outcome
+
+
+def a_claimed_feed(url: str) -> ClaimedFeed:
+    return ClaimedFeed(
+        feed_url=url,
+        host="127.0.0.1",
+        lease=new_id(),
+        edits=0,
+        policy=None,
+        validators=Validators('"1"', None),
+        state=FeedState(SourceId(new_id())),
+        host_state=HostState("127.0.0.1"),
+    )
+
+
+async def test_a_feed_is_read(sandbox: Sandbox) -> None:
+    outcome = await outcome_of(answer("200 OK", 'ETag: "2"', body=FEED), sandbox)
+
+    assert isinstance(outcome, Polled)
+    assert outcome.validators.etag == '"2"'
+
+
+@pytest.mark.parametrize("status", ["200 OK", "202 Accepted", "226 IM Used", "304 Not Modified", "405 No"])
+@pytest.mark.parametrize("header", ["cf-mitigated: challenge", "X-Amzn-Waf-Action: captcha"])
+async def test_a_challenge_is_one_whatever_its_status_and_body(status: str, header: str, sandbox: Sandbox) -> None:
+    outcome = await outcome_of(answer(status, header, body=b"" if status.startswith("304") else FEED), sandbox)
+
+    assert isinstance(outcome, PollFailed)
+    assert (outcome.kind, outcome.status) == ("bot_challenge", int(status[:3]))
