@@ -8,7 +8,9 @@ from headwater.polling.parse.months import MONTHS, ZONES, month_number
 MAX_LENGTH = 80
 
 _HALF = r"(?:\s*(?P<half>[ap])\.?m\b\.?)?"
-_TIME = rf"(?P<hour>\d{{1,2}})[:.h](?P<minute>\d{{1,2}})(?:[:.](?P<second>\d{{1,2}})(?:[.,]\d{{1,9}})?)?{_HALF}"
+_MINUTE = r"[:.h](?P<minute>\d{1,2})(?:[:.](?P<second>\d{1,2})(?:[.,]\d{1,20})?)?"
+# An hour alone is one where it says so: T10, 3 PM.
+_TIME = rf"(?P<hour>\d{{1,2}})(?:{_MINUTE}|(?<=T\d\d)|(?=\s*[ap]\.?m\b)){_HALF}"
 _WEEKDAY = r"(?:[^\W\d]+\.?\s*,?\s+|[^\W\d]+,)?"
 _NTH = r"(?:st|nd|rd|th)?"
 _NAME = r"(?P<name>[^\W\d]{3,12})"
@@ -45,18 +47,27 @@ _FORMS = tuple(
             rf"{_FULL_YEAR}(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일",
             rf"(?:\s+{_TIME})?{_ZONE}",
         ),
+        # 2020年5月6日, 2020年5月6日 10時11分
+        (
+            rf"{_FULL_YEAR}年\s*(?P<month>\d{{1,2}})月\s*(?P<day>\d{{1,2}})日",
+            rf"(?:\s*(?P<hour>\d{{1,2}})[:時时点](?P<minute>\d{{1,2}})(?:[:分](?:(?P<second>\d{{1,2}})秒?)?)?)?{_ZONE}",
+        ),
         # 2004-05-25 오후 11:23:17
         (rf"{_FULL_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}{_ZONE}",),
+        # 20060102150405
+        (rf"{_FULL_YEAR}(?P<month>\d\d)(?P<day>\d\d)(?P<compact>\d{{4}}(?:\d\d)?){_ZONE}",),
         # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
         (
             rf"{_WEEKDAY}{_FULL_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?",
-            rf"(?:[\sT]+(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,9}})?))?{_ZONE}",
+            rf"(?:[\s,T]+(?:at\s)?(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,20}})?))?{_ZONE}",
         ),
     )
 )
 _OFFSET = re.compile(
     r"(?:utc|gmt|etc/gmt|z)?\s*(?P<sign>[+\-−])\s*(?P<hours>\d{1,2})(?::?(?P<minutes>\d\d))?(?!\d)", re.IGNORECASE
 )
+_NAMED_ZONE = re.compile(r"[(\[][^\d()]+[)\]]|[a-z_]+(?:/[a-z_-]+)+", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))?", re.ASCII)
 _PLAIN_822 = re.compile(
     r"(?:\w\w\w, )?(\d\d?) (\w\w\w) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d\d)(\d\d))", re.ASCII
@@ -94,8 +105,7 @@ def _at_once(text: str) -> datetime | None:
 def _usual(text: str) -> datetime | None:
     """The two forms that nearly all feeds use."""
     if text[4:5] == "-":
-        moment = datetime.fromisoformat(text) if _PLAIN_ISO.fullmatch(text) else None
-        return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)) if moment else None
+        return _iso(text) if _PLAIN_ISO.fullmatch(text) else None
     if not (found := _PLAIN_822.fullmatch(text)):
         return None
     day, name, year, hour, minute, second, sign, hours, minutes = found.groups()
@@ -109,10 +119,18 @@ def _usual(text: str) -> datetime | None:
     return moment + offset if sign == "-" else moment - offset
 
 
+def _iso(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:  # 23:59:60 and 24:00:00 are times too
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def _unusual(text: str) -> datetime | None:
     for form in _FORMS:
-        if (found := form.fullmatch(text)) and (day := _day(found.groupdict())):
-            return _moment(day, found.groupdict())
+        if (found := form.fullmatch(text)) and (moment := _moment(found.groupdict())):
+            return moment
     return None
 
 
@@ -128,9 +146,11 @@ def _day(parts: dict[str, str | None]) -> date | None:
     return date(year, month, int(parts.get("day") or 1)) if month else None
 
 
-def _moment(day: date, parts: dict[str, str | None]) -> datetime:
+def _moment(parts: dict[str, str | None]) -> datetime | None:
+    day, zone = _day(parts), _zone(parts)
+    if day is None or zone is None:
+        return None
     hour, minute, second = _clock(parts)
-    zone = _KOREA if parts.get("korean") else _zone((parts.get("zone") or "").strip())
     moment = datetime(day.year, day.month, day.day, tzinfo=zone) + timedelta(hours=hour, minutes=minute, seconds=second)
     return moment.astimezone(UTC)
 
@@ -147,9 +167,17 @@ def _clock(parts: dict[str, str | None]) -> tuple[int, int, int]:
     return hour, minute, min(second, 59)
 
 
-def _zone(text: str) -> timezone:
+def _zone(parts: dict[str, str | None]) -> timezone | None:
+    """The zone of a date, UTC where it has none or one that nobody knows; None where a rest of the text is no zone."""
+    if parts.get("korean"):
+        return _KOREA
+    text = (parts.get("zone") or "").strip(" .,;")
     if offset := _OFFSET.match(text):
         size = timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
-        return timezone(size if offset["sign"] == "+" else -size)
+        return None if _DIGIT.search(text, offset.end()) else timezone(size if offset["sign"] == "+" else -size)
     name = text.strip("()[]. ").lower().removeprefix("etc/")
-    return timezone(timedelta(hours=ZONES.get(name, 0)))
+    if not name or name in ZONES:
+        return timezone(timedelta(hours=ZONES.get(name, 0)))
+    # Behind a time any words are a zone, written out or unknown; behind a day they must look like one.
+    timed = parts.get("hour") or parts.get("compact")
+    return UTC if _NAMED_ZONE.fullmatch(text) or (timed and not _DIGIT.search(text)) else None

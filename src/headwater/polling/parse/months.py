@@ -28,10 +28,10 @@ MONTHS = {name.title(): number for name, number in _ENGLISH_MONTHS.items()}
 _OTHER_MONTHS = {name: number for line in _OTHERS for number, name in enumerate(line.split(), 1)}
 
 _BY_OFFSET: tuple[tuple[float, str], ...] = (
-    *((-12, "m"), (-10, "hst"), (-9, "akst"), (-8, "pst pt akdt"), (-7, "mst mt pdt"), (-6, "cst ct mdt")),
-    *((-5, "est et cdt"), (-4, "ast at edt"), (-3, "adt"), (-1, "a"), (0, "ut utc gmt z wet")),
-    *((1, "n met cet bst west"), (2, "mest cest eet"), (3, "eest msk"), (5.5, "ist"), (8, "sgt hkt awst")),
-    *((9, "jst kst"), (10, "aest"), (11, "aedt"), (12, "y nzst"), (13, "nzdt")),
+    *((-12, "m"), (-10, "hst"), (-9, "akst"), (-8, "pst pt akdt pst8pdt"), (-7, "mst mt pdt mst7mdt")),
+    *((-6, "cst ct mdt cst6cdt"), (-5, "est et cdt est5edt"), (-4, "ast at edt"), (-3, "adt"), (-1, "a")),
+    *((0, "ut utc gmt z wet"), (1, "n met cet bst west"), (2, "mest cest eet"), (3, "eest msk"), (5.5, "ist")),
+    *((8, "sgt hkt awst"), (9, "jst kst"), (10, "aest"), (11, "aedt"), (12, "y nzst"), (13, "nzdt")),
 )
 ZONES = {name: hours for hours, names in _BY_OFFSET for name in names.split()}
 
