@@ -423,6 +423,50 @@ async def test_where_there_is_no_feed_it_tells_what_was_tried(
     assert len(zoo.visits) == len(discovery.tried) == MAX_REQUESTS
 
 
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("http://10.0.0.1/", "10.0.0.1 is private: Headwater does not connect there."),
+        ("10.0.0.1/news/today", "10.0.0.1 is private: Headwater does not connect there."),
+        ("http://[::1]:8000/", "::1 is this machine itself: Headwater does not connect there."),
+        ("http://inside.test/blog/", "10.0.0.2 is private: Headwater does not connect there."),
+        ("http://127.0.0.1:25/", "Port 25 is kept for smtp: Headwater does not connect there."),
+    ],
+)
+async def test_a_host_that_is_never_asked_is_refused_once_and_at_once(
+    typed: str, reason: str, sandbox: Sandbox
+) -> None:
+    started = perf_counter()
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={"inside.test": "10.0.0.2"}) as client:
+        discovery = await discover(client, sandbox, typed, within=timedelta(seconds=20), max_bytes=1_000)
+
+    assert discovery.found == ()
+    assert [(tried.how, tried.reason) for tried in discovery.tried] == [("itself", reason)]
+    assert perf_counter() - started < 1
+
+
+async def test_links_to_a_host_that_is_never_asked_cost_no_request(look: Look) -> None:
+    hidden = [f"http://10.0.0.{number}/{feed}" for number in range(20) for feed in ("a", "b")]
+    page = "".join(f"<link {RSS} href={href}>" for href in (*hidden, "/feed"))
+    async with site({"/": page, "/feed": rss("Boats")}) as (base, asked):
+        discovery = await look(base)
+
+    assert [feed.url for feed in discovery.found] == [f"{base}/feed"]
+    assert asked == ["/", "/feed"]
+    reasons = {tried.url: tried.reason for tried in discovery.tried}
+    assert reasons["http://10.0.0.19/a"] == "10.0.0.19 is private: Headwater does not connect there."
+    assert reasons["http://10.0.0.19/b"] == "Not asked for: Headwater does not connect to its host."
+
+
+async def test_a_redirect_to_where_we_do_not_go_is_not_held_against_its_host(look: Look) -> None:
+    away = web.Response(status=302, headers={"Location": "http://10.0.0.1/"})
+    script = web.Response(status=302, headers={"Location": "javascript:0"})
+    async with site({"/": away, "/feed": script, "/feed.xml": rss("Boats")}) as (base, _):
+        discovery = await look(base)
+
+    assert [feed.url for feed in discovery.found] == [f"{base}/feed.xml"]
+
+
 async def test_a_page_that_is_gone_may_still_lead_to_the_feed(look: Look) -> None:
     gone = web.Response(text=f"<link {RSS} href=/new.xml>", status=404, content_type="text/html")
     async with site({"/feed.xml": gone, "/new.xml": rss("New")}) as (base, asked):

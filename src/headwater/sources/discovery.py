@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 import can_ada
 
+from headwater.errors import InvalidUrl
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
 from headwater.polling.classify import CHALLENGE_STATUSES, is_challenge
@@ -127,6 +128,7 @@ class _Search:
         self._asked = 0
         self._asked_at: dict[str, float] = {}
         self._resting: set[str] = set()
+        self._refused: set[str] = set()
         self._seen: set[bytes] = set()
         self._feeds: set[bytes] = set()
         self._current: Candidate | None = None
@@ -138,8 +140,8 @@ class _Search:
         return tuple(feed for _, feed in sorted(self.found, key=lambda scored: scored[0]))
 
     def may_ask(self, url: str) -> bool:
-        """Whether there are requests left, and the host has neither fallen silent nor asked us to stop."""
-        return self._asked < MAX_REQUESTS and _origin(url) not in self._resting
+        """Whether there are requests left, and the host is not left alone."""
+        return self._asked < MAX_REQUESTS and self._reason_to_leave_alone(url) is None
 
     async def open(self, addresses: Sequence[str]) -> Response | None:
         """The answer at the first of these addresses that answers at all."""
@@ -159,10 +161,9 @@ class _Search:
             self._seen.add(key)
             if self.may_ask(candidate.url):
                 await self.ask(candidate)
-            elif self._asked < MAX_REQUESTS:
-                self._reject(candidate, "not asked for: its host does not answer, or asks us to come less often")
             else:
-                self._reject(candidate, f"not asked for: {MAX_REQUESTS} requests are enough for one search")
+                why = self._reason_to_leave_alone(candidate.url) or f"{MAX_REQUESTS} requests are enough for one search"
+                self._reject(candidate, f"not asked for: {why}")
 
     async def ask(self, candidate: Candidate) -> Response | None:
         """Fetch and read one address, and note what came of it. The answer, where there is one."""
@@ -172,6 +173,8 @@ class _Search:
         except FetchError as error:
             if error.kind in _SILENT:
                 self._resting.add(_origin(candidate.url))
+            if _is_refusal(error):
+                self._refused.add(_host_and_port(error.url))
             self._reject(candidate, error.detail)
             return None
         if max(len(url) for url in (response.url, *(hop.url for hop in response.hops))) > MAX_LENGTH:
@@ -190,7 +193,15 @@ class _Search:
         if self._current is not None:
             self._reject(self._current, reason)
 
+    def _reason_to_leave_alone(self, url: str) -> str | None:
+        if _host_and_port(url) in self._refused:
+            return "Headwater does not connect to its host"
+        if _origin(url) in self._resting:
+            return "its host does not answer, or asks us to come less often"
+        return None
+
     async def _get(self, url: str) -> Response:
+        self._client.check(url)  # what is refused as it is written costs neither a request nor a pause
         host, now = host_of(url), asyncio.get_running_loop().time
         await asyncio.sleep(self._asked_at.get(host, float("-inf")) + self._pause - now())
         self._asked += 1
@@ -239,6 +250,15 @@ def _addresses(text: str) -> Sequence[str]:
 
 def _origin(url: str) -> str:
     return can_ada.parse(url).origin
+
+
+def _host_and_port(url: str) -> str:
+    return can_ada.parse(url).host
+
+
+def _is_refusal(error: FetchError) -> bool:
+    """Whether it is the address or port of `error.url` that is never asked, and not where its answer redirects to."""
+    return error.kind is FetchFailure.BLOCKED and not isinstance(error.__cause__, InvalidUrl)
 
 
 def _wants_rest(response: Response) -> bool:
