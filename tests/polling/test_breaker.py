@@ -37,6 +37,10 @@ def test_one_feed_that_keeps_failing_says_nothing_of_its_host() -> None:
     assert not any(step.paused for step in play(*[(0, MISSING)] * 10))
 
 
+def test_two_feeds_that_take_turns_in_failing_say_nothing_of_their_host() -> None:
+    assert not any(step.paused for step in play(*[(number % 2, MISSING) for number in range(10)]))
+
+
 def test_feeds_that_fail_differently_say_nothing_of_their_host() -> None:
     steps = play((0, MISSING), (1, BUSY), (2, MISSING), (3, BUSY))
 
@@ -77,6 +81,43 @@ def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
     *_, third = play((0, asking), (1, asking), (2, asking))
 
     assert third.state.paused_until == START + HOUR / 60
+
+
+def test_a_host_that_names_too_short_a_time_is_taken_at_its_word_but_once() -> None:
+    asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=timedelta(seconds=1))
+
+    *_, third, fourth, fifth = play(*[(number, asking) for number in range(5)])
+
+    waits = [step.state.paused_until - START for step in (third, fourth, fifth) if step.state.paused_until]
+    assert waits == [timedelta(seconds=1), timedelta(minutes=10), timedelta(minutes=20)]
+
+
+@pytest.mark.parametrize("other", [FailureClass.NETWORK, FailureClass.RATE_LIMITED, FailureClass.UNEXPECTED])
+def test_a_probe_that_fails_otherwise_ends_no_pause(other: FailureClass) -> None:
+    down = PollFailed(FailureClass.UPSTREAM_FAILURE, "Down.", 503)
+
+    *_, probe = play((0, down), (1, down), (2, down), (3, PollFailed(other, "x")))
+
+    assert (probe.resumed, probe.paused) == (False, False)
+    assert probe.state.paused_until is not None
+
+
+def test_a_host_that_was_out_of_reach_and_misses_one_feed_is_back() -> None:
+    down = PollFailed(FailureClass.UPSTREAM_FAILURE, "Down.", 503)
+
+    *_, probe = play((0, down), (1, down), (2, down), (3, MISSING))
+
+    assert (probe.resumed, probe.counts, probe.state.paused_until) == (True, True, None)
+
+
+def test_what_a_person_must_look_at_is_not_hidden_by_a_pause() -> None:
+    denied = PollFailed(FailureClass.UNAUTHORIZED, "Who are you?", 401)
+
+    host = HOST
+    for feed in FEEDS:
+        decided = decide_host(host, feed, denied, policy_named("cooldown"), START)
+        host = decided.state
+        assert (decided.counts, decided.paused) == (True, False)
 
 
 def test_a_host_may_ask_for_a_longer_pause() -> None:

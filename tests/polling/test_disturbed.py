@@ -1,14 +1,19 @@
 """Polls that meet what nobody foresaw: rows no index can hold, and people who change a feed while it is asked for."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from headwater.db import Database
 from headwater.net import Client
+from headwater.polling.types import PollReport
 from headwater.polling.worker import Poller
+from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources import follow
 from headwater.sources.types import Source
@@ -43,6 +48,11 @@ async def a_feed(database: Database, url: str) -> Source:
         return await a_source(conn, url=url)
 
 
+async def poll_one(poller: Poller) -> PollReport:
+    (feed,) = await poller.claim(1)
+    return await poller.work(feed)
+
+
 async def asked(database: Database, sql: str) -> list[tuple[object, ...]]:
     async with database.transaction() as conn:
         cur = await conn.execute(sql.encode())
@@ -69,6 +79,17 @@ async def test_an_id_that_no_index_could_hold_is_kept_as_its_digest_and_harms_no
     assert await asked(database, "SELECT count(*) FROM article_sources WHERE entry_id LIKE 'sha256:%%'") == [(1,)]
 
 
+async def test_an_entry_without_a_link_sends_nobody_to_its_feed(database: Database, poller: Poller, site: Site) -> None:
+    item = "<item><guid isPermaLink='false'>1</guid><title>Said in passing</title></item>"
+    site.answers["words.example/feed"] = (200, "text/xml", f"<rss><channel>{item}</channel></rss>".encode())
+    await a_feed(database, site.url("words.example/feed"))
+
+    report = await poll_one(poller)
+
+    assert report.new_articles == 1
+    assert await asked(database, "SELECT count(*) FROM frontier_url") == [(0,)]
+
+
 async def test_hosts_whose_feeds_were_all_deleted_are_no_lag(
     database: Database, poller: Poller, clock: MovableClock
 ) -> None:
@@ -77,3 +98,140 @@ async def test_hosts_whose_feeds_were_all_deleted_are_no_lag(
         await follow.leave(conn, source, clock())
 
     assert await poller.lag() == timedelta(0)
+
+
+async def test_a_url_that_is_changed_during_a_poll_is_not_judged_by_what_the_old_one_answered(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    site.answers["old.example/feed"] = (410, "text/plain", b"gone")
+    site.answers["new.example/feed"] = rss("New", "a")
+    source = await a_feed(database, site.url("old.example/feed"))
+    (under_way,) = await poller.claim(1)
+    async with database.transaction() as conn:
+        await follow.move(conn, source, url=site.url("new.example/feed"), now=clock())
+
+    with capture_logs() as logs:
+        await poller.work(under_way)
+    report = await poll_one(poller)
+
+    assert "feed disabled" not in {line["event"] for line in logs}
+    assert (report.feed_url, report.outcome_name) == (site.url("new.example/feed"), "polled")
+
+
+async def test_a_feed_that_is_enabled_during_a_poll_is_polled_again_at_once(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    site.answers["old.example/feed"] = (410, "text/plain", b"gone")
+    source = await a_feed(database, site.url("old.example/feed"))
+    await poll_one(poller)
+    clock.move(hours=73)
+    (probe,) = await poller.claim(1)
+    async with database.transaction() as conn:
+        await follow.enable(conn, source, clock())
+
+    await poller.work(probe)
+    clock.move(seconds=3)
+    site.answers["old.example/feed"] = rss("Old", "a")
+
+    assert (await poll_one(poller)).outcome_name == "polled"
+
+
+async def test_a_feed_that_is_switched_off_during_a_poll_stays_off_and_its_neighbour_is_not_touched(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    site.answers["one.example/a"] = site.answers["one.example/b"] = rss("One", "a")
+    neighbour = await a_feed(database, site.url("one.example/a"))
+    (under_way,) = await poller.claim(1)
+    other = await a_feed(database, site.url("one.example/b"))
+    async with database.transaction() as conn:
+        await follow.disable(conn, other, "It repeats what the other says.", clock())
+
+    await poller.work(under_way)
+    clock.move(seconds=3)
+
+    assert under_way.source_id == neighbour.id
+    assert await poller.claim(2) == []
+    states = await asked(database, "SELECT last_polled_at IS NULL, off_reason FROM feed_state ORDER BY feed_url")
+    assert states == [(False, None), (True, "It repeats what the other says.")]
+
+
+async def test_a_source_that_is_left_during_its_poll_leaves_no_articles_behind(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    site.answers["left.example/feed"] = rss("Left", "a", "b")
+    source = await a_feed(database, site.url("left.example/feed"))
+    (under_way,) = await poller.claim(1)
+    async with database.transaction() as conn:
+        await follow.leave(conn, source, clock())
+
+    await poller.work(under_way)
+
+    assert await asked(database, "SELECT count(*) FROM articles") == [(0,)]
+    assert await asked(database, "SELECT count(*) FROM frontier_url") == [(0,)]
+
+
+async def test_a_poll_that_waits_for_a_process_longer_than_its_lease_keeps_its_host(
+    database: Database, sandbox: Sandbox, site: Site
+) -> None:
+    site.answers["late.example/feed"] = rss("Late", "a")
+    await a_feed(database, site.url("late.example/feed"))
+    short = replace(OPTIONS, lease=timedelta(seconds=0.4), timeout=timedelta(seconds=0.4), host_delay=timedelta(0))
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client:
+        one, other = (Poller(database, client, sandbox, utc_now, short) for _ in range(2))
+        busy = asyncio.create_task(sandbox.run(time.sleep, 1.5))
+        await asyncio.sleep(0)
+        (feed,) = await one.claim(1)
+        under_way = asyncio.create_task(one.work(feed))
+        while not busy.done():
+            assert await other.claim(1) == []
+            await asyncio.sleep(0.05)
+        report = await under_way
+
+    assert report.outcome_name == "polled"
+    assert site.asked == ["GET late.example/feed"]
+
+
+async def test_while_our_own_network_is_gone_no_feed_counts_as_polled(database: Database, poller: Poller) -> None:
+    for number in range(12):
+        await a_feed(database, f"http://h{number}.invalid/feed")
+
+    for feed in await poller.claim(12):
+        await poller.work(feed)
+
+    counted = "SELECT count(last_polled_at), count(last_succeeded_at) FROM feed_state"
+    assert await asked(database, counted) == [(4, 0)]  # it takes five hosts to tell
+
+
+async def test_a_feed_that_is_enabled_on_a_paused_host_is_polled_at_once_and_tests_it(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    feeds = [await a_feed(database, site.url(f"lost.example/{number}")) for number in range(3)]
+    for _ in feeds:
+        await poll_one(poller)
+        clock.move(seconds=3)
+    site.answers["lost.example/1"] = rss("Found", "a")
+    paused = await poller.claim(1)
+    async with database.transaction() as conn:
+        await follow.enable(conn, feeds[1], clock())
+
+    report = await poll_one(poller)
+
+    assert paused == []
+    assert (report.source_id, report.host.resumed) == (feeds[1].id, True)
+
+
+async def test_somebody_who_asks_for_feeds_of_a_paused_host_keeps_its_delay_too(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    feeds = [await a_feed(database, site.url(f"lost.example/{number}")) for number in range(3)]
+    for _ in feeds:
+        await poll_one(poller)
+        clock.move(seconds=3)
+
+    first = await poller.claim_one(feeds[0].id)
+    assert first is not None
+    await poller.work(first)
+
+    assert await poller.claim_one(feeds[1].id) is None
+    clock.move(seconds=3)
+    assert await poller.claim_one(feeds[1].id) is not None

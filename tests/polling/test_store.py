@@ -12,6 +12,7 @@ from headwater.polling.types import (
     Decision,
     FailureClass,
     FeedState,
+    Freshness,
     HostState,
     Moved,
     Off,
@@ -19,6 +20,7 @@ from headwater.polling.types import (
 )
 from headwater.sources.store import list_health
 from headwater.sources.types import Source
+from headwater.types import SourceId
 from tests.builders import a_source
 from tests.clock import START
 from tests.polling.histories import HOUR
@@ -51,13 +53,14 @@ def an_answer(
         new_articles=1,
         adopt_url=None,
         wants_discovery=False,
+        is_outage=False,
         at=START,
     )
     return replace(answer, **more)  # type: ignore[arg-type]
 
 
-async def answer(conn: Connection, *answers: Answer) -> None:
-    await store.answer(conn, answers=answers, delay=DELAY)
+async def answer(conn: Connection, *answers: Answer) -> set[SourceId]:
+    return await store.answer(conn, answers=answers, delay=DELAY)
 
 
 async def follow(conn: Connection, *urls: str, now: datetime = START) -> list[Source]:
@@ -177,8 +180,9 @@ async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection)
         last_full_at=START - 3 * HOUR,
         last_error="There is no feed.",
         last_error_type=FailureClass.NOT_FOUND,
+        wishes=Freshness(6 * HOUR, frozenset({0, 23}), frozenset({5})),
     )
-    host = HostState(feed.host, 2, FailureClass.NOT_FOUND, feed.source_id, START + HOUR, 1)
+    host = HostState(feed.host, (feed.source_id,), FailureClass.NOT_FOUND, START + HOUR, 1)
 
     await answer(conn, an_answer(feed, state=state, host=host))
 

@@ -187,7 +187,7 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
         pytest.param(
             replace(
                 a_feed(state=FeedState(ID, last_error="No answer.", last_error_type=FailureClass.NETWORK)),
-                host=HostState("example.com", 3, FailureClass.NETWORK, None, NOW + 4 * HOUR, 3),
+                host=HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 3),
             ),
             [
                 "Its host fails, with network; nothing is held against this feed.",

@@ -10,7 +10,7 @@ from headwater.types import ArticleId, SourceId, record
 
 @record
 class NewArticle:
-    """An article as a feed tells of it."""
+    """An article as a feed tells of it. Without a `has_page` it only borrows the URL of its site or feed."""
 
     entry_id: str
     url: str
@@ -20,6 +20,7 @@ class NewArticle:
     summary: str | None
     content: str | None
     published_at: datetime | None
+    has_page: bool = True
 
 
 class Listed(NamedTuple):

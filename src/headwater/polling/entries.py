@@ -20,7 +20,8 @@ def articles_of(feed: ParsedFeed, feed_url: str) -> tuple[NewArticle, ...]:
 
 
 def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
-    url, key = _identity(entry, feed, feed_url)
+    own = _followable(entry.url)
+    url, key = own or _borrowed(entry, feed, feed_url)
     return NewArticle(
         entry_id=_indexable(storable(entry.id)),
         url=url,
@@ -30,27 +31,15 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
         summary=storable(entry.summary or "") or None,
         content=storable(entry.content or "") or None,
         published_at=entry.published_at or entry.updated_at,
+        has_page=own is not None,
     )
 
 
-def _identity(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
+def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
     """An entry with no usable link is known by its feed and its id, and leads to the site."""
-    if found := _followable(entry.url):
-        return found
     key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
     site = _followable(feed.site_url)
     return (site[0] if site else feed_url), key
-
-
-def has_own_link(article: NewArticle) -> bool:
-    """Whether an article's URL is its own, and so a page that can be fetched for it: then its key is that URL's.
-
-    One that is known by its feed and its id only borrows the site's URL, or the feed's.
-    """
-    try:
-        return article.url_key == url_key(article.url)
-    except InvalidUrl:  # longer than a URL may be, once it is written as a browser would
-        return False
 
 
 def _followable(url: str | None) -> tuple[str, bytes] | None:

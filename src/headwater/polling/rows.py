@@ -7,10 +7,12 @@ from uuid import UUID
 import msgspec
 
 from headwater.polling.types import (
+    NO_WISHES,
     ClaimedFeed,
     Decision,
     FailureClass,
     FeedState,
+    Freshness,
     HostState,
     Moved,
     Off,
@@ -38,6 +40,7 @@ class Answer:
     new_articles: int
     adopt_url: str | None
     wants_discovery: bool
+    is_outage: bool
     at: datetime
 
 
@@ -68,9 +71,12 @@ class ClaimRow(msgspec.Struct, frozen=True):
     last_full_at: datetime | None
     last_error: str | None
     last_error_type: str | None
-    alike: int
+    wished_gap: timedelta | None
+    skip_hours: list[int] | None
+    skip_days: list[int] | None
+    edits: int
+    alike_sources: list[SourceId] | None
     alike_class: str | None
-    last_source: SourceId | None
     paused_until: datetime | None
     pauses: int
 
@@ -81,6 +87,7 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
         feed_url=row.feed_url,
         host=row.host,
         lease=lease,
+        edits=row.edits,
         policy=row.policy,
         validators=Validators(row.last_etag, row.last_modified),
         state=FeedState(
@@ -98,11 +105,18 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
             last_full_at=row.last_full_at,
             last_error=row.last_error,
             last_error_type=_class(row.last_error_type),
+            wishes=_wishes(row),
         ),
         host_state=HostState(
-            row.host, row.alike, _class(row.alike_class), row.last_source, row.paused_until, row.pauses
+            row.host, tuple(row.alike_sources or ()), _class(row.alike_class), row.paused_until, row.pauses
         ),
     )
+
+
+def _wishes(row: ClaimRow) -> Freshness:
+    if row.wished_gap is None and row.skip_hours is None and row.skip_days is None:
+        return NO_WISHES
+    return Freshness(row.wished_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
 def _off(row: ClaimRow) -> Off | None:
@@ -124,6 +138,7 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     source_id: UUID
     host: str
     lease: UUID
+    edits: int
     at: datetime
     next_poll_at: datetime
     outcome: str
@@ -154,9 +169,12 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     moved_times: int = 0
     adopt_url: str | None = None
     wants_discovery: bool = False
-    alike: int = 0
+    is_outage: bool = False
+    wished_gap: timedelta | None = None
+    skip_hours: list[int] | None = None
+    skip_days: list[int] | None = None
+    alike_sources: Sequence[UUID] = ()
     alike_class: str | None = None
-    last_source: UUID | None = None
     paused_until: datetime | None = None
     pauses: int = 0
 
@@ -172,6 +190,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         source_id=state.source_id,
         host=answer.host.host,
         lease=answer.feed.lease,
+        edits=answer.feed.edits,
         at=answer.at,
         next_poll_at=answer.decision.next_poll_at,
         outcome=answer.outcome,
@@ -195,9 +214,9 @@ def _row_of(answer: Answer) -> AnswerRow:
         failing_since=state.failing_since,
         adopt_url=answer.adopt_url,
         wants_discovery=answer.wants_discovery,
-        alike=answer.host.alike,
+        is_outage=answer.is_outage,
+        alike_sources=answer.host.alike_sources,
         alike_class=answer.host.alike_class,
-        last_source=answer.host.last_source,
         paused_until=answer.host.paused_until,
         pauses=answer.host.pauses,
     )
@@ -205,4 +224,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         row.off_at, row.off_reason, row.off_until, row.off_times = off.at, off.reason, off.until, off.times
     if moved is not None:
         row.moved_url, row.moved_since, row.moved_times = moved.url, moved.since, moved.times
+    if (wishes := state.wishes) is not NO_WISHES:
+        row.wished_gap = wishes.lasts or None
+        row.skip_hours, row.skip_days = sorted(wishes.skip_hours) or None, sorted(wishes.skip_days) or None
     return row

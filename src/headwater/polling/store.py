@@ -11,9 +11,6 @@ from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
 from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed
 from headwater.types import SourceId
 
-NOBODY = UUID(int=0)
-"""Who holds a host whose poll nobody waits for any more; until its lease would have ended, nobody else asks it."""
-
 
 async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
     """A new feed is due at once, before all others."""
@@ -32,11 +29,11 @@ async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, ho
     await conn.execute(
         """
         UPDATE feed_state
-        SET feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL, last_etag = NULL,
-            last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0,
-            streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL, off_reason = NULL,
-            off_until = NULL, off_times = 0, moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
-            last_full_at = NULL
+        SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL,
+            last_etag = NULL, last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL,
+            streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL,
+            off_reason = NULL, off_until = NULL, off_times = 0, moved_url = NULL, moved_since = NULL, moved_times = 0,
+            adopt_url = NULL, last_full_at = NULL, wished_gap = NULL, skip_hours = NULL, skip_days = NULL
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
@@ -45,7 +42,7 @@ async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, ho
 
 
 async def _wake_host(conn: Connection, *, host: str, now: datetime) -> None:
-    """The host is asked as soon as politeness, a pause or a lease allow."""
+    """The host is asked as soon as politeness or a lease allow; one that is paused is tested by it."""
     await conn.execute(
         """
         INSERT INTO poll_hosts (host, ready_at)
@@ -109,13 +106,13 @@ async def claim(
                     END
                 FROM picked
                 WHERE poll_hosts.host = picked.host
-                RETURNING poll_hosts.host, picked.source_id, alike, alike_class, last_source, paused_until, pauses
+                RETURNING poll_hosts.host, picked.source_id, alike_sources, alike_class, paused_until, pauses
             )
             SELECT feed_state.source_id, feed_state.feed_url, leased.host, policy,
                 feed_poll_interval_minutes AS own_minutes, last_etag, last_modified, consecutive_errors, streak,
                 streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times, moved_url,
-                moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, alike,
-                alike_class, last_source, paused_until, pauses
+                moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap,
+                skip_hours, skip_days, edits, alike_sources, alike_class, paused_until, pauses
             FROM leased
             JOIN feed_state USING (source_id)
             JOIN sources ON sources.id = feed_state.source_id
@@ -139,13 +136,14 @@ async def claim_one(
                 WHERE wanted.source_id = %(source_id)s
                     AND poll_hosts.host = wanted.host
                     AND (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
-                    AND (poll_hosts.not_before <= %(now)s OR poll_hosts.paused_until IS NOT NULL)
-                RETURNING poll_hosts.host, alike, alike_class, last_source, paused_until, pauses
+                    AND poll_hosts.not_before <= %(now)s
+                RETURNING poll_hosts.host, alike_sources, alike_class, paused_until, pauses
             )
             SELECT source_id, feed_state.feed_url, leased.host, policy, feed_poll_interval_minutes AS own_minutes,
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
                 off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
-                last_full_at, last_error, last_error_type, alike, alike_class, last_source, paused_until, pauses
+                last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources,
+                alike_class, paused_until, pauses
             FROM leased
             JOIN feed_state ON feed_state.source_id = %(source_id)s
             JOIN sources ON sources.id = feed_state.source_id
@@ -156,30 +154,36 @@ async def claim_one(
         return claimed_feed(row, lease) if row else None
 
 
-async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelta) -> None:
-    """Write what polls came to and give their hosts back. Under a lost lease the feed's state is left as it is.
+async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelta) -> set[SourceId]:
+    """Write what polls came to and give their hosts back. Returns the feeds whose state was left as it is: the lease
+    was lost, or somebody changed the feed meanwhile.
 
     One statement, so that the rows are sent and read once; its parts do not see what the others write.
     """
-    await conn.execute(
+    cur = await conn.execute(
         """
         WITH answer AS MATERIALIZED (
             SELECT *
             FROM jsonb_to_recordset(%(rows)s::jsonb) AS answer (
-                source_id uuid, host text, lease uuid, at timestamptz, next_poll_at timestamptz, outcome text,
+                source_id uuid, host text, lease uuid, edits integer, at timestamptz, next_poll_at timestamptz,
+                outcome text,
                 bytes integer, took_ms integer, status smallint, etag text, last_modified text, item_count integer,
                 mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
                 new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
                 streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
                 off_at timestamptz, off_reason text, off_until timestamptz, off_times integer, moved_url text,
-                moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean, alike integer,
-                alike_class text, last_source uuid, paused_until timestamptz, pauses integer
+                moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
+                is_outage boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[],
+                alike_sources uuid[], alike_class text, paused_until timestamptz, pauses integer
             )
         ), scheduled AS (
             UPDATE feed_state
             SET next_poll_at = a.next_poll_at,
-                last_polled_at = a.at,
-                last_succeeded_at = CASE WHEN a.last_error IS NULL THEN a.at ELSE last_succeeded_at END,
+                last_polled_at = CASE WHEN a.is_outage THEN last_polled_at ELSE a.at END,
+                last_succeeded_at = CASE
+                    WHEN a.outcome IN ('polled', 'not_modified') THEN a.at
+                    ELSE last_succeeded_at
+                END,
                 last_etag = a.etag,
                 last_modified = a.last_modified,
                 last_item_count = coalesce(a.item_count, last_item_count),
@@ -202,10 +206,13 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 wants_discovery = feed_state.wants_discovery OR coalesce(a.wants_discovery, false),
                 mean_gap = a.mean_gap,
                 last_new_at = a.last_new_at,
-                last_full_at = a.last_full_at
+                last_full_at = a.last_full_at,
+                wished_gap = a.wished_gap,
+                skip_hours = a.skip_hours,
+                skip_days = a.skip_days
             FROM answer AS a
             JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
-            WHERE feed_state.source_id = a.source_id
+            WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
             RETURNING feed_state.source_id, feed_state.next_poll_at
         ), marked AS (
             UPDATE sources
@@ -219,36 +226,55 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
             SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
             FROM answer AS a
             JOIN sources ON sources.id = a.source_id
+        ), given_back AS (
+            UPDATE poll_hosts
+            SET lease = NULL,
+                not_before = a.at + %(delay)s,
+                ready_at = greatest(
+                    a.at + %(delay)s,
+                    a.paused_until,
+                    coalesce(
+                        least(
+                            scheduled.next_poll_at,
+                            (
+                                SELECT min(next_poll_at)
+                                FROM feed_state
+                                WHERE feed_state.host = a.host
+                                    AND (feed_state.source_id <> a.source_id OR scheduled.source_id IS NULL)
+                            )
+                        ),
+                        'infinity'
+                    )
+                ),
+                alike_sources = a.alike_sources,
+                alike_class = a.alike_class,
+                paused_until = a.paused_until,
+                pauses = coalesce(a.pauses, 0)
+            FROM answer AS a
+            LEFT JOIN scheduled USING (source_id)
+            WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
         )
-        UPDATE poll_hosts
-        SET lease = NULL,
-            not_before = greatest(a.at + %(delay)s, a.paused_until),
-            ready_at = greatest(
-                a.at + %(delay)s,
-                a.paused_until,
-                coalesce(
-                    least(
-                        scheduled.next_poll_at,
-                        (
-                            SELECT min(next_poll_at)
-                            FROM feed_state
-                            WHERE feed_state.host = a.host AND feed_state.source_id <> a.source_id
-                        )
-                    ),
-                    'infinity'
-                )
-            ),
-            alike = coalesce(a.alike, 0),
-            alike_class = a.alike_class,
-            last_source = a.last_source,
-            paused_until = a.paused_until,
-            pauses = coalesce(a.pauses, 0)
-        FROM answer AS a
-        LEFT JOIN scheduled USING (source_id)
-        WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
+        SELECT source_id FROM answer WHERE source_id NOT IN (SELECT source_id FROM scheduled)
         """,
         {"rows": json_of(answers), "delay": delay},
     )
+    return {row[0] for row in await cur.fetchall()}
+
+
+async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datetime) -> None:
+    """A poll takes longer than was foreseen: its host stays ours, unless the lease was lost already."""
+    await conn.execute(
+        "UPDATE poll_hosts SET ready_at = %(leased_until)s WHERE host = %(host)s AND lease = %(lease)s",
+        {"host": host, "lease": lease, "leased_until": leased_until},
+    )
+
+
+async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+    """Those of these sources that are there, and stay until this transaction ends."""
+    if not source_ids:
+        return set()
+    cur = await conn.execute("SELECT id FROM sources WHERE id = ANY (%(ids)s) FOR KEY SHARE", {"ids": list(source_ids)})
+    return {row[0] for row in await cur.fetchall()}
 
 
 async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
@@ -267,15 +293,17 @@ async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: s
         """
         WITH moved AS (
             UPDATE feed_state
-            SET feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL, moved_since = NULL,
-                moved_times = 0
+            SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL,
+                moved_since = NULL, moved_times = 0
             WHERE source_id = %(source_id)s
             RETURNING host, next_poll_at
         )
         INSERT INTO poll_hosts (host, ready_at)
         SELECT host, next_poll_at FROM moved
         ON CONFLICT (host) DO UPDATE
-        SET ready_at = least(poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before))
+        SET ready_at = least(
+            poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before, poll_hosts.paused_until)
+        )
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host},
     )
@@ -346,20 +374,21 @@ async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: dat
         """
         WITH feed AS (
             UPDATE feed_state
-            SET next_poll_at = %(next_poll_at)s
+            SET next_poll_at = %(next_poll_at)s,
+                edits = edits + CASE WHEN %(next_poll_at)s::timestamptz > %(now)s THEN 1 ELSE 0 END
             WHERE source_id = %(source_id)s
             RETURNING host
         )
         UPDATE poll_hosts
-        SET lease = CASE WHEN lease IS NULL OR %(next_poll_at)s <= %(now)s THEN lease ELSE %(nobody)s END,
-            ready_at = CASE
-                WHEN lease IS NOT NULL AND ready_at > %(now)s THEN ready_at
-                ELSE least(ready_at, greatest(not_before, %(next_poll_at)s))
-            END
+        SET ready_at = CASE
+            WHEN lease IS NOT NULL AND ready_at > %(now)s THEN ready_at
+            WHEN %(next_poll_at)s <= %(now)s THEN least(ready_at, not_before)
+            ELSE least(ready_at, greatest(not_before, paused_until, %(next_poll_at)s))
+        END
         FROM feed
         WHERE poll_hosts.host = feed.host
         """,
-        {"source_id": source_id, "next_poll_at": next_poll_at, "now": now, "nobody": NOBODY},
+        {"source_id": source_id, "next_poll_at": next_poll_at, "now": now},
     )
 
 
@@ -368,7 +397,7 @@ async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reaso
     await conn.execute(
         """
         UPDATE feed_state
-        SET off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1
+        SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id, "at": at, "reason": reason, "until": until},
@@ -380,8 +409,8 @@ async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
     await conn.execute(
         """
         UPDATE feed_state
-        SET consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0, streak_class = NULL,
-            permanent_errors = 0, failing_since = NULL
+        SET edits = edits + 1, consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0,
+            streak_class = NULL, permanent_errors = 0, failing_since = NULL
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id},

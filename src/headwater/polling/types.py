@@ -98,8 +98,20 @@ class LostFeed:
 
 
 @record
+class Freshness:
+    """How long an answer says it stays good, and when its publisher rests."""
+
+    lasts: timedelta = timedelta(0)
+    skip_hours: frozenset[int] = frozenset()
+    skip_days: frozenset[int] = frozenset()
+
+
+NO_WISHES = Freshness()
+
+
+@record
 class FeedState:
-    """All that a decision about a feed rests on."""
+    """All that a decision about a feed rests on. `wishes` are those of its body, which a 304 does not repeat."""
 
     source_id: SourceId
     own_interval: timedelta | None = None
@@ -115,6 +127,7 @@ class FeedState:
     last_full_at: datetime | None = None
     last_error: str | None = None
     last_error_type: FailureClass | None = None
+    wishes: Freshness = NO_WISHES
 
 
 @record
@@ -127,11 +140,15 @@ class Validators:
 
 @record
 class ClaimedFeed:
-    """A due feed that this worker holds, with its host, until the lease ends."""
+    """A due feed that this worker holds, with its host, until the lease ends.
+
+    `edits` is how often somebody changed the feed before: what such a change says is not written over.
+    """
 
     feed_url: str
     host: str
     lease: UUID
+    edits: int
     policy: str | None
     validators: Validators
     state: FeedState
@@ -141,15 +158,6 @@ class ClaimedFeed:
     def source_id(self) -> SourceId:
         """Whose feed it is."""
         return self.state.source_id
-
-
-@record
-class Freshness:
-    """How long an answer says it stays good, and when its publisher rests."""
-
-    lasts: timedelta = timedelta(0)
-    skip_hours: frozenset[int] = frozenset()
-    skip_days: frozenset[int] = frozenset()
 
 
 @record
@@ -163,6 +171,14 @@ class ReadFeed:
     skip_hours: frozenset[int] = frozenset()
     skip_days: frozenset[int] = frozenset()
     entries: tuple[NewArticle, ...] = ()
+
+    @property
+    def wishes(self) -> Freshness:
+        """How often it wants to be asked, and when not: the longer of ttl and sy:update* counts."""
+        if not (self.ttl or self.update_period or self.skip_hours or self.skip_days):
+            return NO_WISHES
+        asked = (wait for wait in (self.ttl, self.update_period) if wait is not None)
+        return Freshness(max(asked, default=timedelta(0)), self.skip_hours, self.skip_days)
 
 
 @record
@@ -249,12 +265,11 @@ class Decision:
 
 @record
 class HostState:
-    """How a host has been answering: how many of its feeds in a row failed alike, and whether it is paused."""
+    """How a host has been answering: which of its feeds failed alike of late, and whether it is paused."""
 
     host: str
-    alike: int = 0
+    alike_sources: tuple[SourceId, ...] = ()
     alike_class: FailureClass | None = None
-    last_source: SourceId | None = None
     paused_until: datetime | None = None
     pauses: int = 0
 

@@ -1,8 +1,10 @@
 """Polling, step by step: claim due feeds, ask, decide, write. Leaves articles, a schedule and an event for each."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
@@ -10,7 +12,7 @@ from typing import assert_never
 from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Batch, Database
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Unavailable
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
@@ -126,17 +128,42 @@ class Poller:
         """Poll one feed and write what came of it. Raises DatabaseUnavailable: then the lease gives the feed back."""
         started = time.perf_counter()
         policy = policy_named(feed.policy or self._options.policy)
-        asked = await self._ask(feed, policy)
-        took = timedelta(seconds=time.perf_counter() - started)
-        done = _Done(feed, policy, asked, took, self._note_attempt(feed, asked.outcome), self._clock())
-        try:
-            report = await self._batch.add(done)
-        except HeadwaterError:
-            raise
-        except Exception as error:  # noqa: BLE001  see _broke
-            report = await self._batch.add(replace(done, asked=_broke(feed, error)))
+        with self._holding(feed):
+            asked = await self._ask(feed, policy)
+            took = timedelta(seconds=time.perf_counter() - started)
+            done = _Done(feed, policy, asked, took, self._note_attempt(feed, asked.outcome), self._clock())
+            try:
+                report = await self._batch.add(done)
+            except HeadwaterError:
+                raise
+            except Exception as error:  # noqa: BLE001  see _broke
+                report = await self._batch.add(replace(done, asked=_broke(feed, error)))
         tell(report)
         return report
+
+    @contextmanager
+    def _holding(self, feed: ClaimedFeed) -> Iterator[None]:
+        """Keeps the host ours while its poll goes on, however long its body waits for a process that reads it."""
+        loop, every = asyncio.get_running_loop(), self._lease.total_seconds() / 2
+        renewals: set[asyncio.Task[None]] = set()
+
+        def renew() -> None:
+            nonlocal timer
+            renewals.add(asyncio.create_task(self._renew(feed)))
+            timer = loop.call_later(every, renew)
+
+        timer = loop.call_later(every, renew)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            for renewal in renewals:
+                renewal.cancel()
+
+    async def _renew(self, feed: ClaimedFeed) -> None:
+        with suppress(Unavailable):  # another turn comes before the lease ends
+            async with self._database.transaction() as conn:
+                await store.renew(conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._lease)
 
     @property
     def _lease(self) -> timedelta:
@@ -170,25 +197,39 @@ class Poller:
         return self._is_outage and by_network
 
     async def _write(self, batch: Sequence[_Done]) -> Sequence[PollReport]:
-        listed = [Listed(done.feed.source_id, article) for done in batch for article in done.articles]
         now = self._clock()
         async with self._database.transaction() as conn:
+            listing = [done for done in batch if done.articles]
+            followed = await store.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
+            listed = [
+                Listed(done.feed.source_id, article)
+                for done in listing
+                if done.feed.source_id in followed
+                for article in done.articles
+            ]
             kept = await articles.keep(conn, seen_at=now, listed=listed)
             found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
             if found:
                 await frontier.submit(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
-            await store.answer(conn, answers=[answer for answer, _ in written], delay=self._options.host_delay)
+            overtaken = await store.answer(
+                conn, answers=[answer for answer, _ in written], delay=self._options.host_delay
+            )
             is_outage = self._is_outage
             if is_outage or self._outage_is_told:
                 await tell_outage(conn, worker=self._worker, stage=self.name, now=now, is_outage=is_outage)
         self._outage_is_told = is_outage
-        return [report for _, report in written]
+        return [_without_effect(report) if report.source_id in overtaken else report for _, report in written]
+
+
+def _without_effect(report: PollReport) -> PollReport:
+    """A poll whose feed somebody changed meanwhile: what it would have led to did not happen."""
+    return replace(report, decision=replace(report.decision, happenings=()))
 
 
 def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:
     """What a feed lists for the first time is to be fetched; what it lists again is left alone, dead or alive."""
-    return (Submission(article.url, Origin.FEED, source_id) for article in kept.links)
+    return (Submission(article.url, Origin.FEED, source_id) for article in kept.links if article.has_page)
 
 
 def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:
@@ -210,6 +251,7 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         item_count=len(done.articles) if isinstance(outcome, Polled) else None,
         new_links=kept.linked,
         new_articles=kept.new,
+        is_outage=done.is_outage,
         adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
         wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,

@@ -91,7 +91,7 @@ class Adaptive:
         So it is when there is nothing new, and nothing is held against the feed or its host.
         """
         state, one = self._states[feed], self._world.feeds[feed]
-        if state.last_error is not None or self._hosts[one.host].alike:
+        if state.last_error is not None or self._hosts[one.host].alike_sources:
             return False
         if isinstance(answer, Read):
             return answer.is_known and not one.software.validates

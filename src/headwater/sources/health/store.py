@@ -368,8 +368,8 @@ async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed 
             SELECT source_id, feed_state.feed_url, host, policy, feed_poll_interval_minutes AS own_minutes,
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
                 off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
-                last_full_at, last_error, last_error_type, coalesce(alike, 0) AS alike, alike_class, last_source,
-                paused_until, coalesce(pauses, 0) AS pauses
+                last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources,
+                alike_class, paused_until, coalesce(pauses, 0) AS pauses
             FROM feed_state
             JOIN sources ON sources.id = source_id
             LEFT JOIN poll_hosts USING (host)
