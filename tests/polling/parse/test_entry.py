@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from headwater.polling.parse import Place, parse_feed
@@ -120,6 +122,38 @@ def test_links_in_prose_start_from_the_nearest_xml_base():
     feed = atom(entry, 'xml:base="https://e.org/"')
 
     assert feed.entries[0].content == '<img src="https://e.org/a/b/c.png">'
+
+
+@pytest.mark.parametrize(
+    ("xhtml", "content"),
+    [
+        ('<div xml:base="http://other.org/x/"><img src="q"/></div>', '<img src="http://other.org/x/q">'),
+        (
+            '<div><p xml:base="c/"><img src="q"/><b xml:base="/d/"><img src="q"/></b></p><img src="q"/></div>',
+            '<p><img src="https://e.org/a/c/q"><b><img src="https://e.org/d/q"></b></p><img src="https://e.org/a/q">',
+        ),
+        (
+            '<div><img xml:base="c/" src="q" srcset="r 2x"/></div>',
+            '<img src="https://e.org/a/c/q" srcset="https://e.org/a/c/r 2x">',
+        ),
+        ('<div xml:base="javascript:x"><img src="q"/></div>', '<img src="https://e.org/a/q">'),
+    ],
+)
+def test_links_inside_xhtml_start_from_an_xml_base_inside_it(xhtml: str, content: str):
+    html = xhtml.replace("<div", '<div xmlns="http://www.w3.org/1999/xhtml"')
+    entry = f'<entry xml:base="a/"><content type="xhtml">{html}</content></entry>'
+    feed = atom(entry, 'xml:base="https://e.org/"')
+
+    assert feed.entries[0].content == content
+
+
+def test_a_long_xml_base_above_a_heap_of_links_fills_no_memory():
+    xhtml = f'<div xml:base="{"y/" * 4000}">' + '<a href="x"/>' * 100_000 + "</div>"
+    start = time.process_time()
+
+    atom(f'<entry><content type="xhtml">{xhtml}</content></entry>')
+
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@
 import re
 from itertools import islice
 
-from headwater.polling.parse.links import absolute, rebased, whole
+from lxml import etree
+
+from headwater.polling.parse.allowed import LINKS
+from headwater.polling.parse.links import absolute, rebased, resolved, whole
 from headwater.polling.parse.mend import mended
 from headwater.polling.parse.names import XML_BASE, XML_LANG, Element, Names
 from headwater.polling.parse.text import line, markup, plain
@@ -12,6 +15,10 @@ Fields = dict[str, list[Element]]
 
 MAX_ANCESTORS = 16
 
+# Nobody is shown more: a long base and many short links would fill any memory.
+MAX_SETTLED = 1_000_000
+
+_has_bases = etree.XPath("boolean(.//*/@xml:base)")
 _SCOPED = re.compile(rb"xml:(?:base|lang)")
 _TRANSPARENT = frozenset({"media:group", "media:content"})
 _NONE: list[Element] = []
@@ -88,13 +95,35 @@ class Document:
         return mended(text) if self._suspect else text
 
     def markup(self, element: Element, default: str) -> str:
-        """Prose, as HTML that is not yet safe."""
+        """Prose, as HTML that is not yet safe; its links start from the element's base."""
+        if self.scoped and len(element) and _has_bases(element):
+            settle_links(element, self.base(element))
         html = markup(element, default, guess=self.guess)
         return mended(html) if self._suspect else html
 
     def link(self, element: Element, text: str | None) -> str | None:
         """An absolute URL from a text or attribute of this element."""
         return (whole(text) or absolute(text, self.base(element))) if text else None
+
+
+def settle_links(element: Element, base: str) -> None:
+    """Make those links inside an element absolute that an xml:base inside it has start from elsewhere than `base`."""
+    room = MAX_SETTLED
+    bases = {element: base}
+    for node in element.iterdescendants("*"):
+        outer = node.getparent()
+        bases[node] = own = rebased(bases[outer] if outer is not None else base, node.get(XML_BASE))
+        room -= _settle(node, own) if own != base else 0
+        if room < 0:
+            return
+
+
+def _settle(node: Element, base: str) -> int:
+    """Make the links of one element absolute: how many characters that took."""
+    links = {name: link for name, value in node.items() if name in LINKS and (link := resolved(name, value, base))}
+    for name, link in links.items():
+        node.set(name, link)
+    return sum(map(len, links.values()))
 
 
 def each(fields: Fields, *words: str) -> list[Element]:

@@ -86,7 +86,6 @@ def link_set(text: str, base: str) -> str:
 
 @lru_cache(maxsize=256)
 def rebased(base: str, given: str | None) -> str:
-    """The base that an xml:base gives to what stands below it; one that leads nowhere changes nothing."""
-    if not given:
-        return base
-    return absolute(given, base) or base
+    """The base that an xml:base gives to what stands below it; one that leads nowhere, or too far, changes nothing."""
+    found = absolute(given, base)
+    return found if found and len(found) <= MAX_LENGTH else base
