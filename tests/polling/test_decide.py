@@ -187,6 +187,23 @@ def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:
     assert not any(Happening.MOVED in step.happened for step in steps)
 
 
+def test_what_a_feed_asks_for_holds_until_it_says_otherwise_though_a_304_does_not_repeat_it() -> None:
+    slow = replace(GOOD, feed=replace(GOOD.feed, ttl=3 * HOUR, update_period=6 * HOUR))
+
+    steps = play("default", [slow, SAME, "upstream_failure", SAME, GOOD, SAME])
+
+    assert [steps[number].wait for number in (0, 1, 3)] == [6 * HOUR] * 3
+    assert all(step.wait < 2 * HOUR for step in steps[4:])
+
+
+def test_a_publisher_rests_after_a_304_too() -> None:
+    resting = replace(GOOD, feed=replace(GOOD.feed, skip_hours=frozenset({13, 14, 15}), skip_days=frozenset({0})))
+
+    polls = [step.decision.next_poll_at for step in play("default", [resting, *[SAME] * 30])]
+
+    assert not any(at.hour in {13, 14, 15} or at.weekday() == 0 for at in polls)
+
+
 def test_only_a_full_answer_is_the_full_answer_of_the_week() -> None:
     delta = Polled(a_read_feed(START), NONE, status=226)
 

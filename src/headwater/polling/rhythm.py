@@ -12,7 +12,7 @@ from math import sqrt
 from uuid import UUID
 from zlib import crc32
 
-from headwater.polling.types import FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
+from headwater.polling.types import NO_WISHES, FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
 
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
@@ -46,14 +46,15 @@ def rhythm_of(state: FeedState, outcome: Polled | NotModified, now: datetime) ->
 def next_after_success(
     state: FeedState, outcome: Polled | NotModified, options: PollingOptions, now: datetime
 ) -> datetime:
-    """The longest of what the source or its rhythm and the answer ask for, within bounds."""
+    """The longest of what the source or its rhythm, the answer and the feed ask for, within bounds."""
     chance = _chance(state.source_id, now)
     if state.own_interval is not None:
         wait = state.own_interval * (1 + SPREAD * chance)
     else:
         wait = options.interval * (_pace(state, outcome, now) * (1 + SPREAD * (chance - 0.5)))
-    wait = min(max(wait, outcome.freshness.lasts, options.interval_min), options.interval_max)
-    return _outside_rest(now + wait, outcome.freshness, options.interval_max)
+    asked = _asked_for(state.wishes, outcome.freshness)
+    wait = min(max(wait, asked.lasts, options.interval_min), options.interval_max)
+    return _outside_rest(now + wait, asked, options.interval_max)
 
 
 def wants_full_answer(state: FeedState, now: datetime) -> bool:
@@ -70,6 +71,17 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
         pace = sqrt(gap / OFTEN) if gap < OFTEN else max(gap / SELDOM, 1.0)
     may_have_missed = isinstance(outcome, Polled) and outcome.missed and not outcome.is_delta
     return pace / 2 if may_have_missed else pace
+
+
+def _asked_for(wishes: Freshness, freshness: Freshness) -> Freshness:
+    """What the feed and the answer ask for together: a 304 has no feed in it, and its wishes hold all the same."""
+    if wishes is NO_WISHES:
+        return freshness
+    return Freshness(
+        max(wishes.lasts, freshness.lasts),
+        wishes.skip_hours | freshness.skip_hours,
+        wishes.skip_days | freshness.skip_days,
+    )
 
 
 def _dates(feed: ReadFeed, now: datetime) -> list[datetime]:
