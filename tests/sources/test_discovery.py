@@ -419,8 +419,8 @@ async def test_where_there_is_no_feed_it_tells_what_was_tried(
     assert discovery.found == ()
     assert discovery.tried[0].url == zoo.url(host, path)
     assert reason in {None, discovery.tried[0].reason}
-    assert {"/feed", "/rss.xml", "/atom.xml"} <= {tried.url.rpartition(str(zoo.port))[2] for tried in discovery.tried}
-    assert len(zoo.visits) == len(discovery.tried) == MAX_REQUESTS
+    assert {*COMMON_PATHS} <= {tried.url.rpartition(str(zoo.port))[2] for tried in discovery.tried}
+    assert len(zoo.visits) == len(discovery.tried) <= MAX_REQUESTS
 
 
 @pytest.mark.parametrize(
@@ -512,6 +512,27 @@ async def test_usual_places_are_tried_last_and_only_until_one_is_a_feed(look: Lo
     assert asked == ["/", "/feed", "/feed.xml"]
 
 
+@pytest.mark.parametrize("path", ["/", "/about.html", "/blog/", "/2024/news", "/@ann", "/c/boats", "/a/b/c"])
+async def test_every_usual_place_is_asked_from_whatever_page_the_search_begins(path: str, look: Look) -> None:
+    async with site({path: "<p>Hello"}) as (base, asked):
+        discovery = await look(base + path)
+
+    assert {*COMMON_PATHS} <= {*asked}
+    assert [tried.url.removeprefix(base) for tried in discovery.tried] == asked
+    assert len(asked) <= MAX_REQUESTS
+
+
+async def test_what_is_not_asked_for_is_told(look: Look) -> None:
+    page = "".join(f"<link {RSS} href=/{number}>" for number in range(40))
+    async with site({"/news.html": page}) as (base, asked):
+        discovery = await look(f"{base}/news.html")
+
+    unasked = [tried for tried in discovery.tried if tried.url.removeprefix(base) not in asked]
+    assert len(asked) == MAX_REQUESTS
+    assert {"/", *COMMON_PATHS} <= {tried.url.removeprefix(base) for tried in unasked}
+    assert {tried.reason for tried in unasked} == {f"Not asked for: {MAX_REQUESTS} requests are enough for one search."}
+
+
 async def test_the_best_feed_comes_first_and_comments_last(look: Look) -> None:
     full = "<pubDate>Sun, 06 Nov 1994 08:49:37 GMT</pubDate><description>x</description>"
     full += '<content:encoded xmlns:content="http://purl.org/rss/1.0/modules/content/">Text</content:encoded>'
@@ -547,7 +568,7 @@ async def test_a_search_makes_few_requests_however_many_feeds_are_declared(look:
 
     assert len(asked) == MAX_REQUESTS
     assert len(discovery.found) == MAX_REQUESTS - 1
-    assert discovery.tried[-1].reason == "Not asked for: 12 requests are enough for one search."
+    assert discovery.tried[-1].reason == f"Not asked for: {MAX_REQUESTS} requests are enough for one search."
 
 
 async def test_requests_to_a_host_come_one_at_a_time_and_apart(zoo: Zoo, client: Client, sandbox: Sandbox) -> None:

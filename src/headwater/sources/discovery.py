@@ -31,7 +31,7 @@ from headwater.sources.page_links import (
 from headwater.sources.well_known import customary_feeds, known_feeds
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
-MAX_REQUESTS = 12
+MAX_REQUESTS = 16  # a page, its site's front page, and every usual place, where nothing else leads to a feed
 PAUSE = timedelta(seconds=1)  # between two requests to one host, while a person waits
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, text/html, application/xml;q=0.9, */*;q=0.5"
 
@@ -91,12 +91,12 @@ async def _look(search: "_Search", addresses: Sequence[str]) -> str:
     if page and not search.found:
         await _look_at(search, page)
     front = parse_url("/", base=here)
-    if not search.found and search.may_ask(front) and url_key(front) != url_key(here):
-        page = await search.ask(Candidate(front, How.FRONT_PAGE))
+    if not search.found and not search.leaves_alone(front) and url_key(front) != url_key(here):
+        page = await search.ask_or_note(Candidate(front, How.FRONT_PAGE))
         if page and not search.found:
             await _look_at(search, page)
     for place in _candidates(customary_feeds(here), How.USUAL_PLACE):
-        if search.found or not search.may_ask(place.url):
+        if search.found or search.leaves_alone(place.url):
             break
         await search.examine([place])
     return here
@@ -139,15 +139,15 @@ class _Search:
         """The best first; among equals, the order in which the site named them."""
         return tuple(feed for _, feed in sorted(self.found, key=lambda scored: scored[0]))
 
-    def may_ask(self, url: str) -> bool:
-        """Whether there are requests left, and the host is not left alone."""
-        return self._asked < MAX_REQUESTS and self._reason_to_leave_alone(url) is None
+    def leaves_alone(self, url: str) -> bool:
+        """Whether the host has fallen silent, asked us to stop, or is one that is never asked."""
+        return self._reason_to_leave_alone(url) is not None
 
     async def open(self, addresses: Sequence[str]) -> Response | None:
         """The answer at the first of these addresses that answers at all."""
         for address in addresses:
             self._seen.add(url_key(address))
-            if self.may_ask(address) and (response := await self.ask(Candidate(address, How.ITSELF))):
+            if not self.leaves_alone(address) and (response := await self.ask_or_note(Candidate(address, How.ITSELF))):
                 self._seen.add(url_key(response.url))
                 return response
         return None
@@ -159,13 +159,24 @@ class _Search:
             if key in self._seen:
                 continue
             self._seen.add(key)
-            if self.may_ask(candidate.url):
-                await self.ask(candidate)
-            else:
-                why = self._reason_to_leave_alone(candidate.url) or f"{MAX_REQUESTS} requests are enough for one search"
-                self._reject(candidate, f"not asked for: {why}")
+            await self.ask_or_note(candidate)
 
-    async def ask(self, candidate: Candidate) -> Response | None:
+    async def ask_or_note(self, candidate: Candidate) -> Response | None:
+        """Ask for it, or note why it is not asked for. The answer, where there is one."""
+        reason = self._reason_to_leave_alone(candidate.url)
+        if reason is None and self._asked >= MAX_REQUESTS:
+            reason = f"{MAX_REQUESTS} requests are enough for one search"
+        if reason is None:
+            return await self._ask(candidate)
+        self._reject(candidate, f"not asked for: {reason}")
+        return None
+
+    def stop(self, reason: str) -> None:
+        """Note what the search broke off at."""
+        if self._current is not None:
+            self._reject(self._current, reason)
+
+    async def _ask(self, candidate: Candidate) -> Response | None:
         """Fetch and read one address, and note what came of it. The answer, where there is one."""
         self._current = candidate
         try:
@@ -187,11 +198,6 @@ class _Search:
                 self._resting.add(_origin(response.url))
             self._reject(candidate, _refusal(response))
         return response
-
-    def stop(self, reason: str) -> None:
-        """Note what the search broke off at."""
-        if self._current is not None:
-            self._reject(self._current, reason)
 
     def _reason_to_leave_alone(self, url: str) -> str | None:
         if _host_and_port(url) in self._refused:
