@@ -140,11 +140,15 @@ class Validators:
 
 @record
 class ClaimedFeed:
-    """A due feed that this worker holds, with its host, until the lease ends."""
+    """A due feed that this worker holds, with its host, until the lease ends.
+
+    `edits` is how often somebody changed the feed before: what such a change says is not written over.
+    """
 
     feed_url: str
     host: str
     lease: UUID
+    edits: int
     policy: str | None
     validators: Validators
     state: FeedState
@@ -261,12 +265,11 @@ class Decision:
 
 @record
 class HostState:
-    """How a host has been answering: how many of its feeds in a row failed alike, and whether it is paused."""
+    """How a host has been answering: which of its feeds failed alike of late, and whether it is paused."""
 
     host: str
-    alike: int = 0
+    alike_sources: tuple[SourceId, ...] = ()
     alike_class: FailureClass | None = None
-    last_source: SourceId | None = None
     paused_until: datetime | None = None
     pauses: int = 0
 
