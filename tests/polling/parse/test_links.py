@@ -48,7 +48,7 @@ def test_any_text_on_any_base_is_a_link_or_none(text: str, base: str):
 def test_a_base_that_leads_nowhere_changes_nothing():
     assert rebased(BASE, "javascript:x") == BASE
     assert rebased(BASE, None) == BASE
-    assert rebased(f"https://example.com/{'x' * 8000}/", "y" * 8000).endswith("x/")
+    assert rebased(f"https://example.com/{'x' * 800}/", "y" * 800).endswith("x/")
     assert rebased(BASE, "/other/") == "https://example.com/other/"
 
 

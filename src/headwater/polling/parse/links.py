@@ -8,6 +8,7 @@ import can_ada
 from headwater.polling.parse.allowed import SCHEMES
 
 MAX_LENGTH = 8192
+MAX_BASE = 1024  # each short link below it becomes as long
 WEB = ("https://", "http://")
 """How a URL begins that needs no base."""
 
@@ -88,4 +89,4 @@ def link_set(text: str, base: str) -> str:
 def rebased(base: str, given: str | None) -> str:
     """The base that an xml:base gives to what stands below it; one that leads nowhere, or too far, changes nothing."""
     found = absolute(given, base)
-    return found if found and len(found) <= MAX_LENGTH else base
+    return found if found and len(found) <= MAX_BASE else base
