@@ -66,3 +66,13 @@ async def test_a_challenge_is_one_whatever_its_status_and_body(status: str, head
 
     assert isinstance(outcome, PollFailed)
     assert (outcome.kind, outcome.status) == ("bot_challenge", int(status[:3]))
+
+
+async def test_a_type_that_is_no_text_is_no_feed_for_who_asks_for_xml(sandbox: Sandbox) -> None:
+    said = answer("200 OK", b"Content-Type: text/\xff\xfehtml", body=FEED)
+
+    strict, lenient = await outcome_of(said, sandbox, policy="once"), await outcome_of(said, sandbox)
+
+    assert isinstance(strict, PollFailed)
+    assert (strict.kind, strict.detail) == ("not_a_feed", "It is sent as text/??html, and not as XML.")
+    assert isinstance(lenient, Polled)

@@ -1,7 +1,7 @@
 import pytest
 
 from headwater.net import FetchError, FetchFailure
-from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type
 from headwater.polling.parse.types import FeedParseError, NotAFeed
 from headwater.polling.types import FailureClass
 from tests.clock import START
@@ -72,3 +72,26 @@ def test_every_way_to_get_no_answer_has_its_class_and_a_sentence(kind: FetchFail
 def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> None:
     assert classify_body(NotAFeed("it is a web page"), 200).kind is FailureClass.NOT_A_FEED
     assert classify_body(FeedParseError("the body is empty"), 200).kind is FailureClass.PARSE_ERROR
+
+
+@pytest.mark.parametrize(
+    ("content_type", "detail"),
+    [
+        ("text/html", "It is sent as text/html, and not as XML."),
+        (None, "It is sent as nothing in particular, and not as XML."),
+    ],
+)
+def test_what_is_not_sent_as_xml_is_told_by_its_type(content_type: str | None, detail: str) -> None:
+    failed = classify_type(content_type, 200)
+
+    assert (failed.kind, failed.detail, failed.status) == (FailureClass.NOT_A_FEED, detail, 200)
+
+
+@pytest.mark.parametrize("words", ["text/\udcff\udcfehtml", "a\0b", 10_000 * "a"])
+def test_whatever_a_server_says_the_sentence_about_it_can_be_stored(words: str) -> None:
+    error = FetchError("https://example.com/", FetchFailure.NETWORK, words)
+
+    for failed in (classify_type(words, 200), classify_body(NotAFeed(words), 200), classify_fetch_error(error)):
+        assert failed.detail.encode()
+        assert "\0" not in failed.detail
+    assert len(classify_type(words, 200).detail) < 300

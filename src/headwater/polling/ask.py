@@ -6,7 +6,13 @@ from datetime import datetime
 
 from headwater.net import Client, FetchError, Response
 from headwater.net.answers import names_challenge
-from headwater.polling.classify import classify_body, classify_fetch_error, classify_overrun, classify_status
+from headwater.polling.classify import (
+    classify_body,
+    classify_fetch_error,
+    classify_overrun,
+    classify_status,
+    classify_type,
+)
 from headwater.polling.freshness import freshness_of
 from headwater.polling.parse.types import UnreadableBody
 from headwater.polling.policy import Policy
@@ -14,10 +20,8 @@ from headwater.polling.read import read_feed, unpack_feed
 from headwater.polling.rhythm import wants_full_answer
 from headwater.polling.types import (
     ClaimedFeed,
-    FailureClass,
     NotModified,
     Polled,
-    PollFailed,
     PollingOptions,
     PollOutcome,
     Validators,
@@ -79,7 +83,7 @@ async def _read(
         return classify_status(response.status, response.headers, response.body, now)
     content_type = response.headers.get("Content-Type")
     if policy.strict_content_type and "xml" not in (content_type or "").lower():
-        return PollFailed(FailureClass.NOT_A_FEED, f"It is sent as {content_type}, and not as XML.", response.status)
+        return classify_type(content_type, response.status)
     try:
         packed = await sandbox.run(
             read_feed,

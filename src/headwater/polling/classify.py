@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from headwater.net.answers import is_challenge, names_challenge, retry_after
+from headwater.net.answers import is_challenge, names_challenge, retry_after, storable
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
@@ -37,6 +37,7 @@ _SENTENCES = {
     FailureClass.UNEXPECTED: "The site gave an answer that we do not understand.",
 }
 CHALLENGE_STATUSES = frozenset({403, 429, 503})
+QUOTED = 200
 
 
 def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> PollFailed:
@@ -48,6 +49,12 @@ def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: d
 def classify_fetch_error(error: FetchError) -> PollFailed:
     """What it means that there was no answer."""
     return PollFailed(_BY_FETCH_FAILURE[error.kind], _sentence(error.detail))
+
+
+def classify_type(content_type: str | None, status: int) -> PollFailed:
+    """What it means that the answer is not sent as XML, where that is asked for."""
+    sent_as = (content_type or "nothing in particular")[:QUOTED]
+    return PollFailed(FailureClass.NOT_A_FEED, _sentence(f"it is sent as {sent_as}, and not as XML"), status)
 
 
 def classify_body(error: UnreadableBody, status: int) -> PollFailed:
@@ -82,4 +89,6 @@ def _shows_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bo
 
 
 def _sentence(reason: str) -> str:
+    """For a person, by way of the database: some of it the world's own words, which may be no text."""
+    reason = storable(reason)
     return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
