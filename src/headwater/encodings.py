@@ -1,5 +1,7 @@
 """Encodings by the names that the web gives them. Pure."""
 
+import codecs
+
 # What browsers read under these labels (https://encoding.spec.whatwg.org/#names-and-labels), in Python's names.
 WIDER = {
     "ascii": "cp1252",
@@ -23,3 +25,40 @@ REFUSED = frozenset(
     | {"base64", "bz2", "hex", "quopri", "rot13", "uu", "zlib"}
 )
 """Codecs of Python's that are no encodings of text, or of none that anything on the web may have."""
+
+# Labels that browsers know and Python does not (https://encoding.spec.whatwg.org/#names-and-labels).
+_ALIASES = {
+    "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8",
+    "iso8859-6": "csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i",
+    "iso8859-7": "sun_eu_greek",
+    "iso8859-8": "csiso88598e csiso88598i iso-8859-8-e iso-8859-8-i visual logical",
+    "iso8859-15": "csisolatin9",
+    "koi8-r": "koi koi8",
+    "koi8-u": "koi8-ru",
+    "mac-roman": "csmacintosh mac x-mac-roman",
+    "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
+    "cp874": "dos-874 windows-874",
+    "gbk": "csgb2312 gb_2312 gb_2312-80 x-gbk",
+    "big5": "cn-big5 x-x-big5",
+    "euc_jp": "cseucpkdfmtjapanese x-euc-jp",
+    "shift_jis": "windows-31j x-sjis",
+    "euc_kr": "cseuckr csksc56011987 iso-ir-149 ks_c_5601-1989 ksc_5601 windows-949",
+}
+_CODECS = {
+    **{label: codec for codec, labels in _ALIASES.items() for label in labels.split()},
+    **{f"x-cp{page}": f"cp{page}" for page in range(1250, 1259)},
+    **{f"iso8859{part}": f"iso8859-{part}" for part in (*range(1, 12), 13, 14, 15)},
+}
+
+
+def codec_of(label: str) -> str | None:
+    """The codec for what browsers read under this label; None where it names no encoding that a page may be in.
+
+    UTF-16 and UTF-32 are none: bytes in which a label could be read, one byte a letter, are in neither.
+    """
+    label = label.lower()
+    try:
+        name = codecs.lookup(_CODECS.get(label, label)).name
+    except (LookupError, ValueError):
+        return None
+    return None if name in REFUSED or name.startswith(("utf-16", "utf-32")) else WIDER.get(name, name)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from headwater.polling.parse.decode import decode
 
 RUSSIAN = "<rss>Привет, мир: это длинная строка</rss>"
+JAPANESE = "<rss>日本語の見出し</rss>"
 CHINESE = "<rss>中文网页的标题和内容</rss>"
 
 
@@ -57,6 +58,32 @@ CHINESE = "<rss>中文网页的标题和内容</rss>"
         pytest.param(
             "<a>é’</a>".encode() + b"\xe9", "text/xml; charset=utf-8", "<a>é’</a>é", id="UTF-8 with one stray byte"
         ),
+        pytest.param(
+            b'<?xml version="1.0" encoding="utf-8"?>' + CHINESE.encode(),
+            "text/xml; charset=GBK",
+            CHINESE,
+            id="UTF-8 declared, and GBK by HTTP",
+        ),
+        pytest.param(
+            b'<?xml version="1.0" encoding="utf-8"?>' + CHINESE.encode("gbk"),
+            "text/xml; charset=GBK",
+            CHINESE,
+            id="GBK by HTTP, and UTF-8 declared",
+        ),
+        pytest.param(
+            b'<?xml version="1.0" encoding="utf-8"?>' + JAPANESE.encode("iso2022_jp"),
+            "text/xml; charset=iso-2022-jp",
+            JAPANESE,
+            id="ISO-2022-JP, which is all ASCII, and UTF-8 declared",
+        ),
+        pytest.param(
+            b'<?xml version="1.0" encoding="x-sjis"?>' + JAPANESE.encode("cp932"),
+            None,
+            JAPANESE,
+            id="a browser's label",
+        ),
+        pytest.param(b"\0<a>x</a>", None, "\0<a>x</a>", id="a stray zero byte in front"),
+        pytest.param(b"<\0a>x</a>", None, "<\0a>x</a>", id="a stray zero byte in the first tag"),
         pytest.param("<a>é</a>".encode(), "text/xml; charset=nonsense", "<a>é</a>", id="unknown label"),
         pytest.param(
             b'<?xml version="1.0" encoding="utf-16"?><a>x</a>', None, "<a>x</a>", id="UTF-16 declared in ASCII"

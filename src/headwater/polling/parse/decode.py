@@ -8,7 +8,7 @@ stray windows-1252 in it, which is what such feeds turn out to be.
 import codecs
 import re
 
-from headwater.encodings import MANY_BYTES, REFUSED, WIDER
+from headwater.encodings import MANY_BYTES, codec_of
 
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})\s*["']""")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*>")
@@ -21,11 +21,11 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _OPENINGS = (
-    (b"<\0\0\0", "utf-32-le"),
-    (b"\0\0\0<", "utf-32-be"),
-    (b"<\0", "utf-16-le"),
-    (b"\0<", "utf-16-be"),
-    (b"\x4c\x6f\xa7\x94", "cp037"),  # "<?xm" in EBCDIC
+    (re.compile(rb"<\0\0\0"), "utf-32-le"),
+    (re.compile(rb"\0\0\0<"), "utf-32-be"),
+    (re.compile(rb"<\0[^\0]\0"), "utf-16-le"),  # two letters: one zero beside a "<" is a stray byte
+    (re.compile(rb"\0<\0[^\0]"), "utf-16-be"),
+    (re.compile(rb"\x4c\x6f\xa7\x94"), "cp037"),  # "<?xm" in EBCDIC
 )
 
 _UTF8 = ("utf-8", "utf8")
@@ -54,9 +54,12 @@ def _decode(body: bytes, content_type: str | None) -> str:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "stray-1252" if encoding == "utf-8" else "replace")
     for opening, encoding in _OPENINGS:
-        if body.startswith(opening):
+        if opening.match(body):
             return body.decode(encoding, "replace")
-    found = [encoding for label in _labels(body, content_type) if (encoding := _encoding(label))]
+    found = [encoding for label in _labels(body, content_type) if (encoding := codec_of(label))]
+    # Many bytes that are valid UTF-8, and said to be, are hardly anything else, whatever else they are said to be.
+    if "utf-8" in found and not body.isascii() and (text := _strictly(body, ["utf-8"])) is not None:
+        return text
     many = [encoding for encoding in found if encoding.startswith(MANY_BYTES)]
     if many and (text := _strictly(body, many)) is not None:
         return text
@@ -87,17 +90,6 @@ def _http_charset(content_type: str | None) -> list[str]:
         if name.strip().lower() == "charset" and _LABEL.fullmatch(value):
             return [value]
     return []
-
-
-def _encoding(label: str) -> str | None:
-    try:
-        name = codecs.lookup(label).name
-    except (LookupError, ValueError):
-        return None
-    # Bytes in which a declaration could be read, one byte a letter, are not UTF-16 or 32: `_OPENINGS` came first.
-    if name in REFUSED or name.startswith(("utf-16", "utf-32")):
-        return None
-    return WIDER.get(name, name)
 
 
 def _stray(error: UnicodeError) -> tuple[str, int]:
