@@ -19,6 +19,7 @@ from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
 from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, links_of
 from headwater.sources.well_known import COMMON_PATHS, customary_feeds, known_feeds, says_feed
 from headwater.zoo import DOMAIN, Zoo
+from tests.sources import broken_parser
 
 PAGE = "https://example.com/blog/post.html"
 RSS = 'rel="alternate" type="application/rss+xml"'
@@ -465,6 +466,34 @@ async def test_a_redirect_to_where_we_do_not_go_is_not_held_against_its_host(loo
         discovery = await look(base)
 
     assert [feed.url for feed in discovery.found] == [f"{base}/feed.xml"]
+
+
+async def test_a_bug_of_the_parsers_is_noted_and_the_search_goes_on(
+    look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.sources.discovery.parse_feed", broken_parser.parse_feed)
+    page = f"<link {RSS} href=/odd><link {RSS} href=/good>"
+    async with site({"/": page, "/odd": rss("break the parser"), "/good": rss("Good")}) as (base, _):
+        beside = await look(base)
+        itself = await look(f"{base}/odd")
+
+    reason = "Headwater itself failed: ZeroDivisionError: a bug, of two lines."
+    assert [feed.url for feed in beside.found] == [feed.url for feed in itself.found] == [f"{base}/good"]
+    assert (f"{base}/odd", "declared", reason) in [(tried.url, tried.how, tried.reason) for tried in beside.tried]
+    assert (f"{base}/odd", "itself", reason) in [(tried.url, tried.how, tried.reason) for tried in itself.tried]
+
+
+async def test_a_bug_in_reading_a_page_is_noted_and_the_search_goes_on(
+    look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.sources.discovery.links_of", lambda *_: 1 / 0)
+    async with site({"/": "<p>Hello", "/feed.xml": rss("Boats")}) as (base, _):
+        discovery = await look(base)
+
+    assert [(feed.url, feed.how) for feed in discovery.found] == [(f"{base}/feed.xml", "usual place")]
+    assert "Headwater itself failed: ZeroDivisionError: division by zero." in [
+        tried.reason for tried in discovery.tried
+    ]
 
 
 async def test_a_page_that_is_gone_may_still_lead_to_the_feed(look: Look) -> None:

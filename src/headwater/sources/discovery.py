@@ -15,6 +15,7 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.observability.log import get_logger
 from headwater.polling.ask import moved_to
 from headwater.polling.classify import CHALLENGE_STATUSES, is_challenge
 from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
@@ -27,9 +28,12 @@ from headwater.sources.page_links import (
     header_links,
     is_about_comments,
     links_of,
+    one_line,
 )
 from headwater.sources.well_known import customary_feeds, known_feeds
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
+
+log = get_logger()
 
 MAX_REQUESTS = 16  # a page, its site's front page, and every usual place, where nothing else leads to a feed
 PAUSE = timedelta(seconds=1)  # between two requests to one host, while a person waits
@@ -107,7 +111,7 @@ def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
 
 
 async def _look_at(search: "_Search", page: Response) -> None:
-    links = [*header_links(page), *links_of(page.body, page.url)]
+    links = search.links_on(page)
     await search.examine(link for link in links if link.how is not How.MENTIONED)
     if not search.found:
         await search.examine(link for link in links if link.how is How.MENTIONED)
@@ -171,6 +175,14 @@ class _Search:
         self._reject(candidate, f"not asked for: {reason}")
         return None
 
+    def links_on(self, page: Response) -> Sequence[Candidate]:
+        """What the page that was asked for last says of its feeds."""
+        try:
+            return [*header_links(page), *links_of(page.body, page.url)]
+        except Exception as error:  # noqa: BLE001  a bug of ours ends neither the search nor what else it finds
+            self._blame_ourselves(error)
+            return []
+
     def stop(self, reason: str) -> None:
         """Note what the search broke off at."""
         if self._current is not None:
@@ -192,7 +204,10 @@ class _Search:
             self._reject(candidate, f"it redirects to an address longer than {MAX_LENGTH} characters")
             return None
         if response.status == HTTPStatus.OK:
-            await self._read(candidate, response)
+            try:
+                await self._read(candidate, response)
+            except Exception as error:  # noqa: BLE001  a bug of ours costs one candidate, not the search
+                self._blame_ourselves(error)
         else:
             if _wants_rest(response):
                 self._resting.add(_origin(response.url))
@@ -239,6 +254,12 @@ class _Search:
         self._feeds |= keys
         self._seen |= keys
         self.found.append((_score(candidate, url, feed), _found(candidate, url, feed)))
+
+    def _blame_ourselves(self, error: Exception) -> None:
+        assert self._current is not None, "something was asked for"
+        # A warning: a command that tells its own story logs errors, and this is told in it.
+        log.warning("feed discovery broke", url=self._current.url, exc_info=error)
+        self._reject(self._current, one_line(f"Headwater itself failed: {type(error).__name__}: {error}"))
 
     def _reject(self, candidate: Candidate, reason: str) -> None:
         sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
