@@ -177,11 +177,21 @@ def test_of_a_week_with_one_hour_in_it_that_hour_is_found() -> None:
     assert len(polls) <= 21
 
 
-@pytest.mark.parametrize(("full_ago", "wanted"), [(None, True), (DAY, False), (7 * DAY, True)])
+@pytest.mark.parametrize(("full_ago", "wanted"), [(None, True), (DAY, False), (5 * DAY, False), (7 * DAY, True)])
 def test_a_full_answer_is_asked_for_once_a_week(full_ago: timedelta | None, wanted: bool) -> None:
     state = replace(a_state(), last_full_at=START - full_ago if full_ago else None)
 
     assert wants_full_answer(state, START) is wanted
+
+
+@given(st.timedeltas(min_value=OPTIONS.interval_min, max_value=OPTIONS.interval_max))
+def test_between_two_full_answers_lies_no_more_than_a_week(wait: timedelta) -> None:
+    state, now = replace(a_state(), last_full_at=START), START
+
+    while not wants_full_answer(state, now):
+        now += wait
+
+    assert now - START <= 7 * DAY
 
 
 @given(

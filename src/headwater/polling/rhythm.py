@@ -18,7 +18,7 @@ OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
 ENTRIES_LOOKED_AT = 20
 SPREAD = 0.1  # of a wait that is our own choice: feeds that were added together do not stay together
-A_WEEK = timedelta(days=7)
+FULL_AFTER = timedelta(days=6)  # once a week at the latest, and the next poll may be a day away
 HOURS_OF_A_WEEK = 7 * 24
 
 
@@ -59,7 +59,7 @@ def next_after_success(
 
 def wants_full_answer(state: FeedState, now: datetime) -> bool:
     """Servers lie about 304: once a week at the latest we ask without validators."""
-    return state.last_full_at is None or now - state.last_full_at >= A_WEEK
+    return state.last_full_at is None or now - state.last_full_at >= FULL_AFTER
 
 
 def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> float:
