@@ -4,6 +4,8 @@ import pytest
 
 from headwater.accounts.access import add_user
 from headwater.accounts.types import Role, User
+from headwater.analytics import store as analytics
+from headwater.analytics.types import Deed
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
@@ -239,3 +241,22 @@ async def test_a_source_joins_another_when_its_pages_have_been_read(database: Da
 
     assert len(waiting) == 1
     assert (stayed, await urls(database)) == ([NEW, OLD], [NEW])
+
+
+async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(database: Database) -> None:
+    reader = await a_reader(database)
+    old = await adds(database, reader, "Old", OLD)
+    new = await adds(database, reader, "New", NEW)
+    await lists(database, old, 1, 2)
+    async with database.as_user(reader.id) as conn:
+        await analytics.consent(conn, user_id=reader.id, now=START)
+        for line in await library.list_unread(conn, query=ArticlesQuery()):
+            await analytics.record(conn, article_id=line.id, deed=Deed.OPEN, now=START)
+
+    await move(database, OLD, NEW)
+
+    async with database.transaction() as conn:
+        clicked = await conn.execute("SELECT DISTINCT source_id, count(*) OVER () FROM feed_item_clicks")
+        assert await clicked.fetchall() == [(new.source_id, 2)]
+        (health,) = await list_health(conn)
+    assert health.article_count == 2

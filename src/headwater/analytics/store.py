@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from headwater.analytics.types import FEWEST, Answer, Deed, Moment, Order, Period, Popularity, Ranking, Readers
 from headwater.db import Connection
 from headwater.ids import new_id
-from headwater.types import ArticleId, UserId
+from headwater.types import ArticleId, SourceId, UserId
 
 
 async def find_answer(conn: Connection) -> Answer | None:
@@ -78,6 +78,14 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: Deed, now: da
         ON CONFLICT ON CONSTRAINT feed_item_clicks_once DO NOTHING
         """,
         {"id": new_id(), "article_id": article_id, "kind": deed.value, "now": now},
+    )
+
+
+async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
+    """What was read of one source counts for another from now on."""
+    await conn.execute(
+        "UPDATE feed_item_clicks SET source_id = %(to)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "to": to},
     )
 
 

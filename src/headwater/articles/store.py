@@ -349,9 +349,9 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         return await cur.fetchall()
 
 
-async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
-    """What one source lists is listed by another from now on."""
-    await conn.execute(
+async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
+    """What one source lists is listed by another from now on. Returns how many that one had not listed."""
+    cur = await conn.execute(
         """
         INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
         SELECT article_id, %(to)s, entry_id, seen_at, listed_at
@@ -361,6 +361,7 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> None
         """,
         {"source_id": source_id, "to": to},
     )
+    return cur.rowcount
 
 
 async def forget_those_only_of(conn: Connection, *, source_id: SourceId) -> int:

@@ -309,6 +309,14 @@ async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: s
     )
 
 
+async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
+    """The feed has so many articles more, which came from another."""
+    await conn.execute(
+        "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "articles": articles},
+    )
+
+
 async def stay(conn: Connection, *, source_id: SourceId) -> None:
     """The feed keeps its URL after all."""
     await conn.execute(

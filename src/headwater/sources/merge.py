@@ -3,9 +3,11 @@
 What is left behind: how polling it went, and where it was thought to have gone. What cannot go over keeps them apart.
 """
 
+from headwater.analytics import store as analytics
 from headwater.articles import store as articles
 from headwater.db import Connection
 from headwater.library import store as library
+from headwater.polling import store as polling
 from headwater.sources import store
 from headwater.sources.decide import may_join
 from headwater.types import SourceId
@@ -17,7 +19,8 @@ async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> boo
     if pair is None or not may_join(pair):
         return False
     await library.keep_as_read(conn, source_id=source_id, to=into)  # before articles come in that nobody has marked
-    await articles.relink(conn, source_id=source_id, to=into)
+    await polling.count_in(conn, source_id=into, articles=await articles.relink(conn, source_id=source_id, to=into))
+    await analytics.count_for(conn, source_id=source_id, to=into)
     await library.drop_doubles(conn, source_id=source_id, of=into)
     await library.follow_instead(conn, source_id=source_id, to=into)
     await store.inherit(conn, source_id=source_id, to=into)
