@@ -83,6 +83,37 @@ def test_a_size_that_is_no_number_of_bytes_is_left_out(absurd: object):
     assert parsed(items=[{"id": "1", "attachments": [attachment]}]).entries[0].enclosures[0].length is None
 
 
+@pytest.mark.parametrize(
+    ("given", "authors"),
+    [
+        ({"author": "Ann"}, ("Ann",)),
+        ({"author": {"name": "Ann"}}, ("Ann",)),
+        ({"author": {"url": "https://ann.example/"}}, ("https://ann.example/",)),
+        ({"authors": ["Bob", {"name": "Cy"}, "Bob", " ", 7, None]}, ("Bob", "Cy")),
+        ({"authors": "Bob"}, ("Bob",)),
+        ({"authors": {"name": "Bob"}}, ("Bob",)),
+        ({"authors": [{"name": "Bob"}], "author": "Ann"}, ("Bob", "Ann")),
+        ({"authors": [], "author": []}, ()),
+    ],
+)
+def test_an_author_may_be_an_object_or_just_a_name(given: dict[str, object], authors: tuple[str, ...]):
+    feed = parsed(items=[{"id": "1", **given}], **given)
+
+    assert (feed.authors, feed.entries[0].authors) == (authors, authors)
+
+
+@pytest.mark.parametrize("blanks", [" " * 100, "\n" * 5_000, "\ufeff \n"])
+def test_blanks_in_front_of_a_json_feed_do_not_hide_it(blanks: str):
+    assert parse_feed(f'{blanks}{{"version": "{VERSION}", "items": [{{"id": "1"}}]}}'.encode(), url=URL).entries
+
+
+def test_a_line_break_or_tab_in_a_string_is_forgiven():
+    body = f'{{"version": "{VERSION}", "items": [{{"id": "1", "title": "a\n\tb", "content_text": "a\nb"}}]}}'
+    entry = parse_feed(body.encode(), url=URL).entries[0]
+
+    assert (entry.title, entry.content) == ("a b", "a\nb")
+
+
 def test_what_a_database_cannot_store_is_left_out():
     feed = parse_feed(b'{"version": "https://jsonfeed.org/version/1", "items": [{"id": "a\\u0000b\\ud800c"}]}', url=URL)
 

@@ -59,7 +59,7 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
 
 def _load(text: str) -> Json:
     try:
-        document: object = json.loads(text)
+        document: object = json.loads(text, strict=False)  # with line breaks and tabs in strings, as some write them
     except (ValueError, RecursionError) as error:
         if "jsonfeed.org" in text[:4096]:
             raise FeedParseError("the JSON is broken") from error
@@ -109,8 +109,15 @@ def _duration(attachment: Json) -> timedelta | None:
 
 
 def _authors(of: Json) -> tuple[str, ...]:
-    named = [*_objects(of.get("authors")), *_objects([of.get("author")])]
-    return tuple(dict.fromkeys(name for author in named if (name := _line(author, "name") or _line(author, "url"))))
+    named = [*_several(of.get("authors")), *_several(of.get("author"))]
+    return tuple(dict.fromkeys(name for author in named if (name := _author(author))))
+
+
+def _author(author: object) -> str:
+    """The name of an author, who should be an object and is at times just a name."""
+    if isinstance(author, dict):
+        return _line(cast("Json", author), "name") or _line(cast("Json", author), "url")
+    return _line({"": author}, "") if isinstance(author, str) else ""
 
 
 def _moment(of: Json, key: str) -> datetime | None:
@@ -140,6 +147,10 @@ def _objects(value: object) -> list[Json]:
 def _words(value: object) -> Iterator[str]:
     texts = (_line({"": each}, "") for each in _list(value)[:100] if isinstance(each, str))
     yield from dict.fromkeys(text for text in texts if text)
+
+
+def _several(value: object) -> list[object]:
+    return _list(value) or [value]
 
 
 def _list(value: object) -> list[object]:

@@ -20,6 +20,7 @@ _BINARY = (
     (b"OggS", "a media file"),
     (b"\x7fELF", "a program"),
 )
+_JSON = re.compile(r"\s*+[{\[]")
 _PAGE = re.compile(r"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _FEED = re.compile(r"<(?:[\w.-]+:)?(?:rss|feed|rdf|channel|item|entry)[\s>/]", re.IGNORECASE)
 PAGE_TAGS = frozenset(
@@ -41,7 +42,7 @@ def refuse_binary(body: bytes) -> None:
 
 def is_json(text: str) -> bool:
     """Whether the text sets out to be JSON."""
-    return text[:64].lstrip()[:1] in {"{", "["}
+    return _JSON.match(text) is not None
 
 
 def is_page(text: str) -> bool:
