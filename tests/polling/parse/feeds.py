@@ -14,6 +14,7 @@ _NAMESPACES = {
     "georss": "http://www.georss.org/georss",
     "gml": "http://www.opengis.net/gml",
     "itunes": "http://www.itunes.com/dtds/podcast-1.0.dtd",
+    "podcast": "https://podcastindex.org/namespace/1.0",
     "media": "http://search.yahoo.com/mrss/",
     "slash": "http://purl.org/rss/1.0/modules/slash/",
     "sy": "http://purl.org/rss/1.0/modules/syndication/",

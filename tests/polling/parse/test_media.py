@@ -48,6 +48,23 @@ def test_a_file_named_twice_is_what_the_first_says_and_the_second_adds():
     assert entry.enclosures == (Enclosure("https://example.com/e.mp3", "audio/mpeg", 123, timedelta(minutes=1)),)
 
 
+def test_a_podcasts_other_forms_of_an_episode_are_files_too():
+    entry = rss_item(
+        '<enclosure url="/e.mp3" type="audio/mpeg"/>'
+        '<podcast:alternateEnclosure type="audio/mpeg" length="9" title="Standard"><podcast:source uri="/e.mp3"/>'
+        "</podcast:alternateEnclosure>"
+        '<podcast:alternateEnclosure type="audio/opus" length="5"><podcast:source uri="ipfs://x"/>'
+        '<podcast:source uri="/e.torrent" contentType="application/x-bittorrent"/>'
+        '<podcast:source uri="/e.opus"/><podcast:source uri="/mirror.opus"/></podcast:alternateEnclosure>'
+        '<podcast:alternateEnclosure type="audio/flac"/>'
+    )
+
+    assert entry.enclosures == (
+        Enclosure("https://example.com/e.mp3", "audio/mpeg", 9, None, "Standard"),
+        Enclosure("https://example.com/e.opus", "audio/opus", 5),
+    )
+
+
 @pytest.mark.parametrize(
     ("item", "image"),
     [

@@ -13,7 +13,8 @@ MAX_DIGITS = 15
 
 _CLOCK = re.compile(r"(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})(?:\.\d{1,6})?")
 _PICTURE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?:[?#]|$)", re.IGNORECASE)
-FILES = frozenset({"enclosure", "media:content"})
+_OTHER_FORM = "podcast:alternateenclosure"
+FILES = frozenset({"enclosure", "media:content", _OTHER_FORM})
 _MARKED = ("itunes:image", "itunes:link", "media:thumbnail", "googleplay:image")
 PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "icon"})
 
@@ -25,6 +26,7 @@ def enclosures(document: Document, fields: Fields, links: list[Element]) -> tupl
         *fields.get("enclosure", ()),
         *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
         *[file for file in fields.get("media:content", ()) if not _is_picture(file) and not _is_player(file)],
+        *fields.get(_OTHER_FORM, ()),
     ]
     if not files:
         return ()
@@ -48,7 +50,7 @@ def _filled(first: Enclosure, later: Enclosure) -> Enclosure:
 
 
 def _enclosure(document: Document, element: Element, spoken: timedelta | None) -> Enclosure | None:
-    url = document.link(element, _address(element) or plain(element))
+    url = _file(document, element)
     if url is None:
         return None
     return Enclosure(
@@ -58,6 +60,19 @@ def _enclosure(document: Document, element: Element, spoken: timedelta | None) -
         duration=duration(element.get("duration")) or spoken,
         title=(element.get("title") or "").strip() or None,
     )
+
+
+def _file(document: Document, element: Element) -> str | None:
+    """Where the file is. A podcast's other form of an episode has sources, some of them torrents: the first that is the
+    file itself counts."""
+    address = _address(element)
+    if address or not len(element):
+        return document.link(element, address or plain(element))
+    for source in document.fields(element).get("podcast:source", ()):
+        is_file = source.get("contentType") in {None, element.get("type")}
+        if is_file and (url := document.link(source, _address(source))):
+            return url
+    return document.link(element, plain(element))
 
 
 def _address(element: Element) -> str | None:

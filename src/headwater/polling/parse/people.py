@@ -12,7 +12,10 @@ MAX_NAME = 300
 
 _WRITERS = ("author", "dc:creator", "dc:author")
 _SHOWS = ("itunes:author", "managingeditor")
-WORDS = frozenset({*_WRITERS, *_SHOWS})
+_PERSON = "podcast:person"
+WORDS = frozenset({*_WRITERS, *_SHOWS, _PERSON})
+# The others of a podcast's people are its guests, and those behind the scenes.
+_HOSTS = frozenset({"author", "co-host", "guest host", "host", "writer"})
 
 _ADDRESS = re.compile(r"(?:mailto:)?[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?:\?subject=\S+)?")
 _EMPTY = re.compile(r"\(\s*\)|<\s*>|\[\s*\]|&lt;\s*&gt;")
@@ -23,7 +26,12 @@ def authors(document: Document, fields: Fields) -> tuple[str, ...]:
     for words in (_WRITERS, _SHOWS):
         if written := [name for element in each(fields, *words) for name in _names(document, element)]:
             return tuple(dict.fromkeys(written))[:MAX_AUTHORS]
-    return ()
+    return _hosts(document, fields) if _PERSON in fields else ()
+
+
+def _hosts(document: Document, fields: Fields) -> tuple[str, ...]:
+    hosts = [person for person in fields[_PERSON] if (person.get("role") or "host").strip().lower() in _HOSTS]
+    return tuple(dict.fromkeys(name for host in hosts for name in _names(document, host)))[:MAX_AUTHORS]
 
 
 def source_authors(document: Document, fields: Fields) -> tuple[str, ...]:
