@@ -64,6 +64,15 @@ def test_a_person_gets_escapes_for_letters_that_the_terminal_has_not(headwater: 
     assert "Traceback" not in parsed.stderr + refused.stderr + helped.stderr
 
 
+def test_names_are_read_whatever_the_terminal_has_for_letters(headwater: Headwater) -> None:
+    (headwater.folder / "δέλτα.html").write_text("<title>Δέλτα</title><p>Hello", encoding="utf-8")
+
+    done = headwater.run("extract", "--from-stdin", "--json", typed="δέλτα.html\n", PYTHONIOENCODING="ascii")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["file"] == "δέλτα.html"
+
+
 @pytest.mark.parametrize(
     ("count", "told"), [(0, "0 articles"), (1, "1 article"), (2, "2 articles"), (1_000, "1,000 articles")]
 )

@@ -1,7 +1,6 @@
 """`headwater extract`: what extraction finds in files and at URLs. Needs no database, and keeps nothing."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -101,7 +100,8 @@ def _names(given: Iterable[str], *, from_stdin: bool) -> Iterator[str]:
     for name in given:
         yield from _pages_in(name)
     if from_stdin:
-        for line in sys.stdin:
+        # Names as files have them: UTF-8, and bytes that are no text, whatever the terminal's encoding is.
+        for line in typer.get_text_stream("stdin", encoding="utf-8", errors="surrogateescape"):
             if name := line.strip():
                 yield from _pages_in(name)
 
