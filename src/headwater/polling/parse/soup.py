@@ -87,6 +87,7 @@ class _Soup:
         self._namespaces: dict[str, str] = {}
         self._default = ""
         self._open: list[str] = []
+        self._entry: int | None = None  # where among the open the entry is; there is one at most
         self._tags: list[tuple[str, str]] = []  # with the default namespace that held outside
         self._builder = etree.TreeBuilder()
 
@@ -135,6 +136,8 @@ class _Soup:
         attributes = self._attributes(raw) if raw else {}
         tag = self._clark(name)
         self._builder.start(tag, attributes)
+        if word in _ENTRIES:
+            self._entry = len(self._open)
         self._open.append(word)
         self._tags.append((tag, outside))
         if raw.endswith("/") or word in _VOID:
@@ -142,11 +145,13 @@ class _Soup:
 
     def _close_forgotten(self, word: str) -> None:
         if word in _ENTRIES:
-            self._close_down_to(next((at for at, name in enumerate(self._open) if name in _ENTRIES), len(self._open)))
+            self._close_down_to(len(self._open) if self._entry is None else self._entry)
         elif self._open and (self._open[-1] in _PLAIN or (self._open[-1] == "title" and word in _AFTER_TITLE)):
             self._close_down_to(len(self._open) - 1)
 
     def _end(self, word: str) -> None:
+        if word not in self._open:
+            return
         for at in range(len(self._open) - 1, -1, -1):
             if self._open[at] == word:
                 self._close_down_to(at)
@@ -157,6 +162,8 @@ class _Soup:
             self._open.pop()
             tag, self._default = self._tags.pop()
             self._builder.end(tag)
+        if self._entry is not None and self._entry >= depth:
+            self._entry = None
 
     def _attributes(self, raw: str) -> dict[str, str]:
         found: dict[str, str] = {}

@@ -5,7 +5,7 @@ from itertools import islice
 
 from headwater.polling.parse import channel, soup
 from headwater.polling.parse.choose import MAX_ITEMS, newest
-from headwater.polling.parse.document import Document, Fields, is_scoped
+from headwater.polling.parse.document import MAX_ANCESTORS, Document, Fields, is_scoped
 from headwater.polling.parse.entry import Layout, draft, finish
 from headwater.polling.parse.mend import is_suspect
 from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
@@ -126,4 +126,7 @@ def _items(document: Document, tree: Element) -> list[Element]:
 
 
 def _is_text(document: Document, element: Element | None) -> bool:
-    return element is not None and any(document.word(node) in _PROSE for node in (element, *element.iterancestors("*")))
+    if element is None:
+        return False
+    around = islice(element.iterancestors("*"), MAX_ANCESTORS)
+    return any(document.word(node) in _PROSE for node in (element, *around))
