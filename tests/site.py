@@ -1,5 +1,6 @@
 """A site on loopback that answers as a test says, under any name below `.example`, and an inspector of it."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,12 +33,14 @@ def page(html: str) -> Answer:
 
 @dataclass
 class Site:
-    """Answers by host and path, such as `good.example/feed`; `asked` tells every request, HEADs among them."""
+    """Answers by host and path, such as `good.example/feed`; `asked` tells every request, HEADs among them, and
+    `asked_at` when it came."""
 
     port: int
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
     refuses_head: bool = False
     asked: list[str] = field(default_factory=list[str])
+    asked_at: list[float] = field(default_factory=list[float])
 
     def url(self, place: str) -> str:
         host, _, path = place.partition("/")
@@ -46,6 +49,7 @@ class Site:
     async def answer(self, request: web.Request) -> web.Response:
         place = (request.host.partition(":")[0] or "") + request.path_qs
         self.asked.append(f"{request.method} {place}")
+        self.asked_at.append(time.monotonic())
         status, kind, body = self.answers.get(place, (404, "text/plain", b"no"))
         if request.method == "HEAD" and self.refuses_head:
             status, kind, body = 405, "text/plain", b""

@@ -21,6 +21,7 @@
     │   ├── SourceExists
     │   ├── SourceIsOff
     │   ├── NothingToPoll
+    │   ├── HostBusy
     │   ├── AlreadySubscribed
     │   ├── FeedTaken
     │   ├── AlreadyDecided
@@ -185,6 +186,14 @@ class NothingToPoll(Conflict):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no feed. Set `enabled` to false to leave the whole source alone.")
+
+
+class HostBusy(Conflict):
+    """A feed leads to a host that others are asking: it waits for its turn, and nothing is wrong."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"It leads to {host}, which is being asked for other feeds. It is polled again in a minute.")
+        self.host = host
 
 
 class AlreadySubscribed(Conflict):

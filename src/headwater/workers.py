@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from headwater.errors import Unavailable
+from headwater.errors import HostBusy, Unavailable
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pipeline import STAGES, Stage, Tools
@@ -104,6 +104,8 @@ class _StageLoop:
         self._count_running.inc()
         try:
             await self._stage.work(item)
+        except HostBusy as busy:
+            log.info("work put off", stage=self._stage.name, host=busy.host)
         except Unavailable as error:
             # The outcome could not be written: the lease ends by itself and the work is done again.
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="database").inc()

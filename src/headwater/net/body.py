@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from math import inf
 
 import aiohttp
 
@@ -31,13 +32,13 @@ async def read_beginning(answer: aiohttp.ClientResponse, url: str, first_bytes: 
     return bytes(body[:first_bytes])
 
 
-async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float) -> bytes:
+async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float | None) -> bytes:
     """What comes of it soon: that it stalls, breaks off or cannot be decompressed takes nothing from its status.
 
     Not all the time that is left is spent on it, so that whoever waits is not told of a timeout instead.
     """
     body = bytearray()
-    left = until - asyncio.get_running_loop().time()
+    left = inf if until is None else until - asyncio.get_running_loop().time()
     with suppress(aiohttp.ClientError, FetchError, TimeoutError):
         async with asyncio.timeout(min(ERROR_BODY_S, left / 2)):
             await _read_into(body, answer, url, enough=ERROR_BODY_BYTES, most_packed=ERROR_BODY_BYTES)

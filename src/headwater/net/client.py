@@ -22,6 +22,8 @@ from headwater.urls import parse_url
 
 _E = TypeVar("_E", bound=BaseException)
 _Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
+Turn = Callable[[str], Awaitable[None]]
+"""Returns when a URL may be asked for: for who must space what it asks."""
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 MAX_REDIRECTS = 5
@@ -31,14 +33,15 @@ OPEN_FILES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is asked, the same at every redirect, and until when there is time for it."""
+    """What is asked, the same at every redirect, and what ends it when there is no more time."""
 
-    until: float
+    limit: asyncio.Timeout
     max_bytes: int
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     read: _Reader = read_whole
     method: str = "GET"
     form: Mapping[str, str] | None = None
+    turn: Turn | None = None
 
 
 class Client:
@@ -78,35 +81,44 @@ class Client:
             await self._resolver.close()
 
     async def get(
-        self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        *,
+        within: timedelta,
+        max_bytes: int,
+        headers: Mapping[str, str] | None = None,
+        turn: Turn | None = None,
     ) -> Response:
-        """The response at the end of at most five redirects. Raises FetchError."""
-        async with _in_time(url, within) as until:
-            return await self._follow(_followable(url), _Request(until, max_bytes, headers or {}))
+        """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises.
+
+        `turn` is waited for before each request but the first; that time is not part of `within`.
+        """
+        async with _in_time(url, within) as limit:
+            return await self._follow(_followable(url), _Request(limit, max_bytes, headers or {}, turn=turn))
 
     async def ask(
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
         """The response to one request, a redirect among them: for who must space what it asks. Raises FetchError."""
-        async with _in_time(url, within) as until:
-            return await self._ask(_followable(url), _Request(until, max_bytes, headers or {}))
+        async with _in_time(url, within) as limit:
+            return await self._ask(_followable(url), _Request(limit, max_bytes, headers or {}))
 
     async def post(
         self, url: str, *, form: Mapping[str, str], within: timedelta, max_bytes: int, headers: Mapping[str, str]
     ) -> Response:
         """The response to a form, which goes nowhere but to this URL. Raises FetchError."""
-        async with _in_time(url, within) as until:
-            return await self._ask(_followable(url), _Request(until, max_bytes, headers, method="POST", form=form))
+        async with _in_time(url, within) as limit:
+            return await self._ask(_followable(url), _Request(limit, max_bytes, headers, method="POST", form=form))
 
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
         """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
-        async with _in_time(url, within) as until:
-            return await self._ask(_followable(url), _Request(until, first_bytes, read=read_beginning))
+        async with _in_time(url, within) as limit:
+            return await self._ask(_followable(url), _Request(limit, first_bytes, read=read_beginning))
 
     async def head(self, url: str, *, within: timedelta) -> Response:
         """The response to one request for the headers alone, a redirect among them. Raises FetchError."""
-        async with _in_time(url, within) as until:
-            return await self._ask(_followable(url), _Request(until, 0, read=read_beginning, method="HEAD"))
+        async with _in_time(url, within) as limit:
+            return await self._ask(_followable(url), _Request(limit, 0, read=read_beginning, method="HEAD"))
 
     def check(self, url: str) -> None:
         """Raises FetchError for a URL with an address or a port that is never asked; its name may still lead there."""
@@ -131,6 +143,9 @@ class Client:
             if len(hops) > MAX_REDIRECTS:
                 raise FetchError(url, FetchFailure.REDIRECT_LOOP, f"more than {MAX_REDIRECTS} redirects")
             seen.add(url)
+            if request.turn is not None:
+                self.check(url)
+                await _outside(request.limit, request.turn(url))
 
     async def _ask(self, url: str, request: _Request, hops: tuple[Hop, ...] = ()) -> Response:
         assert self._session is not None, "open the client first"
@@ -162,15 +177,23 @@ def allow_many_connections() -> None:
 
 
 @asynccontextmanager
-async def _in_time(url: str, within: timedelta) -> AsyncIterator[float]:
-    """The moment, of the loop's clock, at which a wait has been too long: it ends in a FetchError then."""
-    until = asyncio.get_running_loop().time() + within.total_seconds()
+async def _in_time(url: str, within: timedelta) -> AsyncIterator[asyncio.Timeout]:
+    """What takes longer than it may ends in a FetchError."""
     try:
-        async with asyncio.timeout_at(until):
-            yield until
+        async with asyncio.timeout(within.total_seconds()) as limit:
+            yield limit
     except TimeoutError as error:
         detail = f"no complete answer within {within.total_seconds():g} s"
         raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
+
+
+async def _outside(limit: asyncio.Timeout, waiting: Awaitable[None]) -> None:
+    """Wait without losing time."""
+    loop, until = asyncio.get_running_loop(), limit.when()
+    began = loop.time()
+    limit.reschedule(None)
+    await waiting
+    limit.reschedule(None if until is None else until + loop.time() - began)
 
 
 async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> bytes:
@@ -178,7 +201,7 @@ async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> 
     if answer.status in REDIRECTS:
         return b""
     if not answer.ok:
-        return await read_error_page(answer, url, request.until)
+        return await read_error_page(answer, url, request.limit.when())
     return await request.read(answer, url, request.max_bytes)
 
 

@@ -1,11 +1,11 @@
 """One request for a feed and what its answer means: the network's part of a poll, outside any transaction."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headwater.net import Client, FetchError, Response
-from headwater.net.answers import names_challenge
+from headwater.net.answers import names_challenge, retry_after
 from headwater.polling.classify import (
     classify_body,
     classify_fetch_error,
@@ -18,10 +18,12 @@ from headwater.polling.parse.types import UnreadableBody
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed, unpack_feed
 from headwater.polling.rhythm import wants_full_answer
+from headwater.polling.turns import Turns
 from headwater.polling.types import (
     ClaimedFeed,
     NotModified,
     Polled,
+    PollFailed,
     PollingOptions,
     PollOutcome,
     Validators,
@@ -44,26 +46,49 @@ class Asked:
 
 
 async def ask(
-    feed: ClaimedFeed, policy: Policy, *, client: Client, sandbox: Sandbox, clock: Clock, options: PollingOptions
+    feed: ClaimedFeed,
+    policy: Policy,
+    *,
+    client: Client,
+    sandbox: Sandbox,
+    clock: Clock,
+    options: PollingOptions,
+    turns: Turns | None = None,
 ) -> Asked:
-    """Ask for the feed and read the answer. What the world does to us is a value."""
+    """Ask for the feed and read the answer. What the world does to us is a value.
+
+    Where redirects lead, `turns` are waited for: then it raises HostBusy and DatabaseUnavailable.
+    """
     try:
         response = await client.get(
             feed.feed_url,
             within=options.timeout,
             max_bytes=options.max_bytes,
             headers=request_headers(feed, clock()),
+            turn=turns.wait_for if turns else None,
         )
     except FetchError as error:
         return Asked(classify_fetch_error(error), 0)
-    return Asked(await _read(feed, response, policy, sandbox, clock(), options), len(response.body))
+    finally:
+        if turns:
+            await turns.end()
+    outcome = await _read(feed, response, policy, sandbox, clock(), options)
+    if isinstance(outcome, PollFailed):
+        asked_for = retry_after(response.headers, clock())
+        outcome = replace(outcome, url=response.url, retry_after=outcome.retry_after or asked_for)
+    return Asked(outcome, len(response.body))
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
-    """What we want, and what we have: validators as they were given, unless it is time for a full answer."""
-    headers = {"Accept": ACCEPT, "A-IM": "feed"}
+    """What we want, and what we have: validators as they were given, unless it is time for a full answer.
+
+    Only who says what it has may be told no more than what is new since.
+    """
+    headers = {"Accept": ACCEPT}
     if wants_full_answer(feed.state, now):
         return headers
+    if feed.validators.etag or feed.validators.last_modified:
+        headers["A-IM"] = "feed"
     if feed.validators.etag:
         headers["If-None-Match"] = feed.validators.etag
     if feed.validators.last_modified:

@@ -269,6 +269,48 @@ async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datet
     )
 
 
+async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
+    """The feed is asked for later, as if nothing had happened."""
+    await conn.execute(
+        "UPDATE feed_state SET next_poll_at = %(until)s WHERE source_id = %(source_id)s AND edits = %(edits)s",
+        {"source_id": feed.source_id, "edits": feed.edits, "until": until},
+    )
+
+
+async def borrow(conn: Connection, *, host: str, lease: UUID, now: datetime, leased_until: datetime) -> bool:
+    """Hold a host for one request, if nobody does and it may be asked."""
+    cur = await conn.execute(
+        """
+        INSERT INTO poll_hosts (host, lease, ready_at)
+        VALUES (%(host)s, %(lease)s, %(leased_until)s)
+        ON CONFLICT (host) DO UPDATE
+        SET lease = excluded.lease, ready_at = excluded.ready_at
+        WHERE (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
+            AND greatest(poll_hosts.not_before, poll_hosts.paused_until) <= %(now)s
+        """,
+        {"host": host, "lease": lease, "now": now, "leased_until": leased_until},
+    )
+    return cur.rowcount == 1
+
+
+async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, delay: timedelta) -> None:
+    """A host was asked and is held no more: who comes next keeps its delay."""
+    await conn.execute(
+        """
+        UPDATE poll_hosts
+        SET lease = NULL,
+            not_before = %(now)s::timestamptz + %(delay)s,
+            ready_at = greatest(
+                %(now)s::timestamptz + %(delay)s,
+                paused_until,
+                coalesce((SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = %(host)s), 'infinity')
+            )
+        WHERE host = %(host)s AND lease = %(lease)s
+        """,
+        {"host": host, "lease": lease, "now": now, "delay": delay},
+    )
+
+
 async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
     """Those of these sources that are there, and stay until this transaction ends."""
     if not source_ids:

@@ -31,7 +31,7 @@ def _tell_outcome(report: PollReport) -> None:
             # A paused host and an outage of ours have had their line; each feed's failure is not worth a warning then.
             level = report.decision.level
             write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
-            write("feed poll failed", **fields, error_type=kind.value, status_code=status, error=detail)
+            write("feed poll failed", **fields, error_type=kind.value, status_code=status or 0, error=detail)
         case _:
             assert_never(report.outcome)
 

@@ -1,6 +1,7 @@
 """Polling, step by step: claim due feeds, ask, decide, write. Leaves articles, a schedule and an event for each."""
 
 import asyncio
+import random
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import assert_never
 from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Batch, Database
-from headwater.errors import HeadwaterError, Unavailable
+from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
@@ -28,6 +29,7 @@ from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
 from headwater.polling.tell import tell
+from headwater.polling.turns import Turns
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
@@ -51,6 +53,7 @@ log = get_logger()
 
 WRITTEN_AT_ONCE = 100
 LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
+PUT_OFF = timedelta(minutes=1)
 DEFAULT_FRONTIER = FrontierOptions()
 
 
@@ -125,7 +128,10 @@ class Poller:
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     async def work(self, feed: ClaimedFeed) -> PollReport:
-        """Poll one feed and write what came of it. Raises DatabaseUnavailable: then the lease gives the feed back."""
+        """Poll one feed and write what came of it.
+
+        Raises HostBusy when it is put off, and DatabaseUnavailable: then the lease gives the feed back.
+        """
         started = time.perf_counter()
         policy = policy_named(feed.policy or self._options.policy)
         with self._holding(feed):
@@ -173,10 +179,28 @@ class Poller:
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         try:
             return await ask(
-                feed, policy, client=self._client, sandbox=self._sandbox, clock=self._clock, options=self._options
+                feed,
+                policy,
+                client=self._client,
+                sandbox=self._sandbox,
+                clock=self._clock,
+                options=self._options,
+                turns=Turns(feed, self._database, self._clock, self._options),
             )
+        except HostBusy:
+            await self._put_off(feed)
+            raise
+        except HeadwaterError:
+            raise
         except Exception as error:  # noqa: BLE001  see _broke
             return _broke(feed, error)
+
+    async def _put_off(self, feed: ClaimedFeed) -> None:
+        """Where the feed leads there is a queue: it comes again, and nothing is held against it."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            await store.put_off(conn, feed=feed, until=now + PUT_OFF * random.uniform(1, 2))  # noqa: S311  no secret
+            await store.give_back(conn, host=feed.host, lease=feed.lease, now=now, delay=self._options.host_delay)
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
         """Whether this failure is our own: told once when it begins, and once when it ends."""
@@ -248,7 +272,7 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         status=outcome.status,
         size=done.asked.size,
         took=done.took,
-        item_count=len(done.articles) if isinstance(outcome, Polled) else None,
+        item_count=outcome.item_count if isinstance(outcome, Polled) else None,
         new_links=kept.linked,
         new_articles=kept.new,
         is_outage=done.is_outage,

@@ -1,0 +1,55 @@
+"""Turns: where redirects lead a poll to other hosts, each of them is waited for, held and given back as its own is."""
+
+import asyncio
+from datetime import timedelta
+
+from headwater.db import Database
+from headwater.errors import HostBusy
+from headwater.polling import store
+from headwater.polling.types import ClaimedFeed, PollingOptions
+from headwater.types import Clock
+from headwater.urls import host_of
+
+PATIENCE = timedelta(seconds=10)
+LOOK_EVERY_S = 0.5
+
+
+class Turns:
+    """The hosts that one poll asks after its own, one at a time."""
+
+    def __init__(self, feed: ClaimedFeed, database: Database, clock: Clock, options: PollingOptions) -> None:
+        self._feed = feed
+        self._database = database
+        self._clock = clock
+        self._options = options
+        self._held: str | None = None
+
+    async def wait_for(self, url: str) -> None:
+        """Returns when the host of this URL may be asked, and is ours. Raises HostBusy, DatabaseUnavailable."""
+        await self.end()
+        host = host_of(url)
+        if host == self._feed.host:  # which is ours already
+            await asyncio.sleep(self._options.host_delay.total_seconds())
+            return
+        for _ in range(round(PATIENCE.total_seconds() / LOOK_EVERY_S)):
+            if await self._borrow(host):
+                self._held = host
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise HostBusy(host)
+
+    async def end(self) -> None:
+        """Give back what is held, if anything is. Raises DatabaseUnavailable."""
+        host, self._held = self._held, None
+        if host is None:
+            return
+        async with self._database.transaction() as conn:
+            await store.give_back(
+                conn, host=host, lease=self._feed.lease, now=self._clock(), delay=self._options.host_delay
+            )
+
+    async def _borrow(self, host: str) -> bool:
+        now = self._clock()
+        leased_until = now + max(self._options.lease, self._options.timeout + self._options.host_delay)
+        async with self._database.transaction() as conn:
+            return await store.borrow(conn, host=host, lease=self._feed.lease, now=now, leased_until=leased_until)

@@ -1,0 +1,109 @@
+"""Redirects keep the politeness of every host they lead to: one request at a time, its delay apart, or later."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from headwater.db import Database
+from headwater.errors import HostBusy
+from headwater.net import Client
+from headwater.polling import turns
+from headwater.polling.worker import Poller
+from headwater.runtime import utc_now
+from headwater.sandbox import Sandbox
+from tests.builders import a_source
+from tests.polling.histories import OPTIONS
+from tests.site import Site, a_site, rss
+
+pytestmark = pytest.mark.database
+
+DELAY, TIMEOUT = timedelta(seconds=0.3), timedelta(seconds=1)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with a_site() as site:
+        yield site
+
+
+@pytest.fixture
+async def poller(database: Database) -> AsyncIterator[Poller]:
+    options = replace(OPTIONS, host_delay=DELAY, timeout=TIMEOUT)
+    async with (
+        Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client,
+        Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
+    ):
+        yield Poller(database, client, sandbox, utc_now, options)
+
+
+async def follow(database: Database, *urls: str) -> None:
+    async with database.transaction() as conn:
+        for url in urls:
+            await a_source(conn, url=url, now=utc_now())
+
+
+def gaps(site: Site, place: str) -> list[float]:
+    times = [at for asked, at in zip(site.asked, site.asked_at, strict=True) if place in asked]
+    return [after - before for before, after in pairwise(times)]
+
+
+async def test_feeds_of_many_hosts_that_lead_to_one_ask_it_one_after_another(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    site.answers["one.example/feed"] = rss("One", "a")
+    for number in range(4):
+        site.answers[f"h{number}.example/feed"] = (302, "text/plain", site.url("one.example/feed").encode())
+    await follow(database, *(site.url(f"h{number}.example/feed") for number in range(4)))
+
+    reports = await asyncio.gather(*(poller.work(feed) for feed in await poller.claim(4)))
+
+    assert [report.outcome_name for report in reports] == ["polled"] * 4
+    assert len(gaps(site, "one.example")) == 3
+    assert min(gaps(site, "one.example")) >= DELAY.total_seconds()
+
+
+async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_the_time_for_the_answer(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    for here, there in pairwise("abcde"):
+        site.answers[f"one.example/{here}"] = (302, "text/plain", site.url(f"one.example/{there}").encode())
+    site.answers["one.example/e"] = rss("One", "a")
+    await follow(database, site.url("one.example/a"))
+    (feed,) = await poller.claim(1)
+
+    report = await poller.work(feed)
+
+    assert report.outcome_name == "polled"
+    assert sum(gaps(site, "one.example")) > TIMEOUT.total_seconds()
+    assert min(gaps(site, "one.example")) >= DELAY.total_seconds()
+
+
+async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing_is_held_against_it(
+    database: Database, poller: Poller, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", timedelta(seconds=1))
+    site.answers["away.example/feed"] = (302, "text/plain", site.url("busy.example/feed").encode())
+    await follow(database, site.url("busy.example/feed"))
+    (in_other_hands,) = await poller.claim(1)
+    await follow(database, site.url("away.example/feed"))
+    (feed,) = await poller.claim(1)
+
+    with pytest.raises(HostBusy, match=r"busy\.example"):
+        await poller.work(feed)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            """
+            SELECT next_poll_at > now() + interval '50 seconds', last_polled_at, consecutive_errors, lease
+            FROM feed_state
+            JOIN poll_hosts USING (host)
+            WHERE host = 'away.example'
+            """
+        )
+        assert await cur.fetchall() == [(True, None, 0, None)]
+    assert in_other_hands.host == "busy.example"
+    assert gaps(site, "busy.example") == []
