@@ -70,14 +70,18 @@ def test_a_value_in_quotes_may_hold_a_tag(quote: str):
     [
         '<feed xml<html>ns="http://www.w3.org/2005/Atom"><entry><title>a</title></entry></feed>',
         "<feed><entry xml:bas<e='/base/'><title>a</title></entry></feed>",
+        "<rdf:RDF><item r<?df:about='http://e.org/'><title>a</title></item></rdf:RDF>",
     ],
 )
 def test_a_start_tag_with_a_tag_in_it_is_one_all_the_same(body: str):
     assert len(parsed(body).entries) == 1
 
 
-def test_a_value_that_lost_its_closing_quote_swallows_no_tag():
-    feed = parsed('<rss><channel><item x="><title>a</title></item><item x="y"><title>b</title></item></channel></rss>')
+@pytest.mark.parametrize("later", ['"y"', '"/y"', '""', '" y"', "'\n\"' "])
+def test_a_value_that_lost_its_closing_quote_swallows_no_tag(later: str):
+    feed = parsed(
+        f'<rss><channel><item x="><title>a</title></item><item x={later}><title>b</title></item></channel></rss>'
+    )
 
     assert [entry.title for entry in feed.entries] == ["a", "b"]
 

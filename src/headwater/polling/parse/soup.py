@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     | <(?P<start>{_NAME})
       (?P<attributes>
         (?:{_PIECE})*+
-        (?:(?<==)(?:"[^"]{{0,1000}}+"|'[^']{{0,1000}}+')(?=[\s/>]))?+
+        (?:(?<==)(?:"[^"\n]{{0,1000}}+"|'[^'\n]{{0,1000}}+')(?<!=["'])(?=\s|/?>))?+
         (?:{_PIECE}|["'])*+
       )
       (?P<close>>|(?=<))
@@ -63,6 +63,7 @@ _PLAIN = frozenset(
 )
 _ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _AFTER_TITLE = _PLAIN | _ENTRIES | {"description", "summary", "content", "content:encoded", "author", "image"}
+_HOLDERS = _ROOTS | _ENTRIES
 _FEED_WORDS = _ROOTS | _AFTER_TITLE | {"title"}
 
 
@@ -119,9 +120,9 @@ class _Soup:
 
     def _lost_its_end(self, word: str, rest: str) -> bool:
         """Whether `<item` without a `>` before the next `<` is a tag all the same, and no bare `<` in a text."""
-        return word in _FEED_WORDS and (
-            not self._open or "=" in rest or ":" in rest or not rest or rest.isspace() or rest == "/"
-        )
+        # Right in a channel or an item stands no text that could be lost.
+        at_top = not self._open or self._open[-1] in _HOLDERS
+        return word in _FEED_WORDS and (at_top or "=" in rest or ":" in rest or not rest.strip(" \t\r\n/"))
 
     def _data(self, text: str) -> None:
         if text and self._open:
