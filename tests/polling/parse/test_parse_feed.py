@@ -233,6 +233,7 @@ _FRAGMENTS = st.sampled_from(
         b"<a:b c='d'>",
         b"</a:b>",
         b"<!DOCTYPE x [<!ENTITY e 'v'>]>",
+        b"<!DOCTYPE x [<!ENTITY e '\x00'>]>",
         b"&e;",
         b"xml:base='http://['",
         b"<p xml:base=':'>",

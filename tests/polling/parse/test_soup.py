@@ -123,6 +123,13 @@ def test_plain_entities_of_a_doctype_are_read_and_no_others():
     assert parsed(body).title == "Ann &twice; &file;"
 
 
+def test_an_entity_with_characters_that_xml_cannot_hold_is_read_without_them():
+    assert (
+        parsed('<!DOCTYPE rss [<!ENTITY e "a\0b\uffff">]><rss><channel><title>&e;</title></channel></rss>').title
+        == "ab"
+    )
+
+
 def test_a_billion_laughs_are_not_laughed():
     names = "abcdefghijklmnop"
     entities = "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in itertools.pairwise(names))

@@ -72,7 +72,7 @@ def read(text: str, entities: dict[str, str]) -> Element | None:
     text = _ILLEGAL.sub("", text)
     for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
         text = _without_open(text, opening, closing)
-    return _Soup(entities).tree(text)
+    return _Soup({name: _ILLEGAL.sub("", value) for name, value in entities.items()}).tree(text)
 
 
 def _without_open(text: str, opening: str, closing: str) -> str:
