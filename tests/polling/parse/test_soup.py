@@ -114,6 +114,15 @@ def test_a_prefix_that_means_rss_is_understood_in_a_broken_feed(uri: str):
     assert [entry.title for entry in feed.entries] == ["Q & A"]
 
 
+def test_tags_left_open_are_closed_under_whatever_prefix():
+    feed = parsed(
+        '<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:link href="/"><a:title>t</a:title>'
+        "<a:entry><a:title>x</a:title><a:summary>Q & A<a:entry><a:title>y</a:title></a:entry></a:feed>"
+    )
+
+    assert (feed.title, [entry.title for entry in feed.entries]) == ("t", ["x", "y"])
+
+
 def test_plain_entities_of_a_doctype_are_read_and_no_others():
     body = (
         '<!DOCTYPE rss [<!ENTITY name "Ann"><!ENTITY twice "&name;&name;"><!ENTITY file SYSTEM "file:///etc/hostname">]>'

@@ -111,9 +111,9 @@ class _Soup:
         if (cdata := token["cdata"]) is not None:
             self._data(cdata)
         elif end := token["end"]:
-            self._end(end.lower())
+            self._end(self._word(end))
         elif start := token["start"]:
-            if token["close"] or self._lost_its_end(start.lower(), token["attributes"]):
+            if token["close"] or self._lost_its_end(self._word(start), token["attributes"]):
                 self._start(start, token["attributes"])
             else:
                 self._data(self._decoded(token[0]))
@@ -129,13 +129,12 @@ class _Soup:
             self._builder.data(text)
 
     def _start(self, name: str, raw: str) -> None:
-        word = name.lower()
-        self._close_forgotten(word)
+        self._close_forgotten(self._word(name))
         if len(self._open) >= MAX_DEPTH:
             return
         outside = self._default
         attributes = self._attributes(raw) if raw else {}
-        tag = self._clark(name)
+        tag, word = self._clark(name), self._word(name)  # by now it may have declared its own prefix
         self._builder.start(tag, attributes)
         if word in _ENTRIES:
             self._entry = len(self._open)
@@ -177,6 +176,12 @@ class _Soup:
             else:
                 found.setdefault(self._clark(name) if ":" in name else name, value)
         return found
+
+    def _word(self, name: str) -> str:
+        """The name in lower case, without a prefix that means RSS or Atom."""
+        prefix, _, local = name.rpartition(":")
+        uri = self._namespaces.get(prefix, "").strip().lower() if prefix else ""
+        return (local if uri and (PREFIXES.get(uri) == "" or is_rss(uri)) else name).lower()
 
     def _clark(self, name: str) -> str:
         prefix, _, local = name.rpartition(":")
