@@ -235,3 +235,19 @@ async def test_somebody_who_asks_for_feeds_of_a_paused_host_keeps_its_delay_too(
     assert await poller.claim_one(feeds[1].id) is None
     clock.move(seconds=3)
     assert await poller.claim_one(feeds[1].id) is not None
+
+
+async def test_a_network_that_leads_every_name_to_its_own_door_is_our_own_outage(
+    database: Database, sandbox: Sandbox, clock: MovableClock
+) -> None:
+    for number in range(12):
+        await a_feed(database, f"http://h{number}.example/feed")
+    async with Client(user_agent="Test/1", resolve={"example": "10.0.0.1"}) as client:
+        poller = Poller(database, client, sandbox, clock, OPTIONS)
+        with capture_logs() as logs:
+            for feed in await poller.claim(12):
+                await poller.work(feed)
+
+    assert "own network is down" in {line["event"] for line in logs}
+    off = "SELECT count(off_at), count(feed_disabled_at) FROM feed_state JOIN sources ON sources.id = source_id"
+    assert await asked(database, off) == [(0, 0)]

@@ -14,7 +14,7 @@ from yarl import URL
 
 from headwater.errors import InvalidUrl
 from headwater.net.body import read_beginning, read_error_page, read_whole
-from headwater.net.guard import BlockedAddress, check_address, check_target
+from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target
 from headwater.net.redirects import REDIRECTS, redirect_of
 from headwater.net.resolver import Resolver
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
@@ -215,7 +215,8 @@ def _followable(url: str) -> str:
 def _failure(url: str, error: Exception) -> FetchError:
     blocked = _cause(error, BlockedAddress)
     if blocked is not None:
-        return FetchError(url, FetchFailure.BLOCKED, f"{blocked}: Headwater does not connect there")
+        detail = f"{blocked}: Headwater does not connect there"
+        return FetchError(url, FetchFailure.BLOCKED, detail, by_name=isinstance(blocked, BlockedName))
     match error:
         case aiohttp.ClientConnectorDNSError():
             return FetchError(url, FetchFailure.DNS, "its name cannot be found")

@@ -81,6 +81,10 @@ class BlockedAddress(OSError):
         self.reason = reason
 
 
+class BlockedName(BlockedAddress):
+    """A name that leads to nothing but such addresses: one of theirs, or all names while a network shows its door."""
+
+
 def check_target(host: str, port: int, *, allow_loopback: bool) -> None:
     """Returns when nothing about a URL's host and port, as written, forbids a request. Raises BlockedAddress.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from headwater.net.guard import BlockedAddress, check_address
+from headwater.net.guard import BlockedAddress, BlockedName, check_address
 
 # A lookup holds its thread until the system gives up, half a minute for a name whose servers are silent, however long
 # since nobody waits for it. The loop's own threads are four more than processors: six such names would stop all others.
@@ -31,9 +31,10 @@ class Resolver(AbstractResolver):
     ) -> list[ResolveResult]:
         override = self._override(host)
         found = [_given(host, port, override)] if override else await self._ask_dns(host, port, family)
-        allowed = [result for result in found if self._is_allowed(result["host"])]
-        if found and not allowed:
-            check_address(found[0]["host"], allow_loopback=self._allow_loopback)
+        refusals = [self._refusal(result["host"]) for result in found]
+        allowed = [result for result, refusal in zip(found, refusals, strict=True) if refusal is None]
+        if not allowed and (refusal := next(filter(None, refusals), None)):
+            raise refusal
         return allowed
 
     async def close(self) -> None:
@@ -54,12 +55,12 @@ class Resolver(AbstractResolver):
         suffixes = (".".join(names[start:]) for start in range(len(names)))
         return next((self._overrides[suffix] for suffix in suffixes if suffix in self._overrides), None)
 
-    def _is_allowed(self, address: str) -> bool:
+    def _refusal(self, address: str) -> BlockedName | None:
         try:
             check_address(address, allow_loopback=self._allow_loopback)
-        except BlockedAddress:
-            return False
-        return True
+        except BlockedAddress as refused:
+            return BlockedName(refused.address, refused.reason)
+        return None
 
 
 def _given(host: str, port: int, address: str) -> ResolveResult:

@@ -18,13 +18,17 @@ class FetchFailure(StrEnum):
 
 
 class FetchError(Exception):
-    """There is no response. The kind can be stored and counted; the detail is for a person."""
+    """There is no response. The kind can be stored and counted; the detail is for a person.
 
-    def __init__(self, url: str, kind: FetchFailure, detail: str) -> None:
+    `by_name`: what is blocked is where a name led, which may be the doing of our own network.
+    """
+
+    def __init__(self, url: str, kind: FetchFailure, detail: str, *, by_name: bool = False) -> None:
         super().__init__(f"{url}: {detail}")
         self.url = url
         self.kind = kind
         self.detail = detail
+        self.by_name = by_name
 
 
 @dataclass(frozen=True, slots=True)

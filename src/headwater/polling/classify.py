@@ -48,7 +48,7 @@ def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: d
 
 def classify_fetch_error(error: FetchError) -> PollFailed:
     """What it means that there was no answer."""
-    return PollFailed(_BY_FETCH_FAILURE[error.kind], _sentence(error.detail))
+    return PollFailed(_BY_FETCH_FAILURE[error.kind], _sentence(error.detail), url=error.url, by_name=error.by_name)
 
 
 def classify_type(content_type: str | None, status: int) -> PollFailed:

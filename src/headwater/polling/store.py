@@ -319,6 +319,32 @@ async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) ->
     return {row[0] for row in await cur.fetchall()}
 
 
+async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
+    """Feeds that went off for this reason, and should not have: as if those polls had never been."""
+    await conn.execute(
+        """
+        WITH taken_back AS (
+            UPDATE feed_state
+            SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
+                consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL,
+                last_error = NULL, last_error_type = NULL, next_poll_at = %(next_poll_at)s
+            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s
+            RETURNING source_id, host
+        ), marked AS (
+            UPDATE sources
+            SET feed_disabled_at = NULL, feed_disable_reason = NULL
+            FROM taken_back
+            WHERE sources.id = taken_back.source_id
+        )
+        UPDATE poll_hosts
+        SET ready_at = least(ready_at, %(next_poll_at)s)
+        FROM taken_back
+        WHERE poll_hosts.host = taken_back.host AND poll_hosts.lease IS NULL
+        """,
+        {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at},
+    )
+
+
 async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
     """Feeds that are to get another URL."""
     async with conn.cursor(row_factory=class_row(MovedFeed)) as cur:

@@ -215,13 +215,17 @@ class NotModified:
 
 @dataclass(frozen=True, slots=True)
 class PollFailed:
-    """The feed could not be read: seed 000's PollError as a value. `detail` is a sentence for a person."""
+    """The feed could not be read: seed 000's PollError as a value, whose level is the policy's to say.
+
+    `detail` is its cause, as a sentence for a person; `by_name` where a name led to what is blocked.
+    """
 
     kind: FailureClass
     detail: str
     status: int | None = None
     retry_after: timedelta | None = None
     url: str | None = None
+    by_name: bool = False
 
 
 PollOutcome = Polled | NotModified | PollFailed

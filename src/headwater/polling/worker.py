@@ -12,20 +12,20 @@ from typing import assert_never
 
 from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
-from headwater.db import Batch, Database
+from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
-from headwater.net.outage import ATTEMPTS_REMEMBERED, Attempt, is_own_outage
+from headwater.net.outage import ATTEMPTS_REMEMBERED, OUTAGE_WINDOW, Attempt, is_own_outage
 from headwater.net.store import tell_outage
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
 from headwater.polling.ask import Asked, ask
 from headwater.polling.breaker import OURS, OUTAGE_PROBE, decide_host
-from headwater.polling.decide import decide, decide_outage, decide_paused
+from headwater.polling.decide import OUTAGE_RETRY, decide, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_named
 from headwater.polling.rows import Answer
 from headwater.polling.tell import tell
@@ -96,6 +96,7 @@ class Poller:
         self._frontier_options = frontier_options
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
         self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
+        self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=ATTEMPTS_REMEMBERED)
         self._is_outage = self._outage_is_told = False
         self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
@@ -205,8 +206,10 @@ class Poller:
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
         """Whether this failure is our own: told once when it begins, and once when it ends."""
         now = self._clock()
-        by_network = isinstance(outcome, PollFailed) and outcome.kind in OURS
+        by_network = isinstance(outcome, PollFailed) and (outcome.kind in OURS or outcome.by_name)
         self._attempts.append(Attempt(now, feed.host, by_network))
+        if isinstance(outcome, PollFailed) and outcome.by_name:
+            self._led_astray.append((now, feed.source_id))
         # Only a failure can begin an outage: while all is well, nobody need look at a thousand attempts for each poll.
         looks_bad = self._is_outage or by_network
         before, self._is_outage = (
@@ -240,10 +243,21 @@ class Poller:
                 conn, answers=[answer for answer, _ in written], delay=self._options.host_delay
             )
             is_outage = self._is_outage
+            if is_outage and self._led_astray:
+                await self._take_back(conn, now)
             if is_outage or self._outage_is_told:
                 await tell_outage(conn, worker=self._worker, stage=self.name, now=now, is_outage=is_outage)
         self._outage_is_told = is_outage
         return [_without_effect(report) if report.source_id in overtaken else report for _, report in written]
+
+    async def _take_back(self, conn: Connection, now: datetime) -> None:
+        """Names that led to private addresses just before: that was our own network too, and no feed is off for it."""
+        while self._led_astray and now - self._led_astray[0][0] > OUTAGE_WINDOW:
+            self._led_astray.popleft()
+        astray = [source_id for _, source_id in self._led_astray]
+        await store.take_back(
+            conn, source_ids=astray, reason=FailureClass.SSRF_BLOCKED, next_poll_at=now + OUTAGE_RETRY
+        )
 
 
 def _without_effect(report: PollReport) -> PollReport:
