@@ -100,6 +100,19 @@ def test_a_feed_that_cannot_be_read_at_all_is_an_error(body: bytes):
         parse_feed(body, url=URL)
 
 
+@pytest.mark.parametrize("title", ["Q &amp; A", "Q & A"])
+@pytest.mark.parametrize("uri", ["http://search.yahoo.com/mrss/", "http://www.itunes.com/dtds/podcast-1.0.dtd"])
+def test_a_modules_namespace_that_rss_declares_for_all_by_mistake_hides_nothing(uri: str, title: str):
+    feed = parse_feed(
+        f'<rss version="2.0" xmlns="{uri}" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><title>{title}</title>'
+        f"<item>{ITEM}<dc:creator>Ann</dc:creator></item></channel></rss>".encode(),
+        url=URL,
+    )
+
+    assert (feed.format, feed.title) == ("rss20", "Q & A")
+    assert [(entry.title, entry.summary, entry.authors) for entry in feed.entries] == [("One", "First", ("Ann",))]
+
+
 def test_a_well_formed_feed_may_be_empty():
     assert parse_feed(b"<rss version='2.0'><channel/></rss>", url=URL).entries == ()
 

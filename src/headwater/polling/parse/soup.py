@@ -134,6 +134,8 @@ class _Soup:
             return
         outside = self._default
         attributes = self._attributes(raw) if raw else {}
+        if name.lower() == "rss" and PREFIXES.get(self._default.strip().lower()):
+            self._default = ""  # a module's namespace, declared by mistake for all
         tag, word = self._clark(name), self._word(name)  # by now it may have declared its own prefix
         self._builder.start(tag, attributes)
         if word in _ENTRIES:

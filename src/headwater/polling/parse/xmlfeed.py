@@ -59,9 +59,22 @@ def _feed_root(tree: Element) -> Element:
     for wanted in (_ROOTS, _ITEMS):
         if (root := _first(finder, tree, wanted)) is not None:
             return root
+    if _undressed(tree):
+        return _feed_root(tree)
     if first in PAGE_TAGS:
         raise NotAFeed("it is a web page")
     raise NotAFeed(f"it is XML, and no feed: its root is <{first[:60]}>")
+
+
+def _undressed(tree: Element) -> bool:
+    """Whether an <rss> had the namespace of a module for its own, which by now is taken off: RSS has none."""
+    uri, _, local = tag_of(tree).rpartition("}")
+    if not uri or tree.prefix is not None or local.lower() != "rss":
+        return False
+    for element in list(tree.iter(f"{uri}}}*")):
+        if element.prefix is None:
+            element.tag = tag_of(element).rpartition("}")[2]
+    return True
 
 
 def _in_page(finder: Document, tree: Element) -> Element:
