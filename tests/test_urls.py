@@ -93,7 +93,7 @@ def test_what_a_person_types_becomes_a_url(typed: str, url: str) -> None:
 REFUSED = [
     "", "   ", "file:///etc/passwd", "javascript:alert(1)", "ftp://example.com/", "http://", "feed:https://example.com/",
     "http://user:pw@example.com/", "http://user@example.com/", "https://exa mple.com/",
-    "https://example.com/" + "a" * 3000, "https://\ud800.example/",
+    "https://example.com/" + "a" * 3000, "https://\ud800.example/", "/feed.xml", "./feed.xml", "~/feed.xml",
 ]  # fmt: skip
 
 

@@ -31,6 +31,7 @@ _FILE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PATH = re.compile(r"[/\\](?![/\\][^/\\])|[.~]{1,2}(?:[/\\]|$)")  # /feed, ./feed, ~/feed; //host/feed is none
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
 
 
@@ -73,6 +74,8 @@ def complete_url(text: str) -> str:
     text = text.strip()
     if not text:
         raise InvalidUrl(text, "it is empty")
+    if _PATH.match(text):
+        raise InvalidUrl(text, "it is a path, and names no host")
     if not _SCHEME.match(text) or _HOST_AND_PORT.match(text):
         text = f"https://{text}"
     return parse_url(text)

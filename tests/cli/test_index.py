@@ -83,7 +83,7 @@ async def test_from_an_empty_index_to_a_full_one_with_one_document_refused(
     told = json.loads(status.stdout)
     assert [one["reason"] for one in told["refused"]] == ["mapper_parsing_exception: it is odd"]
     assert check.returncode == 1
-    assert "1 documents were refused" in check.stdout
+    assert "1 document was refused" in check.stdout
     assert retry.stdout.startswith("1 document is tried again")
     assert after.returncode == 0, after.stderr
     assert json.loads(after.stdout)["documents"] == 3

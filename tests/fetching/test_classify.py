@@ -76,6 +76,13 @@ def test_a_bot_challenge_leaves_the_host_alone_for_a_day(status: int) -> None:
     assert (verdict.ends_turn, verdict.pause) == (True, CHALLENGE_PAUSE)
 
 
+@pytest.mark.parametrize("status", [200, 202, 405])
+def test_a_challenge_that_headers_name_is_one_whatever_its_status(status: int) -> None:
+    verdict = verdict_of(status, b"<html><title>News</title></html>", **{"cf-mitigated": "challenge"})
+
+    assert reason_of(verdict) == ("FetchFailed", "bot_challenge")
+
+
 @pytest.mark.parametrize(
     ("retry_after", "slowed", "pause"),
     [

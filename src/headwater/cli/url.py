@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,7 +19,6 @@ from headwater.net.guard import BlockedAddress, check_target
 from headwater.settings import Settings
 from headwater.urls import canonical, complete_url, host_of, url_key
 
-PATH = re.compile(r"\s*(?:[/\\](?![/\\][^/\\])|[.~]{1,2}(?:[/\\]|\s*$))")  # /feed, ./feed, ~/feed; //host/feed is none
 LOOKUP_TIMEOUT = timedelta(seconds=10)
 
 Urls = Annotated[list[str], typer.Argument(metavar="URL…", help="URLs; - reads them from standard input, one a line.")]
@@ -74,8 +72,6 @@ async def _verdicts(texts: Iterable[str], settings: Settings, *, resolve: bool) 
 
 def judge(text: str, *, allow_loopback: bool) -> Verdict:
     """All that can be said of a URL by reading it."""
-    if PATH.match(text):
-        return Verdict(text, reason="it is a path, and names no host")
     try:
         followed = complete_url(text)
     except InvalidUrl as error:

@@ -7,10 +7,9 @@ from headwater.fetching.sniff import Form, is_readable, sniff
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.net import FetchError, FetchFailure, Response
-from headwater.net.answers import is_challenge, retry_after
+from headwater.net.answers import is_challenge, retry_after, storable
 from headwater.types import PageKind
 
-CHALLENGE_STATUSES = frozenset({403, 429, 503})
 MOST_PAUSE = timedelta(days=1)
 FIRST_PAUSE = timedelta(minutes=5)  # of a host that says 429 and not for how long; twice as long each time
 MOST_GUESSED_PAUSE = timedelta(hours=8)
@@ -39,14 +38,14 @@ _OF_THE_PAGE = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BAD_ENCODING}
 def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: datetime) -> Verdict:
     """What this answer, which is no redirect, means."""
     pause = _asked_pause(response.headers, now)
+    if is_challenge(response.status, response.headers, response.body):
+        answer = FetchFailed("bot_challenge", _sentence("bot_challenge", response.status))
+        return Verdict(answer, ends_turn=True, pause=max(pause or timedelta(0), CHALLENGE_PAUSE))
     match response.status:
         case 200 | 203:
             return classify_body(url, response)
         case 304 if url.etag or url.last_modified:
             return Verdict(Unchanged(*validators(response.headers)))
-        case status if status in CHALLENGE_STATUSES and is_challenge(response.headers, response.body):
-            answer = FetchFailed("bot_challenge", _sentence("bot_challenge", status))
-            return Verdict(answer, ends_turn=True, pause=max(pause or timedelta(0), CHALLENGE_PAUSE))
         case 429:
             pause = pause or min(FIRST_PAUSE * 2 ** min(host.slowed, 10), MOST_GUESSED_PAUSE)
             answer = FetchFailed("rate_limited", _sentence("rate_limited", 429))
@@ -81,11 +80,6 @@ def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
 def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
     """What a server gave to tell one version from the next, as far as it can be kept word for word."""
     return _kept(headers.get("ETag")), _kept(headers.get("Last-Modified"))
-
-
-def storable(text: str) -> str:
-    """Text that every database takes: servers send bytes that are no text."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
 def _by_status(status: int) -> FetchFailed:

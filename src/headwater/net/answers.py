@@ -8,6 +8,7 @@ _CHALLENGE_HEADERS = {
     "cf-mitigated": frozenset({"challenge"}),  # Cloudflare
     "x-amzn-waf-action": frozenset({"challenge", "captcha"}),  # AWS WAF: with 202 and with 405
 }
+_CHALLENGE_STATUSES = frozenset({403, 429, 503})
 _CHALLENGE_MARKS = (b"<title>just a moment", b"/cdn-cgi/challenge-platform/", b"/.well-known/ddos-guard/js-challenge/")
 
 
@@ -26,10 +27,14 @@ def names_challenge(headers: Mapping[str, str]) -> bool:
     return any(headers.get(name, "").strip().lower() in tests for name, tests in _CHALLENGE_HEADERS.items())
 
 
-def is_challenge(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether a refusal is a page that tests for a browser. We say so, and never try to pass one."""
-    page = body[:20_000].lower()
-    return names_challenge(headers) or any(mark in page for mark in _CHALLENGE_MARKS)
+def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether an answer is a page that tests for a browser. We say so, and never try to pass one."""
+    if names_challenge(headers):
+        return True
+    if status == 403 and headers.get("Server", "").lower() == "ddos-guard":
+        return True  # its own test: a refusal of the site behind it looks the same
+    page = body[:20_000].lower() if status in _CHALLENGE_STATUSES else b""
+    return any(mark in page for mark in _CHALLENGE_MARKS)
 
 
 def storable(text: str) -> str:

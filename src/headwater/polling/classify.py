@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from headwater.net.answers import is_challenge, names_challenge, retry_after, storable
+from headwater.net.answers import is_challenge, retry_after, storable
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
@@ -36,7 +36,6 @@ _SENTENCES = {
     FailureClass.BOT_CHALLENGE: "The site shows a test that only a person in a browser can pass.",
     FailureClass.UNEXPECTED: "The site gave an answer that we do not understand.",
 }
-CHALLENGE_STATUSES = frozenset({403, 429, 503})
 QUOTED = 200
 
 
@@ -69,7 +68,7 @@ def classify_overrun(error: Overrun, status: int) -> PollFailed:
 
 
 def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
-    if _shows_challenge(status, headers, body):
+    if is_challenge(status, headers, body):
         return FailureClass.BOT_CHALLENGE
     if status in _BY_STATUS:
         return _BY_STATUS[status]
@@ -78,14 +77,6 @@ def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureCl
     if 500 <= status < 600:
         return FailureClass.UPSTREAM_FAILURE
     return FailureClass.UNEXPECTED
-
-
-def _shows_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    if names_challenge(headers):
-        return True
-    if status == 403 and headers.get("Server", "").lower() == "ddos-guard":
-        return True  # its own test: a refusal of the site behind it looks the same
-    return status in CHALLENGE_STATUSES and is_challenge(headers, body)
 
 
 def _sentence(reason: str) -> str:

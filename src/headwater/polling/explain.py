@@ -18,8 +18,9 @@ def explain(report: PollReport) -> list[str]:
 def _answer(report: PollReport) -> str:
     match report.outcome:
         case Polled(feed=feed, status=status):
-            read = f"{len(feed.entries)} entries ({feed.format})"
-            return f"It answered {status} with {read}; {report.new_articles} are new."
+            entries, new = len(feed.entries), report.new_articles
+            read = f"{entries} {'entry' if entries == 1 else 'entries'} ({feed.format})"
+            return f"It answered {status} with {read}; {new} {'is' if new == 1 else 'are'} new."
         case NotModified():
             return "It answered 304: nothing has changed since the last poll."
         case PollFailed(kind=kind, status=status, detail=detail):

@@ -117,7 +117,8 @@ def faults(look: IndexLook, counts: Counts, stored: int) -> list[str]:
     if look.health == "red":
         told.append("A part of the index is out of reach: its health is red.")
     if counts.dead:
-        told.append(f"{counts.dead} documents were refused; `headwater index status` tells why.")
+        refused = "1 document was" if counts.dead == 1 else f"{counts.dead} documents were"
+        told.append(f"{refused} refused; `headwater index status` tells why.")
     if not counts.is_listening:
         told.append("No change is queued: the stage `indexing` has never run.")
     elif not (counts.waiting or counts.is_filling) and look.documents != wanted:

@@ -15,9 +15,9 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.net import Client, FetchError, FetchFailure, Response
+from headwater.net.answers import is_challenge
 from headwater.observability.log import get_logger
 from headwater.polling.ask import moved_to
-from headwater.polling.classify import CHALLENGE_STATUSES, is_challenge
 from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.page_links import (
@@ -293,7 +293,7 @@ def _wants_rest(response: Response) -> bool:
 
 
 def _is_challenge(response: Response) -> bool:
-    return response.status in CHALLENGE_STATUSES and is_challenge(response.headers, response.body)
+    return is_challenge(response.status, response.headers, response.body)
 
 
 def _refusal(response: Response) -> str:
