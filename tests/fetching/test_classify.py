@@ -78,7 +78,7 @@ def test_a_bot_challenge_leaves_the_host_alone_for_a_day(status: int) -> None:
 
 @pytest.mark.parametrize("status", [200, 202, 405])
 def test_a_challenge_that_headers_name_is_one_whatever_its_status(status: int) -> None:
-    verdict = verdict_of(status, b"<html><title>News</title></html>", **{"cf-mitigated": "challenge"})
+    verdict = verdict_of(status, b"<html><title>News</title></html>", cf_mitigated="challenge")
 
     assert reason_of(verdict) == ("FetchFailed", "bot_challenge")
 
