@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.polling.rhythm import Rhythm, next_after_success, rhythm_of, wants_full_answer
-from headwater.polling.types import FeedState, Freshness, Polled
-from tests.builders import a_read_feed
+from headwater.polling.types import FeedState, Freshness, Polled, ReadFeed
+from tests.builders import a_read_feed, an_article
 from tests.clock import START
 from tests.polling.histories import HOUR, NONE, OPTIONS, SAME, a_state
 
@@ -208,3 +208,31 @@ def test_feeds_that_were_added_together_do_not_stay_together() -> None:
     waits = {wait_after(polled()) for _ in range(20)}
 
     assert len(waits) == 20
+
+
+UNDATED = Polled(ReadFeed("rss20", entries=(an_article(published_at=None),)), NONE)
+
+
+def undated(every: timedelta, new: int, times: int) -> timedelta:
+    """How long is waited after so many polls of a feed without dates, each with so many new entries."""
+    state, now = a_state(), START
+    for _ in range(times):
+        rhythm = rhythm_of(state, replace(UNDATED, new=new), now)
+        state, now = replace(state, mean_gap=rhythm.mean_gap, last_new_at=rhythm.last_new_at), now + every
+    return next_after_success(state, UNDATED, OPTIONS, now - every) - (now - every)
+
+
+def test_a_feed_without_dates_is_asked_as_often_as_new_entries_are_seen() -> None:
+    assert about(undated(HOUR, new=12, times=20), 15 * MINUTE)
+    assert about(undated(HOUR, new=1, times=20), 34.6 * MINUTE)
+    assert about(undated(70 * DAY, new=1, times=20), 10 * HOUR)
+
+
+def test_a_feed_without_dates_that_never_changes_is_asked_less_and_less_often() -> None:
+    first = rhythm_of(a_state(), UNDATED, START)
+    state = replace(a_state(), mean_gap=first.mean_gap, last_new_at=first.last_new_at)
+
+    waits = [next_after_success(state, UNDATED, OPTIONS, START + age) - (START + age) for age in (DAY, 140 * DAY)]
+
+    assert about(waits[0], HOUR)
+    assert about(waits[1], 10 * HOUR)

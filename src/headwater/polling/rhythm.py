@@ -32,15 +32,25 @@ class Rhythm:
 
 def rhythm_of(state: FeedState, outcome: Polled | NotModified, now: datetime) -> Rhythm:
     """The rhythm after this poll; an answer without entries tells nothing new, and a few new ones tell no gap."""
-    if isinstance(outcome, NotModified):
+    if isinstance(outcome, NotModified) or not outcome.feed.entries:
         return Rhythm(state.mean_gap, state.last_new_at)
     dates = _dates(outcome.feed, now)
     if not dates:
-        return Rhythm(state.mean_gap, state.last_new_at)
+        return _as_seen(state, outcome.new, now)
     if outcome.is_delta:
         return Rhythm(state.mean_gap, max(dates[0], state.last_new_at or dates[0]))
     gap = (dates[0] - dates[-1]) / (len(dates) - 1) if len(dates) > 1 else state.mean_gap
     return Rhythm(gap, dates[0])
+
+
+def _as_seen(state: FeedState, new: int, now: datetime) -> Rhythm:
+    """The rhythm of entries without dates: they are as old as our knowledge of them."""
+    if state.last_new_at is None:
+        return Rhythm(None, now)
+    if not new:
+        return Rhythm(state.mean_gap, state.last_new_at)
+    gap = (now - state.last_new_at) / new
+    return Rhythm(gap if state.mean_gap is None else (3 * state.mean_gap + gap) / 4, now)
 
 
 def next_after_success(

@@ -183,7 +183,10 @@ class ReadFeed:
 
 @record
 class Polled:
-    """The feed was read. `missed` when it lists nothing that was known: more may have slipped by meanwhile."""
+    """The feed was read. `new` counts what it had not listed before.
+
+    `missed` when it lists nothing that was known: more may have slipped by meanwhile.
+    """
 
     feed: ReadFeed
     validators: Validators
@@ -191,6 +194,7 @@ class Polled:
     moved_to: str | None = None
     missed: bool = False
     status: int = 200
+    new: int = 0
 
     @property
     def is_delta(self) -> bool:

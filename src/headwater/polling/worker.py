@@ -272,7 +272,7 @@ def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:
 
 def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:
     kept = kept or Kept(0, 0)
-    outcome = _with_missed(done, kept)
+    outcome = _with_news(done, kept)
     host = HostDecision(done.feed.host_state)
     if not done.is_outage:
         host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
@@ -297,12 +297,13 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
     return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
 
 
-def _with_missed(done: _Done, kept: Kept) -> PollOutcome:
-    """A known feed that lists nothing known: more may have slipped by."""
+def _with_news(done: _Done, kept: Kept) -> PollOutcome:
+    """How much of what a feed lists was new; where all of it is, in a feed that was known, more may have slipped by."""
     outcome = done.asked.outcome
-    if isinstance(outcome, Polled) and done.feed.state.last_full_at is not None:
-        return replace(outcome, missed=kept.linked == len(done.articles) > 0)
-    return outcome
+    if not isinstance(outcome, Polled) or not kept.linked:
+        return outcome
+    was_known = done.feed.state.last_full_at is not None
+    return replace(outcome, new=kept.linked, missed=was_known and kept.linked == len(done.articles))
 
 
 def _decision(

@@ -40,7 +40,6 @@ REMEMBERED_FOR = OUTAGE_WINDOW.total_seconds()
 A_LOOK = 10.0
 
 _NO_VALIDATORS = Validators(None, None)
-_UNDATED = ReadFeed("rss20")
 
 
 class Adaptive:
@@ -94,7 +93,7 @@ class Adaptive:
         if state.last_error is not None or self._hosts[one.host].alike_sources:
             return False
         if isinstance(answer, Read):
-            return answer.is_known and not one.software.validates
+            return not answer.new and state.last_full_at is not None and not one.software.validates
         return answer is None
 
     def finish(self, end: float) -> None:
@@ -112,7 +111,7 @@ class Adaptive:
             return unchanged
         is_dated = self._world.feeds[feed].software.dated
         parsed = self._listings[feed].parsed(answer.count) if is_dated else _UNDATED
-        return Polled(parsed, _NO_VALIDATORS, unchanged.freshness, None, answer.missed)
+        return Polled(parsed, _NO_VALIDATORS, unchanged.freshness, None, answer.missed, new=answer.new)
 
     def _unchanged(self, feed: int, at: float) -> NotModified:
         software = self._world.feeds[feed].software
@@ -180,8 +179,11 @@ class _Dated(NewArticle):
 
     __slots__ = ()
 
-    def __init__(self, published_at: datetime) -> None:
+    def __init__(self, published_at: datetime | None) -> None:
         object.__setattr__(self, "published_at", published_at)
+
+
+_UNDATED = ReadFeed("rss20", entries=(_Dated(None),))
 
 
 class _Listing:

@@ -121,7 +121,7 @@ class _Play:
         for number in range(max(known, history), count):
             seen = number >= oldest_listed
             self._delays[first + number] = start + ANSWERS_IN - published[number] if seen else MISSED
-        return Read(count, count == known, 0 <= known <= oldest_listed)
+        return Read(count, count - max(known, 0), 0 <= known <= oldest_listed)
 
 
 class _Limiter:

@@ -16,10 +16,10 @@ Tick = Callable[[], object]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A full answer: how many entries the feed has had so far, and whether none or all that it lists were new."""
+    """A full answer: how many entries the feed has had so far, how many are new, and whether some were missed."""
 
     count: int
-    is_known: bool
+    new: int
     missed: bool
 
 
