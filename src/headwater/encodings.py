@@ -3,7 +3,7 @@
 import codecs
 
 # What browsers read under these labels (https://encoding.spec.whatwg.org/#names-and-labels), in Python's names.
-WIDER = {
+_WIDER = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -20,7 +20,7 @@ WIDER = {
 MANY_BYTES = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
 """How encodings begin that take several bytes for a character: chance rarely makes valid text of these."""
 
-REFUSED = frozenset(
+_REFUSED = frozenset(
     {"utf-7", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
     | {"base64", "bz2", "hex", "quopri", "rot13", "uu", "zlib"}
 )
@@ -61,4 +61,4 @@ def codec_of(label: str) -> str | None:
         name = codecs.lookup(_CODECS.get(label, label)).name
     except (LookupError, ValueError):
         return None
-    return None if name in REFUSED or name.startswith(("utf-16", "utf-32")) else WIDER.get(name, name)
+    return None if name in _REFUSED or name.startswith(("utf-16", "utf-32")) else _WIDER.get(name, name)

@@ -7,7 +7,7 @@ whatever single-byte encoding it claims to be: chance makes no such text.
 import codecs
 import re
 
-from headwater.encodings import MANY_BYTES, REFUSED, WIDER
+from headwater.encodings import MANY_BYTES, codec_of
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"""<meta[^>]{1,300}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
@@ -21,7 +21,7 @@ def decode(body: bytes, content_type: str | None) -> str:
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(encoding, "replace")
-    labelled = [encoding for label in _labels(body, content_type) if (encoding := _encoding(label))]
+    labelled = [encoding for label in _labels(body, content_type) if (encoding := codec_of(label))]
     many = [encoding for encoding in labelled if encoding.startswith(MANY_BYTES)]
     for encoding in [*many, "utf-8", *labelled]:
         try:
@@ -36,14 +36,3 @@ def _labels(body: bytes, content_type: str | None) -> list[str]:
     found = [_HTTP.search(content_type or "")]
     inside = [_META.search(body, 0, _SEARCHED), _DECLARED.match(body, 0, _SEARCHED)]
     return [label[1] for label in found if label] + [label[1].decode("ascii") for label in inside if label]
-
-
-def _encoding(label: str) -> str | None:
-    try:
-        info = codecs.lookup(label)
-    except (LookupError, ValueError):
-        return None
-    # Bytes in which a label could be read, one byte a letter, are not UTF-16 or 32.
-    if info.name in REFUSED or info.name.startswith(("utf-16", "utf-32")):
-        return None
-    return WIDER.get(info.name, info.name)
