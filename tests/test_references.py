@@ -1,9 +1,11 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from headwater.references import unescape_attribute
+from headwater.references import unescape, unescape_attribute
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,14 @@ from headwater.references import unescape_attribute
 )
 def test_a_query_is_not_taken_for_a_character(value: str, meant: str):
     assert unescape_attribute(value) == meant
+
+
+@pytest.mark.parametrize("read", [unescape, unescape_attribute])
+def test_a_number_of_any_length_is_a_character_or_its_stand_in(read: Callable[[str], str]):
+    assert read(f"a&#{'1' * 5000};b") == "a\ufffdb"
+    assert read(f"a&#{'0' * 5000}65;b &#{'0' * 5000};") == "aAb \ufffd"
+    assert read(f"a&#x{'1' * 5000};b &#00000065 &#12345678;") == "a\ufffdb A \ufffd"
+    assert read("&amp;#11111111;") == "&#11111111;"
 
 
 _PIECES = ("&", ";", "=", "#", "x", "X", "3", "c", "é", " ", "amp", "copy", "section", "notin", "lang", "frac12", "AMP")

@@ -1,6 +1,6 @@
 import pytest
 
-from headwater.polling.entries import articles_of, storable
+from headwater.polling.entries import articles_of, storable, title_from
 from headwater.polling.parse.types import Entry
 from headwater.urls import url_key
 from tests.builders import a_parsed_feed
@@ -85,3 +85,7 @@ def test_only_an_entry_s_own_link_is_a_page_to_fetch(url: str | None, is_own: bo
 )
 def test_text_that_postgresql_would_refuse_is_mended(text: str, kept: str) -> None:
     assert storable(text) == kept
+
+
+def test_a_title_is_made_of_a_text_with_a_number_of_any_length() -> None:
+    assert title_from(f"<p>One &#{'1' * 5000}; two</p>") == "One \ufffd two"

@@ -88,3 +88,7 @@ def test_a_page_of_one_endless_tag_is_read_in_one_pass() -> None:
     page = b"<a " + b"x " * 400_000 + b"href=/y>" + b"<div>" * 200_000 + a("/z").encode()
 
     assert links(page).lists == ["https://example.com/z"]
+
+
+def test_a_number_with_thousands_of_digits_is_no_error() -> None:
+    assert links(a(f"/2026/03/01/one&#{'1' * 5000};") + a("/2026/03/01/two")).articles[-1].endswith("/two")

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from html import unescape
+
+from headwater.references import unescape
 
 MAX_LINE = 1_000
 MAX_ITEMS = 50
@@ -20,7 +21,7 @@ def one_line(value: object, *, longest: int = MAX_LINE) -> str | None:
     """Text on one line, entities read, of bounded length; None where there is none."""
     if not isinstance(value, str):
         return None
-    text = storable(unescape(value[: 4 * longest])) if "&" in value else storable(value[: 4 * longest])
+    text = storable(unescape(value[: 4 * longest]))
     return " ".join(text.split())[:longest].strip() or None
 
 

@@ -1,12 +1,12 @@
 """Entries become articles. Pure: what a feed lists in, what is kept out."""
 
 import hashlib
-import html
 import re
 
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
+from headwater.references import unescape
 from headwater.urls import url_and_key, url_key
 
 TITLE_WORDS = 12
@@ -65,5 +65,5 @@ def storable(text: str) -> str:
 
 def title_from(markup: str) -> str:
     """The first words of a text that has no title."""
-    words = html.unescape(_TAG.sub(" ", markup)).split()
+    words = unescape(_TAG.sub(" ", markup)).split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")

@@ -266,6 +266,21 @@ _TYPES = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "<description><![CDATA[<a href='x&#{}'>x</a>]]></description>",
+        "<description><![CDATA[<b><i>x&#{};</b></i>]]></description>",
+        "<title type='html'><![CDATA[x &#{}; <b>y</b>]]></title>",
+        "<title>&#{}; & x</title>",
+    ],
+)
+def test_a_number_with_thousands_of_digits_is_no_error(field: str):
+    body = f"<rss><channel><item>{field.replace('{}', '1' * 4090)}</item><item>{field.replace('{}', '1' * 5000)}</item>"
+
+    assert len(parse_feed(f"{body}</channel></rss>".encode(), url=URL).entries) == 2
+
+
 @given(st.one_of(st.binary(max_size=300), st.lists(_FRAGMENTS, max_size=25).map(b"".join)), _URLS, _TYPES)
 @settings(max_examples=500, deadline=None)
 def test_any_bytes_give_a_feed_or_a_reason_and_never_another_error(body: bytes, url: str, content_type: str | None):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from html import unescape
 
 from headwater.library.summaries.types import (
     DayArticle,
@@ -13,6 +12,7 @@ from headwater.library.summaries.types import (
     SummaryOptions,
     SummaryStatus,
 )
+from headwater.references import unescape
 
 FAILED = "Failed to generate summary. Please try again later."
 UNAVAILABLE = "AI service is temporarily unavailable"

@@ -5,13 +5,14 @@ Formats disagree on how markup travels: escaped, inline, as XHTML, in base64, or
 
 import re
 from base64 import b64decode
-from html import escape, unescape
+from html import escape
 from html.entities import html5
 
 from lxml import etree
 
 from headwater.polling.parse.allowed import TAGS
 from headwater.polling.parse.names import Element, tag_of
+from headwater.references import unescape
 
 MAX_TITLE = 4096
 
