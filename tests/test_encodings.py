@@ -1,3 +1,6 @@
+import pkgutil
+from encodings import __path__ as codecs_of_python
+
 import pytest
 
 from headwater.encodings import codec_of
@@ -59,6 +62,33 @@ def test_a_label_means_what_browsers_read_under_it(codec: str, labels: str):
     assert {label: codec_of(label) for label in known} == dict.fromkeys(known, codec)
 
 
-@pytest.mark.parametrize("label", ["", "nonsense", "utf-16", "UTF-32LE", "idna", "hex", "utf-7", "\0"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "",
+        "nonsense",
+        "utf-16",
+        "UTF-32LE",
+        "idna",
+        "hex",
+        "utf-7",
+        "\0",
+        "rot13",
+        "rot-13",
+        "ROT_13",
+        "unicode_escape",
+        "unicode-escape",
+        "raw_unicode_escape",
+    ],
+)
 def test_what_no_page_is_written_in_is_none(label: str):
     assert codec_of(label) is None
+
+
+def test_every_codec_that_is_known_makes_text_of_bytes_and_no_half_of_a_pair():
+    known = [codec for module in pkgutil.iter_modules(codecs_of_python) if (codec := codec_of(module.name))]
+
+    assert len(known) > 80
+    for codec in known:
+        assert bytes(range(256)).decode(codec, "replace").encode()
+        assert b"\\ud800 \\udfff".decode(codec, "replace").encode()

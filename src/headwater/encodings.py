@@ -21,10 +21,10 @@ MANY_BYTES = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "
 """How encodings begin that take several bytes for a character: chance rarely makes valid text of these."""
 
 _REFUSED = frozenset(
-    {"utf-7", "idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
-    | {"base64", "bz2", "hex", "quopri", "rot13", "uu", "zlib"}
+    {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
+    | {"base64", "bz2", "hex", "quopri", "rot-13", "uu", "zlib"}
 )
-"""Codecs of Python's that are no encodings of text, or of none that anything on the web may have."""
+"""Codecs of Python's that are no encodings of text, or of none that anything on the web may have; each `_` as `-`."""
 
 # Labels that browsers know and Python does not (https://encoding.spec.whatwg.org/#names-and-labels).
 _ALIASES = {
@@ -61,4 +61,5 @@ def codec_of(label: str) -> str | None:
         name = codecs.lookup(_CODECS.get(label, label)).name
     except (LookupError, ValueError):
         return None
-    return None if name in _REFUSED or name.startswith(("utf-16", "utf-32")) else _WIDER.get(name, name)
+    refused = name.replace("_", "-") in _REFUSED or name.startswith(("utf-16", "utf-32"))
+    return None if refused else _WIDER.get(name, name)

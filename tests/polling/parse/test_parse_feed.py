@@ -281,6 +281,13 @@ def test_a_number_with_thousands_of_digits_is_no_error(field: str):
     assert len(parse_feed(f"{body}</channel></rss>".encode(), url=URL).entries) == 2
 
 
+@pytest.mark.parametrize("label", ["rot13", "unicode_escape", "raw_unicode_escape", "hex", "zlib_codec"])
+def test_a_label_that_names_no_encoding_of_text_is_passed_over(label: str):
+    body = f'<?xml version="1.0" encoding="{label}"?><rss><channel><title>caf\xe9 \\ud800</title></channel></rss>'
+
+    assert parse_feed(body.encode("latin-1"), url=URL).title == "café \\ud800"
+
+
 @given(st.one_of(st.binary(max_size=300), st.lists(_FRAGMENTS, max_size=25).map(b"".join)), _URLS, _TYPES)
 @settings(max_examples=500, deadline=None)
 def test_any_bytes_give_a_feed_or_a_reason_and_never_another_error(body: bytes, url: str, content_type: str | None):
