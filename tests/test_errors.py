@@ -12,12 +12,13 @@ from headwater import errors
 from headwater.asgi.errors import status_of
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from headwater.errors import HeadwaterError
+from tests.clock import START
 
 ARGUMENTS: dict[str, object] = {
     "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
     "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
     "id": UUID(int=1), "source_id": UUID(int=1), "message": "m", "status": "s", "email": "e",
-    "retry_after": timedelta(minutes=1),
+    "retry_after": timedelta(minutes=1), "until": START,
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@
     │   └── PortTaken
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
+        │   └── Deadlock
         ├── IndexUnavailable
         ├── IssuerUnavailable
         ├── AiUnavailable
@@ -47,7 +48,7 @@ What the outside world does to us (a feed that is gone, a host that hangs) is no
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -189,11 +190,12 @@ class NothingToPoll(Conflict):
 
 
 class HostBusy(Conflict):
-    """A feed leads to a host that others are asking: it waits for its turn, and nothing is wrong."""
+    """A feed leads to a host that cannot be asked just now: it waits for its turn, and nothing is wrong."""
 
-    def __init__(self, host: str) -> None:
-        super().__init__(f"It leads to {host}, which is being asked for other feeds. It is polled again in a minute.")
+    def __init__(self, host: str, until: datetime) -> None:
+        super().__init__(f"It leads to {host}, which is being asked for other feeds or left alone. It is polled later.")
         self.host = host
+        self.until = until
 
 
 class AlreadySubscribed(Conflict):
@@ -264,6 +266,10 @@ class DatabaseUnavailable(Unavailable):
     def __init__(self, cause: str) -> None:
         super().__init__(f"The database does not answer: {cause}. `headwater doctor` tells more.")
         self.cause = cause
+
+
+class Deadlock(DatabaseUnavailable):
+    """Two waited for each other, and PostgreSQL undid this one's work: it can be done again at once."""
 
 
 class EmbeddedServerFailed(Unavailable):

@@ -108,7 +108,7 @@ def make_poller(tools: Tools) -> Poller:
 
 def make_mover(tools: Tools) -> Mover:
     """The moving stage."""
-    return Mover(tools.database)
+    return Mover(tools.database, tools.clock)
 
 
 def make_searcher(tools: Tools) -> Searcher:

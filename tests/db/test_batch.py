@@ -5,7 +5,7 @@ import pytest
 
 from headwater.db import Batch
 from headwater.db.batch import GATHER_S
-from headwater.errors import DatabaseUnavailable
+from headwater.errors import DatabaseUnavailable, Deadlock
 
 
 class Book:
@@ -131,3 +131,17 @@ async def test_as_many_writes_are_under_way_as_there_are_lanes() -> None:
 
     assert results == list(range(20))
     assert most == 2
+
+
+async def test_who_was_undone_for_another_tries_again_at_once() -> None:
+    book, undone = Book(), [Deadlock("two waited for each other")]
+
+    async def write(numbers: Sequence[int]) -> Sequence[int]:
+        if undone:
+            raise undone.pop()
+        return await book.write(numbers)
+
+    results = await asyncio.gather(*(Batch[int, int](write, most=100).add(number) for number in (1,)))
+
+    assert results == [10]
+    assert book.batches == [[1]]

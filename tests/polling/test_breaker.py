@@ -1,4 +1,5 @@
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -18,11 +19,17 @@ MISSING = PollFailed(FailureClass.NOT_FOUND, "Gone?")
 
 
 def play(*polls: tuple[int, PollOutcome], host: HostState = HOST) -> list[HostDecision]:
+    """What is decided after each poll; a host that is paused is asked again when that is over."""
     decided: list[HostDecision] = []
     for feed, outcome in polls:
-        decided.append(decide_host(host, FEEDS[feed], outcome, policy_named("default"), START))
+        decided.append(decide_host(host, FEEDS[feed], outcome, policy_named("default"), host.paused_until or START))
         host = decided[-1].state
     return decided
+
+
+def pauses(steps: list[HostDecision]) -> list[timedelta]:
+    ends = [START, *(step.state.paused_until for step in steps if step.state.paused_until)]
+    return [after - before for before, after in pairwise(ends)]
 
 
 def test_three_feeds_that_fail_alike_pause_their_host_and_not_each_feed() -> None:
@@ -30,7 +37,7 @@ def test_three_feeds_that_fail_alike_pause_their_host_and_not_each_feed() -> Non
 
     assert (first.counts, second.counts) == (True, True)
     assert (third.paused, third.counts, third.state.paused_until) == (True, False, START + HOUR)
-    assert (probe.paused, probe.counts, probe.state.paused_until) == (False, False, START + 2 * HOUR)
+    assert (probe.paused, probe.counts, probe.state.paused_until) == (False, False, START + 3 * HOUR)
 
 
 def test_one_feed_that_keeps_failing_says_nothing_of_its_host() -> None:
@@ -64,15 +71,13 @@ def test_a_feed_whose_body_is_bad_shows_that_its_host_answers() -> None:
 def test_pauses_grow_to_a_day() -> None:
     steps = play(*[(number % 5, MISSING) for number in range(12)])
 
-    pauses = [(step.state.paused_until - START) / HOUR for step in steps if step.state.paused_until]
-    assert pauses == [1, 2, 4, 8, 16, 24, 24, 24, 24, 24]
+    assert [pause / HOUR for pause in pauses(steps)] == [1, 2, 4, 8, 16, 24, 24, 24, 24, 24]
 
 
 def test_a_host_that_is_asked_too_often_is_paused_for_minutes_at_first() -> None:
     steps = play(*[(number % 5, BUSY) for number in range(12)])
 
-    pauses = [(step.state.paused_until - START) / timedelta(minutes=5) for step in steps if step.state.paused_until]
-    assert pauses == [1, 2, 4, 8, 16, 32, 64, 96, 96, 96]
+    assert [pause / timedelta(minutes=5) for pause in pauses(steps)] == [1, 2, 4, 8, 16, 32, 64, 96, 96, 96]
 
 
 def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
@@ -86,10 +91,9 @@ def test_a_host_that_says_how_long_is_taken_at_its_word() -> None:
 def test_a_host_that_names_too_short_a_time_is_taken_at_its_word_but_once() -> None:
     asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=timedelta(seconds=1))
 
-    *_, third, fourth, fifth = play(*[(number, asking) for number in range(5)])
+    steps = play(*[(number, asking) for number in range(5)])
 
-    waits = [step.state.paused_until - START for step in (third, fourth, fifth) if step.state.paused_until]
-    assert waits == [timedelta(seconds=1), timedelta(minutes=10), timedelta(minutes=20)]
+    assert pauses(steps) == [timedelta(seconds=1), timedelta(minutes=10), timedelta(minutes=20)]
 
 
 @pytest.mark.parametrize("other", [FailureClass.NETWORK, FailureClass.RATE_LIMITED, FailureClass.UNEXPECTED])
@@ -166,3 +170,11 @@ def test_a_host_that_answers_in_between_is_not_silent() -> None:
 def test_an_outage_goes_on_until_hosts_answer() -> None:
     assert is_own_outage(attempts(1, 0), START, going_on=True)
     assert not is_own_outage(attempts(1, 1), START, going_on=True)
+
+
+def test_polls_by_hand_of_a_paused_host_do_not_lengthen_its_pause() -> None:
+    *_, paused = play((0, MISSING), (1, MISSING), (2, MISSING))
+
+    by_hand = decide_host(paused.state, FEEDS[0], MISSING, policy_named("default"), START + HOUR / 2)
+
+    assert (by_hand.state, by_hand.counts) == (paused.state, False)

@@ -251,3 +251,17 @@ async def test_a_network_that_leads_every_name_to_its_own_door_is_our_own_outage
     assert "own network is down" in {line["event"] for line in logs}
     off = "SELECT count(off_at), count(feed_disabled_at) FROM feed_state JOIN sources ON sources.id = source_id"
     assert await asked(database, off) == [(0, 0)]
+
+
+async def test_articles_of_a_poll_that_was_overtaken_are_counted(
+    database: Database, poller: Poller, site: Site, clock: MovableClock
+) -> None:
+    site.answers["one.example/feed"] = rss("One", "a", "b")
+    source = await a_feed(database, site.url("one.example/feed"))
+    (under_way,) = await poller.claim(1)
+    async with database.transaction() as conn:
+        await follow.enable(conn, source, clock())
+
+    await poller.work(under_way)
+
+    assert await asked(database, "SELECT article_count FROM feed_state") == [(2,)]

@@ -236,3 +236,9 @@ def test_a_feed_without_dates_that_never_changes_is_asked_less_and_less_often() 
 
     assert about(waits[0], HOUR)
     assert about(waits[1], 10 * HOUR)
+
+
+def test_a_clock_that_was_set_back_gives_no_gap_below_nothing() -> None:
+    state = replace(a_state(), last_new_at=START + MINUTE)
+
+    assert rhythm_of(state, replace(UNDATED, new=1), START).mean_gap == timedelta(0)

@@ -1,3 +1,4 @@
+import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -18,7 +19,7 @@ from headwater.polling.types import (
     Off,
     Validators,
 )
-from headwater.sources.store import list_health
+from headwater.sources.store import list_health, set_enabled
 from headwater.sources.types import Source
 from headwater.types import SourceId
 from tests.builders import a_source
@@ -298,3 +299,64 @@ async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Conn
         "new.example",
         FeedState(source.id),
     )
+
+
+async def test_a_feed_that_comes_while_its_host_is_given_back_is_not_slept_through(database: Database) -> None:
+    async with database.transaction() as conn:
+        await a_source(conn, url="https://one.example/a")
+        (feed,) = await claim(conn)
+    async with database.transaction() as person:
+        await a_source(person, url="https://one.example/b")
+        async with asyncio.TaskGroup() as both:
+            both.create_task(write(database, an_answer(feed, next_poll_at=START + 72 * HOUR)))
+            await asyncio.sleep(0.3)  # it waits for the host's row by now
+            await person.commit()
+
+    async with database.transaction() as conn:
+        (found,) = await claim(conn, now=START + DELAY)
+    assert found.feed_url == "https://one.example/b"
+
+
+async def write(database: Database, *answers: Answer) -> None:
+    async with database.transaction() as conn:
+        await answer(conn, *answers)
+
+
+async def test_a_feed_that_is_off_is_not_put_off_to_an_earlier_time(conn: Connection) -> None:
+    source = await a_source(conn, url="https://one.example/a")
+    (feed,) = await claim(conn)
+    await store.turn_off(conn, source_id=source.id, at=START, reason="gone", until=START + 72 * HOUR)
+    await store.reschedule(conn, source_id=source.id, next_poll_at=START + 72 * HOUR, now=START)
+    await conn.execute("UPDATE feed_state SET edits = %(edits)s", {"edits": feed.edits})
+
+    await store.put_off(conn, feed=feed, until=START + HOUR)
+
+    (health,) = await list_health(conn)
+    assert health.next_poll_at == START + 72 * HOUR
+
+
+async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Connection) -> None:
+    moving = await a_source(conn, url="https://old.example/feed")
+    await a_source(conn, url="https://new.example/other")
+    held = [feed.host for feed in await claim(conn)]
+
+    await store.adopt(
+        conn, source_id=moving.id, feed_url="https://new.example/feed", host="new.example", now=START + SECOND
+    )
+
+    assert sorted(held) == ["new.example", "old.example"]
+    assert await claim(conn, now=START + SECOND) == []
+
+
+async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_switched_off(conn: Connection) -> None:
+    sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(2)]
+    for source in sources:
+        await store.turn_off(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
+        await store.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
+    await set_enabled(conn, source_id=sources[1].id, enabled=False)
+
+    ids = [source.id for source in sources]
+    await store.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
+
+    next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
+    assert next_polls == {sources[0].id: START + HOUR, sources[1].id: START + 99 * HOUR}

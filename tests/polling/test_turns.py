@@ -98,7 +98,7 @@ async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing
     async with database.transaction() as conn:
         cur = await conn.execute(
             """
-            SELECT next_poll_at > now() + interval '50 seconds', last_polled_at, consecutive_errors, lease
+            SELECT next_poll_at > now() + interval '14 minutes', last_polled_at, consecutive_errors, lease
             FROM feed_state
             JOIN poll_hosts USING (host)
             WHERE host = 'away.example'
@@ -107,3 +107,49 @@ async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing
         assert await cur.fetchall() == [(True, None, 0, None)]
     assert in_other_hands.host == "busy.example"
     assert gaps(site, "busy.example") == []
+
+
+async def test_a_feed_that_leads_to_a_paused_host_waits_until_it_is_not(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    site.answers["away.example/feed"] = (302, "text/plain", site.url("down.example/feed").encode())
+    await follow(database, site.url("away.example/feed"))
+    until = utc_now() + timedelta(days=1)
+    async with database.transaction() as conn:
+        await conn.execute(
+            "INSERT INTO poll_hosts (host, ready_at, paused_until) VALUES ('down.example', %(until)s, %(until)s)",
+            {"until": until},
+        )
+    (feed,) = await poller.claim(1)
+
+    with pytest.raises(HostBusy):
+        await poller.work(feed)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT next_poll_at FROM feed_state")
+        assert await cur.fetchall() == [(until,)]
+    assert gaps(site, "down.example") == []
+
+
+async def test_a_feed_that_leads_to_a_host_with_many_feeds_of_its_own_gets_its_turn_among_them(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    for number in range(20):
+        site.answers[f"many.example/{number}"] = rss("Many", "a")
+    site.answers["away.example/feed"] = (302, "text/plain", site.url("many.example/0").encode())
+    await follow(database, site.url("away.example/feed"), *(site.url(f"many.example/{n}") for n in range(1, 20)))
+    by_host = {feed.host: feed for feed in await poller.claim(2)}
+    polls = [asyncio.create_task(poller.work(feed)) for feed in by_host.values()]
+
+    async def keep_claiming() -> None:
+        while True:
+            polls.extend(asyncio.create_task(poller.work(feed)) for feed in await poller.claim(1))
+            await asyncio.sleep(0.02)
+
+    others = asyncio.create_task(keep_claiming())
+    redirected = await polls[list(by_host).index("away.example")]
+    others.cancel()
+    await asyncio.gather(*polls, return_exceptions=True)
+
+    assert redirected.outcome_name == "polled"
+    assert min(gaps(site, "many.example")) >= DELAY.total_seconds()

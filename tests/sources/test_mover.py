@@ -66,7 +66,7 @@ async def move(database: Database, old: str, new: str) -> None:
     async with database.transaction() as conn:
         moved = "UPDATE feed_state SET adopt_url = %(new)s WHERE feed_url = %(old)s"
         await conn.execute(moved, {"new": new, "old": old})
-    mover = Mover(database)
+    mover = Mover(database, lambda: START)
     for feed in await mover.claim(10):
         await mover.work(feed)
     assert await mover.claim(10) == []
@@ -260,3 +260,18 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
         assert await clicked.fetchall() == [(new.source_id, 2)]
         (health,) = await list_health(conn)
     assert health.article_count == 2
+
+
+async def test_who_says_where_a_feed_is_while_it_moves_is_heard(database: Database) -> None:
+    async with database.transaction() as conn:
+        source = await a_source(conn, url=OLD)
+        await conn.execute("UPDATE feed_state SET adopt_url = %(new)s", {"new": NEW})
+    mover = Mover(database, lambda: START)
+    (moved,) = await mover.claim(10)
+    async with database.transaction() as conn:
+        await follow.move(conn, source, url="https://chosen.example/feed", now=START)
+
+    await mover.work(moved)
+
+    async with database.transaction() as conn:
+        assert (await find_by_id(conn, source_id=source.id)).feed_url == "https://chosen.example/feed"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from headwater.cli.terminal import complain, progress
+from headwater.errors import HostBusy
 from headwater.pipeline import make_poller
 from headwater.polling.types import ClaimedFeed, PollReport
 from headwater.polling.worker import Poller
@@ -24,7 +25,7 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
         async def one(source: Source) -> PollReport | None:
             async with slots:
                 claimed = await _claim_when_free(poller, source)
-                report = await poller.work(claimed) if claimed else None
+                report = await _polled(poller, claimed) if claimed else None
             bar.advance(task)
             return report
 
@@ -34,6 +35,11 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
         if poll.result() is None:
             complain(f"{source.address} was not polled: its host has been busy all the time.")
     return [report for poll in running if (report := poll.result()) is not None]
+
+
+async def _polled(poller: Poller, claimed: ClaimedFeed) -> PollReport | None:
+    with suppress(HostBusy):  # where it leads: it is polled when that host has time for it
+        return await poller.work(claimed)
 
 
 async def _claim_when_free(poller: Poller, source: Source) -> ClaimedFeed | None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from headwater.errors import HeadwaterError
+from headwater.errors import Deadlock, HeadwaterError
 
 GATHER_S = 0.02  # a transaction for many costs little more than one for a few: wait a moment for more
 
@@ -50,7 +50,7 @@ class Batch(Generic[Item, Result]):
         if not taken:  # another lane was quicker
             return
         try:
-            self._give(taken, await self._write([item for item, _ in taken]))
+            self._give(taken, await self._write_again_if_need_be([item for item, _ in taken]))
         except HeadwaterError as error:
             self._fail(taken, error)
         except asyncio.CancelledError as error:
@@ -61,6 +61,12 @@ class Batch(Generic[Item, Result]):
                 self._fail(taken, error)
             else:
                 await self._write_one_by_one(taken)
+
+    async def _write_again_if_need_be(self, items: Sequence[Item]) -> Sequence[Result]:
+        try:
+            return await self._write(items)
+        except Deadlock:  # whoever was in the way has had its turn now
+            return await self._write(items)
 
     async def _write_one_by_one(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
         for pair in taken:

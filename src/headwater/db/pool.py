@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
-from headwater.errors import DatabaseUnavailable, HeadwaterError, Invalid
+from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid
 from headwater.types import UserId
 
 Connection = psycopg.AsyncConnection[TupleRow]
@@ -92,6 +92,8 @@ def unavailable() -> Iterator[None]:
         yield
     except psycopg.errors.ProgramLimitExceeded:
         raise  # it would say the same to the same statement for ever: what was written is at fault
+    except psycopg.errors.DeadlockDetected as error:
+        raise Deadlock(first_line(error)) from error
     except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed are among its children
         raise DatabaseUnavailable(first_line(error)) from error
 

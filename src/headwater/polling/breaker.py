@@ -32,6 +32,8 @@ def decide_host(
     if outcome.kind in OF_OURSELVES or rule.level is Level.ERROR:
         return HostDecision(host)  # a person must look at the feed, which a pause would hide
     alike = _alike(host, source_id, outcome.kind)
+    if host.paused_until is not None and now < host.paused_until and outcome.retry_after is None:
+        return HostDecision(host, counts=False)  # somebody asked for it before its time: that tells nothing new
     if host.paused_until is not None and not _answers_again(host, outcome.kind):
         return HostDecision(_paused(alike, outcome, policy, now), counts=False)
     if len(alike.alike_sources) >= ALIKE or rule.host_scope:

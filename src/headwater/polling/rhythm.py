@@ -49,7 +49,7 @@ def _as_seen(state: FeedState, new: int, now: datetime) -> Rhythm:
         return Rhythm(None, now)
     if not new:
         return Rhythm(state.mean_gap, state.last_new_at)
-    gap = (now - state.last_new_at) / new
+    gap = max(now - state.last_new_at, timedelta(0)) / new  # clocks differ from machine to machine
     return Rhythm(gap if state.mean_gap is None else (3 * state.mean_gap + gap) / 4, now)
 
 

@@ -258,7 +258,27 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
         """,
         {"rows": json_of(answers), "delay": delay},
     )
-    return {row[0] for row in await cur.fetchall()}
+    overtaken = {row[0] for row in await cur.fetchall()}
+    await _stay_awake(conn, hosts=[answer.feed.host for answer in answers])
+    return overtaken
+
+
+async def _stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
+    """A host that was just given back is ready for feeds too that came while the statement waited for its row."""
+    await conn.execute(
+        """
+        UPDATE poll_hosts
+        SET ready_at = greatest(not_before, paused_until, due.next_poll_at)
+        FROM unnest(%(hosts)s::text[]) AS given (host)
+        CROSS JOIN LATERAL (
+            SELECT next_poll_at FROM feed_state WHERE feed_state.host = given.host ORDER BY next_poll_at LIMIT 1
+        ) AS due
+        WHERE poll_hosts.host = given.host
+            AND lease IS NULL
+            AND ready_at > greatest(not_before, paused_until, due.next_poll_at)
+        """,
+        {"hosts": list(hosts)},
+    )
 
 
 async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datetime) -> None:
@@ -270,9 +290,13 @@ async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datet
 
 
 async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
-    """The feed is asked for later, as if nothing had happened."""
+    """The feed is asked for later, as if nothing had happened; one that is off waits for its end as before."""
     await conn.execute(
-        "UPDATE feed_state SET next_poll_at = %(until)s WHERE source_id = %(source_id)s AND edits = %(edits)s",
+        """
+        UPDATE feed_state
+        SET next_poll_at = %(until)s
+        WHERE source_id = %(source_id)s AND edits = %(edits)s AND off_at IS NULL
+        """,
         {"source_id": feed.source_id, "edits": feed.edits, "until": until},
     )
 
@@ -293,6 +317,21 @@ async def borrow(conn: Connection, *, host: str, lease: UUID, now: datetime, lea
     return cur.rowcount == 1
 
 
+async def reserve(conn: Connection, *, host: str) -> datetime | None:
+    """Who waits for a host comes before its own feeds, which are many. Returns until when it is left alone anyway."""
+    cur = await conn.execute(
+        """
+        UPDATE poll_hosts
+        SET ready_at = CASE WHEN lease IS NULL THEN greatest(ready_at, not_before + interval '1 s') ELSE ready_at END
+        WHERE host = %(host)s
+        RETURNING CASE WHEN lease IS NULL THEN greatest(not_before, paused_until) END
+        """,
+        {"host": host},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None
+
+
 async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, delay: timedelta) -> None:
     """A host was asked and is held no more: who comes next keeps its delay."""
     await conn.execute(
@@ -309,6 +348,7 @@ async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, 
         """,
         {"host": host, "lease": lease, "now": now, "delay": delay},
     )
+    await _stay_awake(conn, hosts=[host])
 
 
 async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
@@ -327,8 +367,10 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
             UPDATE feed_state
             SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
                 consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL,
-                last_error = NULL, last_error_type = NULL, next_poll_at = %(next_poll_at)s
-            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s
+                last_error = NULL, last_error_type = NULL,
+                next_poll_at = CASE WHEN enabled THEN %(next_poll_at)s ELSE next_poll_at END
+            FROM sources
+            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s AND sources.id = source_id
             RETURNING source_id, host
         ), marked AS (
             UPDATE sources
@@ -355,7 +397,23 @@ async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
         return await cur.fetchall()
 
 
-async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: str) -> None:
+async def is_moving(conn: Connection, *, moved: MovedFeed) -> bool:
+    """Whether the feed is still to get this URL; nobody says otherwise before this transaction ends."""
+    cur = await conn.execute(
+        """
+        SELECT adopt_url = %(url)s
+        FROM sources
+        JOIN feed_state ON source_id = sources.id
+        WHERE sources.id = %(source_id)s
+        FOR UPDATE
+        """,
+        {"source_id": moved.source_id, "url": moved.url},
+    )
+    row = await cur.fetchone()
+    return row is not None and bool(row[0])
+
+
+async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
     """The feed has another URL from now on; what is known of it stays."""
     await conn.execute(
         """
@@ -369,11 +427,14 @@ async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: s
         INSERT INTO poll_hosts (host, ready_at)
         SELECT host, next_poll_at FROM moved
         ON CONFLICT (host) DO UPDATE
-        SET ready_at = least(
-            poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before, poll_hosts.paused_until)
-        )
+        SET ready_at = CASE
+            WHEN poll_hosts.lease IS NOT NULL AND poll_hosts.ready_at > %(now)s THEN poll_hosts.ready_at
+            ELSE least(
+                poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before, poll_hosts.paused_until)
+            )
+        END
         """,
-        {"source_id": source_id, "feed_url": feed_url, "host": host},
+        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
 
 

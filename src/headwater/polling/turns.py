@@ -26,17 +26,17 @@ class Turns:
 
     async def wait_for(self, url: str) -> None:
         """Returns when the host of this URL may be asked, and is ours. Raises HostBusy, DatabaseUnavailable."""
-        await self.end()
         host = host_of(url)
-        if host == self._feed.host:  # which is ours already
+        if host in {self._feed.host, self._held}:  # which is ours already
             await asyncio.sleep(self._options.host_delay.total_seconds())
             return
+        await self.end()
         for _ in range(round(PATIENCE.total_seconds() / LOOK_EVERY_S)):
             if await self._borrow(host):
                 self._held = host
                 return
             await asyncio.sleep(LOOK_EVERY_S)
-        raise HostBusy(host)
+        raise HostBusy(host, self._clock())
 
     async def end(self) -> None:
         """Give back what is held, if anything is. Raises DatabaseUnavailable."""
@@ -52,4 +52,9 @@ class Turns:
         now = self._clock()
         leased_until = now + max(self._options.lease, self._options.timeout + self._options.host_delay)
         async with self._database.transaction() as conn:
-            return await store.borrow(conn, host=host, lease=self._feed.lease, now=now, leased_until=leased_until)
+            if await store.borrow(conn, host=host, lease=self._feed.lease, now=now, leased_until=leased_until):
+                return True
+            free_at = await store.reserve(conn, host=host)
+        if free_at is not None and free_at - now > PATIENCE:
+            raise HostBusy(host, free_at)
+        return False

@@ -10,6 +10,7 @@ from headwater.polling import store as polling
 from headwater.polling.types import MovedFeed
 from headwater.sources import store
 from headwater.sources.merge import merge
+from headwater.types import Clock
 from headwater.urls import host_of, parse_url, url_key
 
 log = get_logger()
@@ -21,8 +22,9 @@ class Mover:
     name = "moving"
     concurrency = 1
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
     async def claim(self, limit: int) -> Sequence[MovedFeed]:
         """Feeds that have moved. Two workers may see one; the second finds nothing left. Raises Unavailable."""
@@ -36,6 +38,8 @@ class Mover:
         except InvalidUrl:
             url = None
         async with self._database.transaction() as conn:
+            if not await polling.is_moving(conn, moved=moved):
+                return  # somebody said otherwise meanwhile
             if url is None or not await self._rename(conn, moved, url):
                 await self._merge_or_stay(conn, moved, url)
 
@@ -49,7 +53,7 @@ class Mover:
                 await store.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=url_key(url))
         except SourceExists:
             return False
-        await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url))
+        await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())
         log.info("source moved", source_id=str(moved.source_id), to=url)
         return True
 
