@@ -168,6 +168,8 @@ def test_plain_text_is_escaped():
         "<svg>" * 100_000,
         "<" * 500_000,
         "&" * 500_000,
+        "<a" * 1_400 + "x" * 900_000,
+        "<p>" + "".join(f'<b title="{n}{"x" * 3_000}">' for n in range(100)) + "</p>" + "<p>x" * 150_000,
     ],
     ids=lambda html: f"{html[:12]}...",
 )
@@ -181,3 +183,25 @@ def test_text_made_to_be_slow_is_quick(html: str):
 
 def test_markup_deeper_than_anyone_writes_becomes_text():
     assert sanitise("<div>" * (MAX_DEPTH * 20) + "x", BASE) == "x"
+
+
+@pytest.mark.parametrize("blocks", [300, 1_000, 4_000])
+def test_formatting_left_open_does_not_swell_a_text(blocks: int):
+    html = "<p>" + "".join(f'<font color="{n}">' for n in range(190)) + "</p>" + "<p>x" * blocks
+
+    clean = sanitise(html, BASE)
+
+    assert len(clean) <= max(4 * len(html), 100_000)
+    assert clean.count("x") == blocks
+
+
+def test_formatting_left_open_by_a_person_is_kept():
+    html = '<p><font color="red">one<p>two' * 100
+
+    assert sanitise(html, BASE).count('<font color="red">') > 200
+
+
+def test_many_cells_that_leave_their_formatting_open_stay_a_table():
+    html = "<table><tr>" + "<td><font color=red><b>x" * 400
+
+    assert sanitise(html, BASE).count("<td>") == 400

@@ -1,7 +1,8 @@
 """Sanitising: HTML from anywhere becomes HTML that a reader can show, with every link absolute.
 
 `allowed` says what is kept. `proven` deals with markup that is in order; for all other nh3 parses and serialises as a
-browser would. Its time grows with the square of the depth, and of the attributes on one tag: it never sees such text.
+browser would. Its time grows with the square of the depth, and of the attributes on one tag; what it writes grows with
+the formatting left open times the blocks behind it, each of which gets all of it anew. It never sees such text.
 """
 
 import re
@@ -19,6 +20,9 @@ MAX_DEPTH = 200
 MAX_ATTRIBUTES = 50
 
 SAFE_COUNT = 1500
+MAX_REOPENED = 4_000_000
+MAX_GROWTH = 4
+GROWS_FREELY = 100_000
 
 # A browser takes all that follows these for raw text, up to an end tag that may be missing. What they hold is kept.
 _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^<>]*>", re.IGNORECASE)
@@ -31,6 +35,11 @@ _MARKUP = re.compile(r"<[^<>]*>")
 _FLAT = VOID | frozenset(
     {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"}
 )
+# What a browser opens again in each block, once it was left open in one before; of the same no more than three.
+_FORMATTING = frozenset(
+    {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
+)
+_MOST_ALIKE = 3
 
 
 def sanitise(html: str, base: str) -> str:
@@ -48,14 +57,17 @@ def from_text(text: str) -> str:
 
 
 def _parsed(html: str, base: str) -> str:
-    if (html.count("<") > SAFE_COUNT or _LOADED.search(html)) and _is_hostile(html):
+    clean = None if _is_hostile(html) else _cleaner(base).clean(html)
+    if clean is None or len(clean) > max(MAX_GROWTH * len(html), GROWS_FREELY):
         return from_text(_MARKUP.sub(" ", html))
-    return _cleaner(base).clean(html)
+    return clean
 
 
 def _is_hostile(html: str) -> bool:
     """Whether tags pile up as nobody would write them, or one carries a heap of attributes."""
-    depth = 0
+    depth = reopened = 0
+    deepest = MAX_DEPTH if html.count("<") > SAFE_COUNT else SAFE_COUNT
+    formatting = _Formatting()
     unclosed: dict[str, int] = {}
     for closing, name, attributes in _TAG.findall(html):
         if len(attributes) > MAX_ATTRIBUTES and _LOADED.match(f"<{name}{attributes}"):
@@ -64,9 +76,30 @@ def _is_hostile(html: str) -> bool:
         step = 0 if name in _FLAT else 1 if not closing else -1 if unclosed.get(name) else 0
         unclosed[name] = unclosed.get(name, 0) + step
         depth += step
-        if depth > MAX_DEPTH:
+        reopened += formatting.left_open(name, attributes, closing=bool(closing))
+        if depth > deepest or reopened > MAX_REOPENED:
             return True
     return False
+
+
+class _Formatting:
+    """The formatting tags that are open, and how much text they are."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[str]] = {}
+        self._length = 0
+
+    def left_open(self, name: str, attributes: str, *, closing: bool) -> int:
+        """Take the next tag; how much a browser may write anew because of it."""
+        if name not in _FORMATTING:
+            return self._length
+        alike = self._open.setdefault(name, [])
+        if closing and alike:
+            self._length -= len(name) + len(alike.pop())
+        elif not closing and alike.count(attributes) < _MOST_ALIKE:
+            alike.append(attributes)
+            self._length += len(name) + len(attributes)
+        return self._length if closing else 0
 
 
 @lru_cache(maxsize=64)
