@@ -163,3 +163,17 @@ def test_a_megabyte_of_nonsense_is_quick(opening: str, piece: str):
         parse_feed(body, url=URL)
 
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["<![CD<!--ATA[" * 80_000, "<!<![CDATA[--" * 80_000, f"<x {'name' * 250_000}>", f"<x {'a-' * 500_000}>"],
+    ids=lambda inside: inside[:12],
+)
+def test_an_item_of_a_megabyte_of_nonsense_is_quick(inside: str):
+    start = time.process_time()
+
+    feed = parsed(f"<rss><channel><item><title>Q & A</title>{inside}")
+
+    assert [entry.title for entry in feed.entries] == ["Q & A"]
+    assert time.process_time() - start < 3

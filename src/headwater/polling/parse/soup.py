@@ -38,7 +38,8 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_ATTRIBUTE = re.compile(rf"""({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+# No name is begun in the middle of another: a long one without a value would be read once from each of its letters.
+_ATTRIBUTE = re.compile(rf"""(?<![A-Za-z0-9_.:-])({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,39}));")
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -76,9 +77,12 @@ def read(text: str, entities: dict[str, str]) -> Element | None:
 
 
 def _without_open(text: str, opening: str, closing: str) -> str:
-    """Drop the marks of sections that never end; what they hold is read as if they were not there."""
+    """Drop the marks of sections that never end; what they hold is read as if a space stood there.
+
+    Were it nothing, the text around a mark could make another, which this had already looked for.
+    """
     end = text.rfind(closing)
-    return text[: end + 1] + text[end + 1 :].replace(opening, "") if opening in text[end + 1 :] else text
+    return text[: end + 1] + text[end + 1 :].replace(opening, " ") if opening in text[end + 1 :] else text
 
 
 class _Soup:
