@@ -208,6 +208,29 @@ def test_what_looks_like_an_item_in_a_text_is_none(word: str):
     assert len(parse_feed(body.encode(), url=URL).entries) == 1
 
 
+def test_a_text_is_one_however_deep_an_item_stands_in_it():
+    deep = "<b>" * 100 + "<item><title>x</title></item>" + "</b>" * 100
+
+    feed = parse_feed(f"<rss><channel><item><content>{deep}</content></item></channel></rss>".encode(), url=URL)
+
+    assert len(feed.entries) == 1
+
+
+@pytest.mark.parametrize("around", ["<list>{}</list>", "<x><y>{}</y></x>", "<order><list>{}</list></order>"])
+def test_the_items_of_some_list_in_an_item_are_no_entries(around: str):
+    inside = around.format("<item>z</item><item><count>2</count></item>")
+
+    feed = parse_feed(f"<rss><channel><item><title>A</title>{inside}</item></channel></rss>".encode(), url=URL)
+
+    assert [entry.title for entry in feed.entries] == ["A"]
+
+
+def test_an_item_that_is_empty_counts_where_entries_stand():
+    body = b"<rss><channel><item/><items><item/></items></channel><item/><item>x<item/></item></rss>"
+
+    assert len(parse_feed(body, url=URL).entries) == 5
+
+
 def test_times_are_aware_and_in_utc():
     body = b"<rss><channel><item><pubDate>Thu, 01 Jan 2026 10:00:00 +0200</pubDate></item></channel></rss>"
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from headwater.polling.parse import channel, soup
 from headwater.polling.parse.choose import MAX_ITEMS, newest
-from headwater.polling.parse.document import MAX_ANCESTORS, Document, Fields, is_scoped
+from headwater.polling.parse.document import Document, Fields, is_scoped
 from headwater.polling.parse.entry import Layout, draft, finish
 from headwater.polling.parse.mend import is_suspect
 from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
@@ -19,6 +19,9 @@ _ITEMS = frozenset({"item", "entry"})
 _ITEM_TAGS = tuple(f"{{*}}{cased}" for word in sorted(_ITEMS) for cased in (word, word.title(), word.upper()))
 # What looks like an item in one of these is part of a text.
 _PROSE = frozenset({"title", "description", "summary", "content", "content:encoded", "xhtml:body", "body"})
+# Elsewhere an item may be one of any list; it is one of ours if it says what an entry says.
+_HOLDERS = _ROOTS | _ITEMS | {"items"}
+_TELLING = _PROSE | {"link", "guid", "id"}
 _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094"}
 
 
@@ -134,12 +137,31 @@ def _items(document: Document, tree: Element) -> list[Element]:
     """The items of a document in its own order, wherever they stand: beside the channel, in a wrapper or in another."""
     tagged = islice(tree.iter(*_ITEM_TAGS), MAX_ITEMS)
     found = [item for item in tagged if document.word(item) in _ITEMS]
-    texts = {around for around in {item.getparent() for item in found} if _is_text(document, around)}
-    return [item for item in found if item.getparent() not in texts] or found if texts else found
+    parents = {item.getparent() for item in found}
+    if texts := _texts(document, parents):
+        found = [item for item in found if item.getparent() not in texts] or found
+    lists = {parent for parent in parents if parent is not None and not _holds_items(document, parent)}
+    return [item for item in found if item.getparent() not in lists or _tells(document, item)] if lists else found
 
 
-def _is_text(document: Document, element: Element | None) -> bool:
-    if element is None:
-        return False
-    around = islice(element.iterancestors("*"), MAX_ANCESTORS)
-    return any(document.word(node) in _PROSE for node in (element, *around))
+def _texts(document: Document, elements: set[Element | None]) -> set[Element | None]:
+    """Those of the elements that are part of a text."""
+    known: dict[Element | None, bool] = {None: False}  # so that no element is looked at twice
+    for element in elements:
+        path: list[Element] = []
+        node = element
+        while node is not None and node not in known:
+            path.append(node)
+            node = node.getparent()
+        is_text = known[node]
+        for inner in reversed(path):
+            is_text = known[inner] = is_text or document.word(inner) in _PROSE
+    return {element for element in elements if known[element]}
+
+
+def _holds_items(document: Document, element: Element) -> bool:
+    return element.tag == soup.ROOT or document.word(element) in _HOLDERS
+
+
+def _tells(document: Document, item: Element) -> bool:
+    return any(document.word(child) in _TELLING for child in item)
