@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 
 from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
+from headwater.polling.parse.tree import read_text
 from tests.polling.parse.feeds import URL
 
 
@@ -91,6 +92,30 @@ def test_what_a_server_puts_behind_the_feed_changes_nothing(tail: str):
     feed = "<rss><channel><title>t</title><item><title>a</title><link>/x?a&amp;b</link></item></channel></rss>"
 
     assert parsed(feed + tail) == parsed(feed)
+
+
+@pytest.mark.parametrize("name", ["ITEM", "Entry", "atom:entry"])
+def test_items_of_any_name_behind_the_end_of_the_feed_are_found(name: str):
+    declared = '<rss xmlns:atom="http://www.w3.org/2005/Atom">'
+
+    feed = parsed(f"{declared}<channel><item><title>a</title></item></channel></rss><{name}><title>b</title></{name}>")
+
+    assert [entry.title for entry in feed.entries] == ["a", "b"]
+
+
+def test_a_feed_behind_an_element_is_found_where_nothing_ends_a_feed():
+    assert parsed("<a></a>  <channel><title>T</title></channel>").title == "T"
+
+
+@pytest.mark.parametrize("end", ["a:feed", "a:feed\n"])
+def test_what_stands_behind_the_end_of_a_feed_with_a_prefix_is_left_out(end: str):
+    feed = f'<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:title>T</a:title></{end}>'
+
+    tree, _, well_formed = read_text(f"{feed}<script>&</script>")
+
+    assert well_formed
+    assert tree is not None
+    assert tree.tag == "{http://www.w3.org/2005/Atom}feed"
 
 
 def test_items_behind_the_end_of_the_feed_are_found():

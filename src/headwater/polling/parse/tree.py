@@ -15,8 +15,8 @@ MAX_ENTITIES = 256
 DOCTYPE_WITHIN = 100_000
 
 _PROLOG = re.compile(r"(?:\s++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
-_ENDS = (b"</rss>", b"</feed>", b"</rdf:RDF>")
-_ENTRIES = (b"<item", b"<entry")
+_END = re.compile(rb"</(?:[\w.-]{1,40}:)?(?:rss|feed|rdf)\s{0,40}>", re.IGNORECASE)
+_ENTRY = re.compile(rb"<(?:[\w.-]{1,40}:)?(?:item|entry)\b", re.IGNORECASE)
 _BYTES_PROLOG = re.compile(_PROLOG.pattern.encode(), re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE\b[^\[<>]*(?:\[(?P<subset>.*?)\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _ENTITY = re.compile(r"""<!ENTITY\s+([\w.-]{1,40})\s+(?:"([^"&%<]{0,512})"|'([^'&%<]{0,512})')\s*>""")
@@ -58,8 +58,8 @@ def _read(data: bytes) -> Element | None:
 
 def _without_tail(data: bytes) -> bytes:
     """A feed without what some server put behind it, such as a script; all of it where that may hold entries."""
-    end = max(data.rfind(mark) + len(mark) for mark in _ENDS)
-    return data if any(entry in data[end:] for entry in _ENTRIES) else data[:end]
+    end = max((mark.end() for mark in _END.finditer(data)), default=len(data))
+    return data if _ENTRY.search(data, end) else data[:end]
 
 
 def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
