@@ -56,9 +56,12 @@ _FORMS = tuple(
         (rf"{_FULL_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)\s+(?P<korean>오전|오후)\s+{_TIME}{_ZONE}",),
         # 20060102150405
         (rf"{_FULL_YEAR}(?P<month>\d\d)(?P<day>\d\d)(?P<compact>\d{{4}}(?:\d\d)?){_ZONE}",),
+        # January 2006
+        (rf"{_NAME}\.?,?\s+{_FULL_YEAR}",),
         # 2006-01-02T15:04:05.999+07:00, 20060102, 2006-01, 2006/1/2 15:04 EDT
         (
-            rf"{_WEEKDAY}{_FULL_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?",
+            rf"(?:{_WEEKDAY}(?=\d{{4}}[-/.]?\d))?",
+            rf"{_FULL_YEAR}(?:(?P<mark>[-/.]?)(?P<month>\d\d|(?<=\D)\d)(?:(?P=mark)(?P<day>\d\d|(?<=\D)\d))?)?",
             rf"(?:[\s,T]+(?:at\s)?(?:{_TIME}|(?P<compact>\d{{4}}(?:\d\d)?)(?:[.,]\d{{1,20}})?))?{_ZONE}",
         ),
     )
@@ -74,6 +77,7 @@ _PLAIN_822 = re.compile(
 )
 _KOREA = timezone(timedelta(hours=9))
 _LATE_CENTURY = 90
+_CLOCK = ("hour", "minute", "second")
 
 
 def parse_date(text: str | None) -> datetime | None:
@@ -141,7 +145,10 @@ def _day(parts: dict[str, str | None]) -> date | None:
     if week := parts.get("week"):
         return date.fromisocalendar(year, int(week), int(parts["weekday"] or 1))
     if ordinal := parts.get("ordinal"):
-        return date(year, 1, 1) + timedelta(days=int(ordinal) - 1)
+        day = date(year, 1, 1) + timedelta(days=int(ordinal) - 1)
+        if day.year != year:
+            raise ValueError("no such day")
+        return day
     month = month_number(parts["name"] or "") if parts.get("name") else int(parts.get("month") or 1)
     return date(year, month, int(parts.get("day") or 1)) if month else None
 
@@ -156,13 +163,15 @@ def _moment(parts: dict[str, str | None]) -> datetime | None:
 
 
 def _clock(parts: dict[str, str | None]) -> tuple[int, int, int]:
-    if compact := parts.get("compact"):
-        return int(compact[:2]), int(compact[2:4]), int(compact[4:] or 0)
-    hour, minute, second = (int(parts.get(name) or 0) for name in ("hour", "minute", "second"))
+    compact = parts.get("compact")
+    if compact and not parts.get("day"):
+        raise ValueError("no time without a day")
+    written = (compact[:2], compact[2:4], compact[4:]) if compact else (parts.get(name) for name in _CLOCK)
+    hour, minute, second = (int(part or 0) for part in written)
     half = (parts.get("half") or "").lower() or {"오전": "a", "오후": "p"}.get(parts.get("korean") or "", "")
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
-    if hour > 24 or minute > 59 or second > 60:
+    if hour > 24 or minute > 59 or second > 60 or (hour == 24 and (minute or second)):
         raise ValueError("no such time")
     return hour, minute, min(second, 59)
 
