@@ -52,7 +52,9 @@ def test_a_body_comes_out_as_it_went_in_whatever_parts_it_comes_in(encoding: str
 @pytest.mark.parametrize("encoding", COMPRESSED)
 @given(cut=st.integers(1, 4_000))
 def test_a_body_that_ends_too_soon_is_never_whole(encoding: str, cut: int) -> None:
-    body, is_whole = unpack(encoding, PACKERS[encoding](TEXT)[:-cut])
+    trailer = 8 if "gzip" in encoding else 0
+
+    body, is_whole = unpack(encoding, PACKERS[encoding](TEXT)[: -cut - trailer])
 
     assert not is_whole
     assert TEXT.startswith(body)
@@ -90,8 +92,26 @@ def test_what_stands_after_the_end_is_left_alone_as_browsers_do(encoding: str, r
     assert unpack(encoding, packed, rest[:1], rest[1:]) == (TEXT, True)
 
 
-def test_the_first_byte_of_another_member_is_no_end() -> None:
-    assert unpack("gzip", gzip.compress(TEXT) + b"\x1f") == (TEXT, False)
+def test_a_byte_as_members_begin_with_is_left_alone_and_a_member_cut_off_is_not() -> None:
+    packed = gzip.compress(TEXT)
+
+    assert unpack("gzip", packed + b"\x1f") == (TEXT, True)
+    assert unpack("gzip", packed, b"\x1f") == (TEXT, True)
+    assert unpack("gzip", packed + b"\x1f\x8b") == (TEXT, False)
+    assert unpack("gzip", packed + packed[:100])[1] is False
+
+
+@pytest.mark.parametrize("missing", range(1, 9))
+@pytest.mark.parametrize("text", [TEXT, b"", b"a", bytes(3 * PIECE_BYTES)], ids=["text", "nothing", "a", "zeros"])
+@pytest.mark.parametrize("step", [1, 1_000_000])
+def test_gzip_that_lacks_only_its_trailer_is_whole(text: bytes, missing: int, step: int) -> None:
+    packed = gzip.compress(b"first ") + gzip.compress(text)[:-missing]
+
+    assert unpack("gzip", *(packed[at : at + step] for at in range(0, len(packed), step))) == (b"first " + text, True)
+
+
+def test_gzip_with_a_part_of_a_wrong_trailer_is_not_whole() -> None:
+    assert unpack("gzip", gzip.compress(TEXT)[:-8] + b"\0\0") == (TEXT, False)
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd"])

@@ -3,9 +3,11 @@
 Not left to aiohttp, which tells neither how many bytes came before they were undone nor that a body ends too soon.
 """
 
+import struct
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Protocol, cast
 
 import brotli
@@ -47,6 +49,11 @@ class _Stream(Unpacker, Protocol):
         """What stands after its end."""
         ...
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing of what it holds is missing; of its end something may be."""
+        ...
+
 
 class _Brotli(Protocol):
     """What brotli's decompressor is; the library ships without types."""
@@ -65,7 +72,7 @@ class Plain:
 
 
 class ZlibStream:
-    """A gzip member, or deflate with its header or without."""
+    """Deflate with its header or without, or with that of gzip."""
 
     def __init__(self, bits: int) -> None:
         self._zlib = zlib.decompressobj(bits)
@@ -86,6 +93,32 @@ class ZlibStream:
             yield piece
 
 
+class GzipMember(ZlibStream):
+    """A member of gzip. The eight bytes at its end say only what it held: browsers do without them, and so do we."""
+
+    def __init__(self) -> None:
+        super().__init__(GZIP_BITS)
+        self._checksum = 0
+        self._length = 0
+
+    def undo(self, data: bytes) -> Iterator[bytes]:
+        for piece in super().undo(data):
+            self._checksum = zlib.crc32(piece, self._checksum)
+            self._length += len(piece)
+            yield piece
+
+    @property
+    def is_complete(self) -> bool:
+        end = struct.pack("<II", self._checksum, self._length & 0xFFFFFFFF)
+        return self.is_whole or any(self._ends_with(end[at:]) for at in range(len(end)))
+
+    def _ends_with(self, rest: bytes) -> bool:
+        ended = self._zlib.copy()
+        with suppress(zlib.error):
+            ended.decompress(rest)
+        return ended.eof
+
+
 class ZstdStream:
     """A frame of zstd, which may be one to be skipped."""
 
@@ -94,6 +127,10 @@ class ZstdStream:
 
     @property
     def is_whole(self) -> bool:
+        return self._zstd.eof
+
+    @property
+    def is_complete(self) -> bool:
         return self._zstd.eof
 
     @property
@@ -159,7 +196,7 @@ class Members:
 
     @property
     def is_whole(self) -> bool:
-        return self._member.is_whole and not self._undecided
+        return self._member.is_complete
 
     def undo(self, data: bytes) -> Iterator[bytes]:
         data, self._undecided = self._undecided + data, b""
@@ -183,7 +220,7 @@ class Members:
 
 
 def _gzip() -> Members:
-    return Members(lambda: ZlibStream(GZIP_BITS), GZIP_MARK)
+    return Members(GzipMember, GZIP_MARK)
 
 
 def _zstd() -> Members:
