@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from html import unescape
 from typing import TypeAlias
 
 import can_ada
@@ -12,6 +11,7 @@ import can_ada
 from headwater.errors import InvalidUrl
 from headwater.net import Response
 from headwater.polling.parse.decode import decode
+from headwater.references import unescape
 from headwater.sources.well_known import says_feed
 from headwater.spider.tags import ATTRIBUTES_READ, attributes_of, tags
 from headwater.urls import host_of, parse_url, url_key
