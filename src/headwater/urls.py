@@ -46,7 +46,8 @@ class ReadUrl(NamedTuple):
 def read_url(text: str) -> ReadUrl:
     """All of it with one look. Raises InvalidUrl."""
     parsed = _parsed(text)
-    return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed), _host(parsed))
+    host = _host(parsed)
+    return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed, host), host)
 
 
 def parse_url(text: str, base: str | None = None) -> str:
@@ -83,12 +84,14 @@ def complete_url(text: str) -> str:
 
 def canonical(url: str) -> str:
     """The one form under which equal pages meet (seed 004's rules on WHATWG parsing). Raises InvalidUrl."""
-    return _canonical(_parsed(url))
+    parsed = _parsed(url)
+    return _canonical(parsed, _host(parsed))
 
 
-def _canonical(parsed: can_ada.URL) -> str:
+def _canonical(parsed: can_ada.URL, host: str) -> str:
     port = "" if parsed.port in {"80", "443"} else parsed.port
-    host = f"{_host(parsed)}:{port}" if port else _host(parsed)
+    if port:
+        host = f"{host}:{port}"
     path = parsed.pathname.rstrip("/") or "/"
     query = _clean_query(search) if (search := parsed.search.removeprefix("?")) else ""
     return f"https://{host}{path}{'?' + query if query else ''}"
@@ -102,7 +105,7 @@ def url_key(url: str) -> bytes:
 def url_and_key(text: str) -> tuple[str, bytes]:
     """What `parse_url` makes of this text, and the key of that, with one look. Raises InvalidUrl."""
     parsed = _parsed(text)
-    return parsed.href, key_of(_canonical(parsed))
+    return parsed.href, key_of(_canonical(parsed, _host(parsed)))
 
 
 def key_of(form: str) -> bytes:
@@ -116,7 +119,8 @@ def host_of(url: str) -> str:
 
 
 def _host(parsed: can_ada.URL) -> str:
-    return _without_root(parsed.hostname)
+    host = parsed.hostname
+    return _without_root(host) if host[-1:] == "." else host
 
 
 def _without_root(host: str) -> str:
