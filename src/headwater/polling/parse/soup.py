@@ -21,8 +21,8 @@ MAX_EXPANSION = 1_000_000
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
 _PIECE = r"""[^<>"']++|"[^"<]*+"|'[^'<]*+'"""
 # No part runs past the next "<", but for one value in quotes, and of such no two overlap that open with the same mark:
-# no start is read more than a few times, and hostile text stays linear. What was looked ahead to is not given back, like
-# that of a possessive group; but such groups, until 3.11.5, swallow text where they fail inside.
+# no start is read more than a few times, and hostile text stays linear. What was looked ahead to is not given back, as
+# by a possessive group; but such groups, until 3.11.5, swallow text where they fail inside.
 _TOKEN = re.compile(
     rf"""
     <!\[CDATA\[(?P<cdata>.*?)\]\]>
