@@ -1,6 +1,7 @@
 import pytest
 
-from headwater.polling.entries import articles_of, storable, title_from
+from headwater.encodings import storable
+from headwater.polling.entries import articles_of, title_from
 from headwater.polling.parse.types import Entry
 from headwater.urls import url_key
 from tests.builders import a_parsed_feed

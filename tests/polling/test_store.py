@@ -54,7 +54,6 @@ def an_answer(
         new_articles=1,
         adopt_url=None,
         wants_discovery=False,
-        is_outage=False,
         at=START,
     )
     return replace(answer, **more)  # type: ignore[arg-type]

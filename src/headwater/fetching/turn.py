@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
+from headwater.encodings import storable
 from headwater.errors import Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
@@ -18,7 +19,6 @@ from headwater.fetching.robots import FIRST_BYTES, Rules, origin_of
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest, Verdict
 from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.answers import storable
 from headwater.net.client import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger

@@ -1,4 +1,4 @@
-"""What every reader of answers asks of them: when to come again, whether a person is wanted, what can be kept. Pure."""
+"""What every reader of answers asks of them: when to come again, and whether a person is wanted. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -35,11 +35,6 @@ def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
         return True  # its own test: a refusal of the site behind it looks the same
     page = body[:20_000].lower() if status in _CHALLENGE_STATUSES else b""
     return any(mark in page for mark in _CHALLENGE_MARKS)
-
-
-def storable(text: str) -> str:
-    """Text that every database takes: servers send bytes that are no text, even in headers."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
 def _until(value: str, now: datetime) -> timedelta:

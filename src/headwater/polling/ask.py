@@ -74,8 +74,7 @@ async def ask(
             await turns.end()
     outcome = await _read(feed, response, policy, sandbox, clock(), options)
     if isinstance(outcome, PollFailed):
-        asked_for = retry_after(response.headers, clock())
-        outcome = replace(outcome, url=response.url, retry_after=outcome.retry_after or asked_for)
+        outcome = replace(outcome, url=response.url, retry_after=retry_after(response.headers, clock()))
     return Asked(outcome, len(response.body))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headwater.polling.policy import Policy
+from headwater.polling.policy import Policy, Rule
 from headwater.polling.types import FailureClass, HostDecision, HostState, Level, PollFailed, PollOutcome
 from headwater.types import SourceId
 
@@ -35,9 +35,9 @@ def decide_host(
     if host.paused_until is not None and now < host.paused_until and outcome.retry_after is None:
         return HostDecision(host, counts=False)  # somebody asked for it before its time: that tells nothing new
     if host.paused_until is not None and not _answers_again(host, outcome.kind):
-        return HostDecision(_paused(alike, outcome, policy, now), counts=False)
+        return HostDecision(_paused(alike, outcome, rule, now), counts=False)
     if len(alike.alike_sources) >= ALIKE or rule.host_scope:
-        return HostDecision(_paused(alike, outcome, policy, now), counts=False, paused=True)
+        return HostDecision(_paused(alike, outcome, rule, now), counts=False, paused=True)
     return HostDecision(replace(alike, paused_until=None, pauses=0), resumed=host.paused_until is not None)
 
 
@@ -54,8 +54,7 @@ def _alike(host: HostState, source_id: SourceId, kind: FailureClass) -> HostStat
     return replace(host, alike_sources=(*host.alike_sources, source_id))
 
 
-def _paused(host: HostState, failed: PollFailed, policy: Policy, now: datetime) -> HostState:
-    rule = policy.rule(failed.kind, failed.status)
+def _paused(host: HostState, failed: PollFailed, rule: Rule, now: datetime) -> HostState:
     pause = MOST_PAUSE if rule.host_scope else min(FIRST_PAUSE * 2 ** min(host.pauses, 10), MOST_PAUSE)
     if failed.kind is FailureClass.RATE_LIMITED:
         pause = _until_it_allows(host, failed.retry_after)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from headwater.net.answers import is_challenge, retry_after, storable
+from headwater.encodings import storable
+from headwater.net.answers import is_challenge, retry_after
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed

@@ -4,6 +4,7 @@ import hashlib
 import re
 
 from headwater.articles.types import NewArticle
+from headwater.encodings import storable
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
 from headwater.references import unescape
@@ -54,13 +55,6 @@ def _indexable(identity: str) -> str:
     """An id that an index can hold: of one that is too long, its digest, since two may begin alike."""
     written = identity.encode()
     return identity if len(written) <= MAX_ID_BYTES else f"sha256:{hashlib.sha256(written).hexdigest()}"
-
-
-def storable(text: str) -> str:
-    """Text as PostgreSQL takes it: no NUL, no half of a surrogate pair."""
-    if "\0" in text:
-        text = text.replace("\0", "")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def title_from(markup: str) -> str:

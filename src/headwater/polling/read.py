@@ -7,7 +7,8 @@ what has not the shape of a ReadFeed.
 
 import msgspec
 
-from headwater.polling.entries import articles_of, storable
+from headwater.encodings import storable
+from headwater.polling.entries import articles_of
 from headwater.polling.parse import parse_feed
 from headwater.polling.types import ReadFeed
 from headwater.sandbox import Overrun

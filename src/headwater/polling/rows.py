@@ -40,7 +40,6 @@ class Answer:
     new_articles: int
     adopt_url: str | None
     wants_discovery: bool
-    is_outage: bool
     at: datetime
 
 
@@ -214,7 +213,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         failing_since=state.failing_since,
         adopt_url=answer.adopt_url,
         wants_discovery=answer.wants_discovery,
-        is_outage=answer.is_outage,
+        is_outage=answer.decision.is_outage,
         alike_sources=answer.host.alike_sources,
         alike_class=answer.host.alike_class,
         paused_until=answer.host.paused_until,

@@ -264,7 +264,7 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
 
 
 async def _stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
-    """A host that was just given back is ready for feeds too that came while the statement waited for its row."""
+    """Hosts that nobody holds are ready when their first feed is due: one too that came while we waited for the row."""
     await conn.execute(
         """
         UPDATE poll_hosts
@@ -337,13 +337,7 @@ async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, 
     await conn.execute(
         """
         UPDATE poll_hosts
-        SET lease = NULL,
-            not_before = %(now)s::timestamptz + %(delay)s,
-            ready_at = greatest(
-                %(now)s::timestamptz + %(delay)s,
-                paused_until,
-                coalesce((SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = %(host)s), 'infinity')
-            )
+        SET lease = NULL, not_before = %(now)s::timestamptz + %(delay)s, ready_at = 'infinity'
         WHERE host = %(host)s AND lease = %(lease)s
         """,
         {"host": host, "lease": lease, "now": now, "delay": delay},
@@ -361,7 +355,7 @@ async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) ->
 
 async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
     """Feeds that went off for this reason, and should not have: as if those polls had never been."""
-    await conn.execute(
+    cur = await conn.execute(
         """
         WITH taken_back AS (
             UPDATE feed_state
@@ -378,13 +372,11 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
             FROM taken_back
             WHERE sources.id = taken_back.source_id
         )
-        UPDATE poll_hosts
-        SET ready_at = least(ready_at, %(next_poll_at)s)
-        FROM taken_back
-        WHERE poll_hosts.host = taken_back.host AND poll_hosts.lease IS NULL
+        SELECT host FROM taken_back
         """,
         {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at},
     )
+    await _stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
 
 
 async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:

@@ -50,7 +50,7 @@ class Turns:
 
     async def _borrow(self, host: str) -> bool:
         now = self._clock()
-        leased_until = now + max(self._options.lease, self._options.timeout + self._options.host_delay)
+        leased_until = now + self._options.held_for
         async with self._database.transaction() as conn:
             if await store.borrow(conn, host=host, lease=self._feed.lease, now=now, leased_until=leased_until):
                 return True

@@ -56,6 +56,11 @@ class PollingOptions:
     max_entries: int
     policy: str
 
+    @property
+    def held_for(self) -> timedelta:
+        """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
+        return max(self.lease, self.timeout + self.host_delay)
+
 
 @dataclass(frozen=True, slots=True)
 class Off:

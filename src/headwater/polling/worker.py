@@ -110,14 +110,16 @@ class Poller:
                 return ()
             limit, self._probe_at = 1, now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
-            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + self._lease, limit=limit)
+            return await store.claim(
+                conn, lease=new_id(), now=now, leased_until=now + self._options.held_for, limit=limit
+            )
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
         """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             return await store.claim_one(
-                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._lease
+                conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._options.held_for
             )
 
     async def lag(self) -> timedelta:
@@ -150,7 +152,7 @@ class Poller:
     @contextmanager
     def _holding(self, feed: ClaimedFeed) -> Iterator[None]:
         """Keeps the host ours while its poll goes on, however long its body waits for a process that reads it."""
-        loop, every = asyncio.get_running_loop(), self._lease.total_seconds() / 2
+        loop, every = asyncio.get_running_loop(), self._options.held_for.total_seconds() / 2
         renewals: set[asyncio.Task[None]] = set()
 
         def renew() -> None:
@@ -169,12 +171,9 @@ class Poller:
     async def _renew(self, feed: ClaimedFeed) -> None:
         with suppress(Unavailable):  # another turn comes before the lease ends
             async with self._database.transaction() as conn:
-                await store.renew(conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._lease)
-
-    @property
-    def _lease(self) -> timedelta:
-        """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
-        return max(self._options.lease, self._options.timeout + self._options.host_delay)
+                await store.renew(
+                    conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._options.held_for
+                )
 
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         try:
@@ -291,7 +290,6 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         item_count=outcome.item_count if isinstance(outcome, Polled) else None,
         new_links=kept.linked,
         new_articles=kept.new,
-        is_outage=done.is_outage,
         adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
         wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,
