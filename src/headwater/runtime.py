@@ -64,7 +64,8 @@ class Runtime:
         return self.tools.database
 
     async def watch_database(self) -> None:
-        """Keep the embedded server alive for ever; with a server of somebody else's there is nothing to do."""
+        """Log outages of the database, and keep the embedded server running where there is one."""
+        self.database.log_outages()
         if self.server is not None:
             await self.server.keep_running()
 

@@ -45,7 +45,7 @@ def create_app(
     inspector = web.inspector
     outsiders = Outsiders(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, outsiders, issuer)
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             health_routes,
             *web_routes(database, clock, web),
@@ -60,22 +60,29 @@ def create_app(
         },
         exception_handlers={HeadwaterError: refuse, HTTPException: refuse_http, Exception: break_down},
         before_send=[add_security_headers],
-        middleware=[observe],
         template_config=templates,
         state=State({FOUND_BY_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
         openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
     )
+    return _observed(app)
 
 
 def create_health_app(database: Database) -> Litestar:
     """What a worker without pages serves: its health and its metrics."""
-    return Litestar(
+    app = Litestar(
         route_handlers=[health_routes],
         dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
         openapi_config=None,
         logging_config=None,
     )
+    return _observed(app)
+
+
+def _observed(app: Litestar) -> Litestar:
+    """Count every request. As a middleware of the framework it would not see those that match no route or method."""
+    app.asgi_handler = observe(app.asgi_handler)
+    return app
 
 
 def listen(host: str, port: int) -> socket.socket:

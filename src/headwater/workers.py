@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Protocol, runtime_checkable
 
-from headwater.errors import HostBusy, Unavailable
+from headwater.errors import DatabaseUnavailable, HostBusy, Unavailable
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pipeline import STAGES, Stage, Tools
@@ -51,7 +51,7 @@ class _StageLoop:
         self._wake = asyncio.Event()
         self._wait = SOON_S
         self._failures = 0
-        self._lag_told_at = 0.0
+        self._measured_at = 0.0
         self._count_running = metrics.STAGE_RUNNING.labels(stage=stage.name)
 
     async def run(self) -> None:
@@ -70,18 +70,20 @@ class _StageLoop:
     async def _turn(self) -> float:
         """Claim and start what there is. Returns how long to wait before the next turn."""
         free = self._stage.concurrency - len(self._running)
-        if free == 0:
-            return IDLE_S
+        items: Sequence[object] = ()
         try:
-            items = await self._stage.claim(free)
-            await self._start(items)
-            await self._tell_lag()
+            if free:
+                items = await self._stage.claim(free)
+                await self._start(items)
+            await self._measure_lag()
         except Unavailable as error:
             return self._back_off(error)
         except Exception:  # a bug in one stage must not end the others
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
             log.exception("stage claim broke", stage=self._stage.name)
             return BACKOFF_MAX_S
+        if free == 0:
+            return LAG_EVERY_S
         if len(items) == free:
             return 0
         self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
@@ -105,24 +107,26 @@ class _StageLoop:
         try:
             await self._stage.work(item)
         except HostBusy as busy:
-            log.info("work put off", stage=self._stage.name, host=busy.host)
+            log.debug("work put off", stage=self._stage.name, host=busy.host, next_try=busy.until.isoformat())
         except Unavailable as error:
-            # The outcome could not be written: the lease ends by itself and the work is done again.
+            # The outcome could not be written: the lease ends by itself and the work is done again. One outage may fail
+            # hundreds of these within a second, so that it is the database's own line which is logged as an error.
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="database").inc()
-            log.warning("outcome not written", stage=self._stage.name, error=str(error))
+            log.debug("outcome not written", stage=self._stage.name, error=str(error))
         except Exception:  # a bug in one piece of work must not stop the stage
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
             log.exception("stage work broke", stage=self._stage.name)
         finally:
             self._count_running.dec()
 
-    async def _tell_lag(self) -> None:
-        if not self._failures and time.monotonic() - self._lag_told_at < LAG_EVERY_S:
+    async def _measure_lag(self) -> None:
+        """Once a second, also while all slots are busy: that is when work waits longest."""
+        if not self._failures and time.monotonic() - self._measured_at < LAG_EVERY_S:
             return
         lag = await self._stage.lag()
         if self._failures:
-            log.info("database is back", stage=self._stage.name, failures=self._failures)
-        self._failures, self._lag_told_at = 0, time.monotonic()
+            log.debug("stage goes on", stage=self._stage.name, failures=self._failures)
+        self._failures, self._measured_at = 0, time.monotonic()
         metrics.STAGE_LAG.labels(stage=self._stage.name).set(lag.total_seconds())
         metrics.STAGE_LAST_SUCCESS.labels(stage=self._stage.name).set(time.time())
 
@@ -130,8 +134,8 @@ class _StageLoop:
         self._failures += 1
         metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="database").inc()
         wait = min(BACKOFF_MAX_S, 0.25 * 2**self._failures) * random.uniform(0.5, 1)  # noqa: S311  jitter, no secret
-        if self._failures == 1:
-            log.warning("stage waits for the database", stage=self._stage.name, error=str(error))
+        if self._failures == 1 and not isinstance(error, DatabaseUnavailable):  # that is logged once for all stages
+            log.error("stage waits", stage=self._stage.name, error=str(error), next_try_s=round(wait, 1))
         return wait
 
     async def _pause(self, seconds: float) -> None:

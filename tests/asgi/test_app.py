@@ -111,7 +111,7 @@ async def test_requests_are_counted(web: AsyncClient) -> None:
     await web.get("/static/nothing.css")
 
     told = (await web.get("/metrics")).text
-    assert 'headwater_http_requests_total{method="GET",status="404"}' in told
+    assert 'headwater_http_requests_total{method="GET",route="/static/{file_path}",status="404"}' in told
     assert "headwater_build_info{version=" in told
 
 

@@ -110,3 +110,12 @@ async def test_since_when_the_longest_waiting_page_waits_is_known(conn: Connecti
 
     assert nothing is None
     assert await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + MINUTE) == START
+
+
+async def test_a_page_waits_from_when_it_was_kept_and_not_while_the_fetcher_had_it(conn: Connection) -> None:
+    await store.keep(conn, pages=[a_page()], now=START + 3 * MINUTE)
+
+    before = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + 2 * MINUTE)
+    waiting = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + 5 * MINUTE)
+
+    assert (before, waiting) == (None, START + 3 * MINUTE)

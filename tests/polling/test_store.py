@@ -263,6 +263,14 @@ async def test_the_oldest_due_feed_tells_the_lag(conn: Connection) -> None:
     assert (nothing, waiting, in_hand) == (None, START - 5 * SECOND, None)
 
 
+async def test_a_new_host_does_not_hide_one_that_has_waited_for_longer(conn: Connection) -> None:
+    await follow(conn, "https://old.example/feed", now=START - HOUR)
+    await conn.execute("UPDATE poll_hosts SET ready_at = %(at)s", {"at": START - 60 * SECOND})
+    await follow(conn, "https://new.example/feed", now=START - SECOND)
+
+    assert await store.oldest_due_at(conn, now=START) == START - 60 * SECOND
+
+
 async def test_a_feed_can_be_claimed_by_name_unless_its_host_is_busy(conn: Connection) -> None:
     source, other = await follow(conn, "https://example.com/1", "https://example.com/2", now=START + HOUR)
 

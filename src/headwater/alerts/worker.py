@@ -132,10 +132,15 @@ class Alerter:
             if error is None:
                 await store.sent(conn, message_id=message.id, now=now)
             else:
-                again_at = now + wait(message.attempts)
-                await store.not_sent(conn, message_id=message.id, until=again_at, error=error)
+                await store.not_sent(conn, message_id=message.id, until=now + wait(message.attempts), error=error)
         if error is not None:
-            log.warning("alert not sent", channel=message.channel, attempts=message.attempts, error=error)
+            log.warning(
+                "alert not sent",
+                channel=message.channel,
+                attempts=message.attempts,
+                error=error,
+                next_try=(now + wait(message.attempts)).isoformat(),
+            )
 
 
 async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str | None:

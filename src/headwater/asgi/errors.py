@@ -11,6 +11,7 @@ from litestar.utils import get_enum_string_value
 from headwater.asgi.problems import ADMIN_API, API, RETRY_AFTER_S, Fault, problem
 from headwater.errors import (
     Conflict,
+    DatabaseUnavailable,
     Forbidden,
     HeadwaterError,
     Invalid,
@@ -65,7 +66,9 @@ def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     if isinstance(error, NotLoggedIn) and is_page(request):
         return Redirect("/auth/login", status_code=303)
     if status == 503:
-        log.warning("request refused", path=request.url.path, error=str(error))
+        # An outage of the database is logged as an error of its own, once, and not for each request.
+        write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning
+        write("request refused", path=request.url.path, error=str(error))
         # Details of an outage (addresses, paths) are for the log, not for whoever asks.
         return respond(request, status, "Headwater cannot reach its database just now. It tries again by itself.")
     return respond(request, status, str(error))

@@ -9,9 +9,14 @@ from headwater.observability.log import get_logger
 
 log = get_logger()
 
+# Labels come from these and from the routes, never from the request: each value is a time series for ever.
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+OTHER_METHOD = "other"
+NO_ROUTE = "none"
+
 
 def observe(app: ASGIApp) -> ASGIApp:
-    """Middleware: a counter, a histogram and a debug line per request."""
+    """Wrap an app: a counter, a histogram and a debug line per request."""
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -30,10 +35,12 @@ def observe(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, note_status)
         finally:
             took = time.perf_counter() - started
-            metrics.HTTP_REQUESTS.labels(method=scope["method"], status=status).inc()
-            metrics.HTTP_SECONDS.labels(method=scope["method"]).observe(took)
+            method = scope["method"] if scope["method"] in METHODS else OTHER_METHOD
+            route = scope.get("path_template") or NO_ROUTE
+            metrics.HTTP_REQUESTS.labels(method=method, route=route, status=status).inc()
+            metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
             log.debug(
-                "request", method=scope["method"], path=scope["path"], status=status, took_ms=round(took * 1000, 1)
+                "request", method=method, route=route, path=scope["path"], status=status, took_ms=round(took * 1000, 1)
             )
 
     return observed

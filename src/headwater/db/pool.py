@@ -11,6 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid
+from headwater.observability.outage import OutageLog
 from headwater.types import UserId
 
 Connection = psycopg.AsyncConnection[TupleRow]
@@ -24,6 +25,7 @@ class Database:
 
     def __init__(self, conninfo: str, *, pool_size: int, wait: timedelta) -> None:
         self.conninfo = conninfo
+        self._outage: OutageLog | None = None
         self._pool = AsyncConnectionPool(
             conninfo,
             open=False,
@@ -44,12 +46,23 @@ class Database:
     async def __aexit__(self, *_: object) -> None:
         await self._pool.close()
 
+    def log_outages(self) -> None:
+        """Log from now on when the database fails and when it is back. A command reports that in its own words."""
+        self._outage = OutageLog()
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
         """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable."""
-        with unavailable():
-            async with self._pool.connection() as conn:
-                yield conn
+        try:
+            with unavailable():
+                async with self._pool.connection() as conn:
+                    yield conn
+        except DatabaseUnavailable as error:
+            if self._outage is not None:
+                self._outage.failed(error)
+            raise
+        if self._outage is not None:
+            self._outage.succeeded()
 
     @asynccontextmanager
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:

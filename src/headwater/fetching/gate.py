@@ -86,16 +86,24 @@ class Gate:
             if error.kind is FetchFailure.DNS and host_of(url) == host_of(origin):
                 raise
             if error.kind not in NO_ROBOTS:
-                log.warning("robots unreachable", origin=origin, error_type=error.kind.value, error=error.detail)
-                return robots_unreachable(origin, before, None, self._clock())
+                found = robots_unreachable(origin, before, None, self._clock())
+                log.warning(
+                    "robots unreachable",
+                    origin=origin,
+                    error_type=error.kind.value,
+                    error=error.detail,
+                    next_try=found.expires_at.isoformat(),
+                )
+                return found
         return robots_read(origin, None, None, self._clock())
 
     async def _judged(self, origin: str, before: Robots | None, response: Response) -> Robots:
         now, status = self._clock(), response.status
         if status == 429 or status >= 500:
             self.was_rate_limited |= status == 429
-            log.warning("robots unreachable", origin=origin, status_code=status)
-            return robots_unreachable(origin, before, status, now, retry_after(response.headers, now))
+            found = robots_unreachable(origin, before, status, now, retry_after(response.headers, now))
+            log.warning("robots unreachable", origin=origin, status_code=status, next_try=found.expires_at.isoformat())
+            return found
         if not 200 <= status < 300:
             return robots_read(origin, None, status, now)
         text = stripped(response.body)

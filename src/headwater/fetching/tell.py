@@ -1,21 +1,31 @@
 """What a turn with a host says of itself: in the log and in the metrics."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from headwater.fetching.types import Harvest
-from headwater.frontier.types import Answer, Answered, Fetched, FetchFailed, Hopeless, Redirected, Unchanged
+from headwater.frontier.decide import after
+from headwater.frontier.types import (
+    Answer,
+    Answered,
+    Fetched,
+    FetchFailed,
+    FrontierOptions,
+    Hopeless,
+    Redirected,
+    Unchanged,
+)
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 
 log = get_logger()
 
 
-def tell(harvest: Harvest) -> None:
-    """One line for each URL, and one for the host where something is to be known of it."""
+def tell(harvest: Harvest, options: FrontierOptions) -> None:
+    """One line for each URL, at debug where it is routine, and one for a host that is paused."""
     for answered in harvest.answered:
         metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
-        _tell_answer(answered)
+        _tell_answer(answered, harvest.blocked_until, options)
     for robots in harvest.robots:
         outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
         metrics.ROBOTS.labels(outcome=outcome).inc()
@@ -41,17 +51,24 @@ def outcome_name(answer: Answer) -> str:
             assert_never(answer)
 
 
-def _tell_answer(answered: Answered) -> None:
+def _tell_answer(answered: Answered, blocked_until: datetime | None, options: FrontierOptions) -> None:
     told = log.bind(url=answered.url.url, kind=answered.url.kind.value)
     match answered.answer:
         case Fetched():
-            told.info("page fetched")
+            told.debug("page fetched")
         case Unchanged():
-            told.info("page not modified")
+            told.debug("page not modified")
         case Redirected(to=to, is_permanent=is_permanent):
-            told.info("page redirected", to=to, permanent=is_permanent)
+            told.debug("page redirected", to=to, permanent=is_permanent)
         case FetchFailed(reason=reason, detail=detail):
-            told.warning("page fetch failed", error_type=reason, error=detail, retries=answered.url.retry_count)
+            again = after(answered.url, answered.answer, answered.at, options).next_fetch_at
+            told.warning(
+                "page fetch failed",
+                error_type=reason,
+                error=detail,
+                retries=answered.url.retry_count,
+                next_try=max(again, blocked_until or again).isoformat() if again else None,
+            )
         case Hopeless(reason=reason, detail=detail):
             # That a page is gone is the way of the web, and no warning.
             told.info("page given up", reason=reason, detail=detail)

@@ -99,7 +99,7 @@ class Fetcher:
         except Exception:  # a bug of ours must not leave the URLs without an outcome
             log.exception("turn broke", host=claimed.host.host)
             harvest = await self._written(_broken(harvest))
-        tell(harvest)
+        tell(harvest, self._frontier_options)
         return harvest
 
     async def lag(self) -> timedelta:
@@ -174,7 +174,7 @@ class Fetcher:
         await self._write_consequences([harvest for harvest in batch if harvest.robots])
         async with self._database.transaction() as conn:
             for part in in_parts([page for harvest in batch for page in harvest.pages]):
-                await pages.keep(conn, pages=part)
+                await pages.keep(conn, pages=part, now=self._clock())
             await frontier.answer(
                 conn,
                 answers=[_answer(harvest) for harvest in batch],

@@ -4,15 +4,18 @@ from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, In
 
 from headwater import __version__
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
+CONTENT_TYPE = CONTENT_TYPE_LATEST.removesuffix("; charset=utf-8")  # which the response adds itself
 
 BUILD = Info("headwater_build", "The version that is running.")
 BUILD.info({"version": __version__})
 
 HTTP_REQUESTS = Counter(
-    "headwater_http_requests_total", "Requests answered, by method and status.", ["method", "status"]
+    "headwater_http_requests_total",
+    "Requests answered, by method, route and status. Methods that HTTP does not define are `other`, paths without a "
+    "route are `none`.",
+    ["method", "route", "status"],
 )
-HTTP_SECONDS = Histogram("headwater_http_request_seconds", "Time to answer a request.", ["method"])
+HTTP_SECONDS = Histogram("headwater_http_request_seconds", "Time to answer a request.", ["method", "route"])
 
 POLLS = Counter(
     "headwater_polls_total", "Polls ended, by outcome: polled, not_modified, or the class of failure.", ["outcome"]

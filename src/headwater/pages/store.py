@@ -12,8 +12,11 @@ from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind
 
 
-async def keep(conn: Connection, *, pages: Sequence[NewPage]) -> None:
-    """Keep bodies until they are read; an article of a source that is spidered twice, the second time for its links."""
+async def keep(conn: Connection, *, pages: Sequence[NewPage], now: datetime | None = None) -> None:
+    """Keep bodies until they are read; an article of a source that is spidered twice, the second time for its links.
+
+    They wait from `now` on, or else from when they were fetched: time in the fetcher is no waiting of the next stage.
+    """
     if not pages:
         return
     await conn.execute(
@@ -34,10 +37,12 @@ async def keep(conn: Connection, *, pages: Sequence[NewPage]) -> None:
             LEFT JOIN sources ON sources.id = page.source_id
         )
         INSERT INTO pages (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
-        SELECT id, url, final_url, kind, known_source_id, depth, content_type, body, fetched_at, fetched_at
+        SELECT id, url, final_url, kind, known_source_id, depth, content_type, body, fetched_at,
+            coalesce(%(now)s, fetched_at)
         FROM kept
         UNION ALL
-        SELECT list_id, url, final_url, 'list', known_source_id, depth, content_type, body, fetched_at, fetched_at
+        SELECT list_id, url, final_url, 'list', known_source_id, depth, content_type, body, fetched_at,
+            coalesce(%(now)s, fetched_at)
         FROM kept
         WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
         """,
@@ -52,6 +57,7 @@ async def keep(conn: Connection, *, pages: Sequence[NewPage]) -> None:
             "content_types": [page.content_type for page in pages],
             "bodies": [page.body for page in pages],
             "fetched": [page.fetched_at for page in pages],
+            "now": now,
         },
     )
 

@@ -466,18 +466,27 @@ async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
 async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
     """Since when the longest-waiting ready host has been waiting; politeness, pauses and leases are no waiting.
 
-    A host whose last feed was deleted may still be ready: nothing waits there.
+    A host whose last feed was deleted may still be ready: nothing waits there. Hosts with a new feed are ready since
+    '-infinity' and come first, and must not hide those that have been waiting for longer.
     """
     cur = await conn.execute(
         """
-        SELECT greatest(ready_at, due.next_poll_at)
-        FROM poll_hosts
+        SELECT min(greatest(ready_at, due.next_poll_at))
+        FROM (
+            (SELECT host, ready_at FROM poll_hosts WHERE ready_at = '-infinity' LIMIT 100)
+            UNION ALL
+            (
+                SELECT host, ready_at
+                FROM poll_hosts
+                WHERE ready_at > '-infinity' AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT 100
+            )
+        ) AS ready
         CROSS JOIN LATERAL (
-            SELECT next_poll_at FROM feed_state WHERE feed_state.host = poll_hosts.host ORDER BY next_poll_at LIMIT 1
+            SELECT next_poll_at FROM feed_state WHERE feed_state.host = ready.host ORDER BY next_poll_at LIMIT 1
         ) AS due
-        WHERE ready_at <= %(now)s
-        ORDER BY ready_at
-        LIMIT 1
+        WHERE due.next_poll_at <= %(now)s
         """,
         {"now": now},
     )

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
+from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.types import Happening, Level, NotModified, Polled, PollFailed, PollReport
 
 log = get_logger()
@@ -26,12 +27,20 @@ def _tell_outcome(report: PollReport) -> None:
         case Polled(feed=feed):
             log.info("feed polled", **fields, entries=len(feed.entries), new=report.new_articles)
         case NotModified():
-            log.info("feed not modified", **fields)
+            log.debug("feed not modified", **fields)
         case PollFailed(kind=kind, status=status, detail=detail):
             # A paused host and an outage of ours have had their line; each feed's failure is not worth a warning then.
             level = report.decision.level
             write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
-            write("feed poll failed", **fields, error_type=kind.value, status_code=status or 0, error=detail)
+            again = report.next_poll_at
+            write(
+                "feed poll failed",
+                **fields,
+                error_type=kind.value,
+                status_code=status or 0,
+                error=detail,
+                next_try=None if again == BY_HAND_ONLY else again.isoformat(),
+            )
         case _:
             assert_never(report.outcome)
 

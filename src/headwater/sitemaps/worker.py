@@ -179,7 +179,7 @@ def _is_retired(reading: Reading | None) -> bool:
 
 
 def _tell(done: Mapped) -> None:
-    write = log.warning if done.failure == UNREADABLE else log.info
+    write = log.warning if done.failure == UNREADABLE else log.debug
     write(
         "sitemap read",
         url=done.page.url,

@@ -73,7 +73,7 @@ class Spider:
         links = await self._find(page, source)
         async with self._database.transaction() as conn:
             done = await self._write(conn, page, source, links)
-        write = log.warning if done.failure == UNREADABLE else log.info
+        write = log.warning if done.failure == UNREADABLE else log.debug
         write(
             "page spidered",
             url=page.url,

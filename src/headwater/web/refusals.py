@@ -12,7 +12,15 @@ from litestar.exceptions import ValidationException
 from litestar.response import Template
 
 from headwater.asgi.errors import status_of
-from headwater.errors import AiUnavailable, AlreadySubscribed, HeadwaterError, InvalidFeed, NotLoggedIn, Unavailable
+from headwater.errors import (
+    AiUnavailable,
+    AlreadySubscribed,
+    DatabaseUnavailable,
+    HeadwaterError,
+    InvalidFeed,
+    NotLoggedIn,
+    Unavailable,
+)
 from headwater.observability.log import get_logger
 
 log = get_logger()
@@ -49,7 +57,8 @@ def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "I
 
     def refuse(request: AnyRequest, error: HeadwaterError) -> Template:
         if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
-            log.warning("request refused", path=request.url.path, error=str(error))
+            write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning  # it has a line of its own
+            write("request refused", path=request.url.path, error=str(error))
             return respond(request, 500, "refusal.html", message=broken)
         return respond(request, status_of(error), "refusal.html", message=str(error))
 
