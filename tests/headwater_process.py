@@ -13,14 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+# A busy machine may take this long for what a quiet one does in a second. Only a failing test waits to the end.
+PATIENCE_S = 300.0
 STARTED = re.compile(r"http://[\d.]+:\d+")
 
 
 class Headwater:
     """Runs commands against one folder, or one DATABASE_URL."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, python: str = sys.executable, **settings: str) -> None:
         self.folder = folder
+        self.python = python
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -33,9 +36,9 @@ class Headwater:
     def run(self, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         """A command, to its end."""
         return subprocess.run(
-            [sys.executable, "-m", "headwater", *arguments],
+            [self.python, "-m", "headwater", *arguments],
             env={**self.environment, **settings}, cwd=self.folder, input=typed, capture_output=True, text=True,
-            timeout=60, check=False,
+            timeout=PATIENCE_S, check=False,
         )  # fmt: skip
 
     def json(self, *arguments: str, **settings: str) -> Any:
@@ -46,16 +49,18 @@ class Headwater:
 
     def start(self, *arguments: str, **settings: str) -> "Running":
         """A command that goes on."""
-        return Running(arguments, {**self.environment, **settings}, self.folder)
+        return Running(arguments, {**self.environment, **settings}, self.folder, self.python)
 
 
 class Running:
     """A command that goes on; use as a context manager."""
 
-    def __init__(self, arguments: tuple[str, ...], environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(
+        self, arguments: tuple[str, ...], environment: Mapping[str, str], folder: Path, python: str = sys.executable
+    ) -> None:
         self._log = (folder / f"{arguments[0]}-{time.monotonic_ns()}.log").open("w+")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "headwater", *arguments],
+            [python, "-m", "headwater", *arguments],
             env=environment, cwd=folder, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
@@ -79,7 +84,7 @@ class Running:
     def get(self, path: str, accept: str = "text/html") -> tuple[int, str]:
         request = urllib.request.Request(self.url + path, headers={"Accept": accept})
         try:
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as refused:
             with refused:
@@ -88,10 +93,10 @@ class Running:
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C in its terminal: the signal goes to the whole group. Returns the exit code."""
         os.killpg(self.process.pid, how)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE_S)
 
 
-def wait_for(what: Any, running: Running | None = None, seconds: float = 40) -> Any:
+def wait_for(what: Any, running: Running | None = None, seconds: float = PATIENCE_S) -> Any:
     """The first value that is true."""
     deadline = time.monotonic() + seconds
     while not (found := what()):

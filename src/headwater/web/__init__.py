@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from litestar import Request, Router
+from litestar import Request, Router, get
 from litestar.datastructures import CacheControlHeader
 from litestar.di import Provide
 from litestar.plugins.jinja import JinjaTemplateEngine
@@ -44,7 +44,7 @@ from headwater.web.pages.read import place_of, read_pages
 from headwater.web.pages.summaries import summary_dependencies, summary_pages
 
 _FOLDER = Path(__file__).parent
-_HTMX = Path(str(files("js_lib_htmx"))) / "static" / "htmx"
+_HTMX = (files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js").read_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,16 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     return [
         pages,
         create_static_files_router("/static", directories=[_FOLDER / "static"], include_in_schema=False),
-        # The script itself comes from its own package: nothing copied, nothing fetched from elsewhere.
-        create_static_files_router("/vendor", directories=[_HTMX], include_in_schema=False),
+        Router("/vendor", route_handlers=[_htmx], include_in_schema=False),
     ]
+
+
+@get(
+    "/htmx.min.js",
+    media_type="text/javascript",
+    cache_control=CacheControlHeader(max_age=86_400, public=True),
+    sync_to_thread=False,
+)
+def _htmx() -> bytes:
+    """Serve the htmx script from its package: no copy in this repository, no request to a CDN."""
+    return _HTMX
