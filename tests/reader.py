@@ -12,7 +12,7 @@ class Reader:
     """One browser; use as a context manager."""
 
     def __init__(self, url: str) -> None:
-        self._client = httpx.Client(base_url=url, headers={"Accept": "text/html"}, follow_redirects=True, timeout=20)
+        self._client = httpx.Client(base_url=url, headers={"Accept": "text/html"}, follow_redirects=True, timeout=300)
 
     def __enter__(self) -> Self:
         return self

@@ -49,7 +49,7 @@ async def run(stage: Any, monkeypatch: pytest.MonkeyPatch, *, until: Any, drain:
     monkeypatch.setattr(workers, "IDLE_S", 0.01)
     stop = asyncio.Event()
     running = asyncio.create_task(workers.run_stages(cast("Tools", None), [stage.name], stop, drain))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(300):
         while not until():
             await asyncio.sleep(0.005)
         stop.set()

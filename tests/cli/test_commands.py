@@ -126,7 +126,7 @@ def test_doctor_tells_of_a_database_that_is_away(headwater: Headwater) -> None:
 def test_output_that_nobody_reads_to_the_end_is_no_error(headwater: Headwater) -> None:
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -m headwater settings | head -1'],
-        env=headwater.environment, capture_output=True, text=True, timeout=60, check=True,
+        env=headwater.environment, capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
 
     assert done.stderr == ""

@@ -26,7 +26,7 @@ async def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     }  # fmt: skip
     return await asyncio.to_thread(
         subprocess.run, [sys.executable, "-m", "headwater", "source", "discover", *arguments],
-        env=environment, cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

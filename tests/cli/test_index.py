@@ -35,7 +35,7 @@ class Commands:
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return await asyncio.to_thread(
             subprocess.run, [sys.executable, "-m", "headwater", *arguments], env=self._environment, cwd=self._folder,
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
 
     async def work_until(self, done: str) -> None:
@@ -45,7 +45,7 @@ class Commands:
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 while done not in (await self.run("index", "status")).stdout:
                     await asyncio.sleep(0.1)
         finally:

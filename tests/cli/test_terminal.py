@@ -27,7 +27,7 @@ def headwater(tmp_path: Path) -> Headwater:
 
 
 def test_what_is_loaded_before_a_command_works_is_left_out_of_collections() -> None:
-    told = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True, timeout=60)
+    told = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True, timeout=300)
 
     assert told.stdout.split() == ["True", "True"]
 

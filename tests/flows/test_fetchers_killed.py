@@ -77,7 +77,7 @@ def test_fetchers_that_are_killed_lose_nothing_and_ask_no_host_within_its_delay(
                 time.sleep(chance.uniform(0.2, 1))
             wait_for(lambda: len(zoo.visits) > 3000)
             restart(server)
-            wait_for(lambda: count(server, "SELECT count(*) FROM frontier_url WHERE status <> 'f'") == 0, seconds=120)
+            wait_for(lambda: count(server, "SELECT count(*) FROM frontier_url WHERE status <> 'f'") == 0)
             for fetcher in running:
                 fetcher.terminate()
             for fetcher in running:

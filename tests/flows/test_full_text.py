@@ -25,7 +25,7 @@ def found_on(headwater: Headwater, running: Running, host: str) -> Mapping[str, 
         hits = json.loads(headwater.run("articles", "--search", f'"{words}"', "--json").stdout or "[]")
         return next((hit for hit in hits if f"//{host}.{DOMAIN}" in hit["url"]), None)
 
-    return wait_for(look, running, seconds=60)
+    return wait_for(look, running)
 
 
 def longest_text(headwater: Headwater, host: str) -> str | None:

@@ -78,7 +78,7 @@ def test_the_tools_accept_the_files(command: tuple[str, ...]) -> None:
     program = prometheus.find(command[0])
     assert program
 
-    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([program, *command[1:]], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -270,7 +270,7 @@ def running(home: Path, name: str, *options: str) -> Iterator[subprocess.Popen[b
 def get_json(url: str) -> Any:
     """What it answers; None while it does not."""
     try:
-        with urllib.request.urlopen(url, timeout=20) as response:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as response:
             return json.load(response)
     except (urllib.error.URLError, OSError, ValueError):
         return None

@@ -91,7 +91,7 @@ class World:
 
     def api(self, method: str, path: str, **body: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        return httpx.request(method, self.url + path, headers=headers, json=body or None, timeout=60)
+        return httpx.request(method, self.url + path, headers=headers, json=body or None, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def run(world: World, line: str, words: Mapping[str, str]) -> str:
                 assert more, said
                 said += more
             os.killpg(process.pid, signal.SIGINT)
-        said, _ = process.communicate(timeout=180)
+        said, _ = process.communicate(timeout=600)
     assert process.returncode in expected, f"{line}\nexited with {process.returncode}:\n{said}"
     assert "Traceback" not in said
     return said

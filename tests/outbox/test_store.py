@@ -178,7 +178,7 @@ async def fill(database: Database, *, limit: int = 2) -> int:
 
 async def older_transactions_end(database: Database) -> None:
     """Other tests may use the same server at the same time."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while True:
             async with database.transaction() as conn:
                 cur = await conn.execute("SELECT since < pg_snapshot_xmin(pg_current_snapshot()) FROM outbox_listening")

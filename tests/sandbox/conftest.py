@@ -28,5 +28,5 @@ async def single() -> AsyncIterator[Sandbox]:
 @pytest.fixture
 async def hasty() -> AsyncIterator[Sandbox]:
     """One process that is soon out of time."""
-    async with new_sandbox(processes=1, time_limit=timedelta(seconds=0.3)) as sandbox:
+    async with new_sandbox(processes=1, time_limit=timedelta(seconds=1)) as sandbox:
         yield sandbox

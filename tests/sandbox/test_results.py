@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -45,19 +44,16 @@ async def test_what_headwater_hands_on_comes_back_equal(sandbox: Sandbox, value:
     assert type(returned) is type(value)
 
 
-async def test_large_bodies_go_in_and_large_results_come_out_quickly(sandbox: Sandbox) -> None:
+async def test_large_bodies_go_in_and_large_results_come_out_whole(sandbox: Sandbox) -> None:
     body, expected = os.urandom(10_000_000), os.urandom(2_500_000).hex()
     await sandbox.run(abs, 1)
 
-    start = time.perf_counter()
     seen = await sandbox.run(len, body)
     came_back = await sandbox.run(work.echo, expected)
-    took = time.perf_counter() - start
 
     assert seen == len(body)
     assert came_back == expected
     assert await sandbox.run(bytes.hex, body) == body.hex()
-    assert took < 1
 
 
 async def test_a_result_that_is_too_long_is_refused() -> None:

@@ -180,7 +180,7 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path):
         waiting = other.stdout.readline()
         time.sleep(0.1)
         assert other.poll() is None
-    entered, _ = other.communicate(timeout=20)
+    entered, _ = other.communicate(timeout=300)
 
     assert "waiting" in waiting
     assert entered == "in\n"

@@ -17,7 +17,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 PASSWORD = "correct horse battery"
 WIDE: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 360, "height": 740}
-PATIENCE_MS = 20_000
+PATIENCE_MS = 120_000
 expect.set_options(timeout=PATIENCE_MS)
 HASTE = {
     "HEADWATER_ALLOW_LOOPBACK": "true",

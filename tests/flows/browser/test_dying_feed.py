@@ -74,7 +74,7 @@ class World:
             f"{self.place.url}/api/v1/sources/{self.path.rpartition('/')[2]}",
             headers={"Authorization": f"Bearer {TOKEN}"},
         )
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=300) as response:
             return json.load(response)
 
 
