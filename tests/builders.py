@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+from headwater.accounts.access import add_user
+from headwater.accounts.types import Role, User
 from headwater.articles.types import NewArticle
-from headwater.db import Connection
+from headwater.db import Connection, Database
 from headwater.polling.parse.types import Entry, ParsedFeed
 from headwater.polling.types import ReadFeed
 from headwater.sources.follow import follow
@@ -39,3 +41,9 @@ def a_read_feed(*dates: datetime) -> ReadFeed:
 
 def a_parsed_feed(*entries: Entry, site_url: str | None = "https://example.com/") -> ParsedFeed:
     return ParsedFeed(format="rss20", title="Example", site_url=site_url, entries=entries)
+
+
+async def another_administrator(database: Database, email: str = "root@example.com") -> User:
+    """A super_admin, so that the account which a test removes is not the last one."""
+    async with database.transaction() as conn:
+        return await add_user(conn, email, None, Role.SUPER_ADMIN, START, confirmed_at=START)

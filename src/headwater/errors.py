@@ -222,10 +222,10 @@ class AlreadyDecided(Conflict):
 
 
 class LastAdministrator(Conflict):
-    """Nobody could look after Headwater any more."""
+    """The last super_admin cannot be removed or demoted."""
 
     def __init__(self, email: str) -> None:
-        super().__init__(f"{email} is the only super_admin. Give somebody else the role first.")
+        super().__init__(f"{email} is the only super_admin. Give another account that role first.")
 
 
 class EmailTaken(Conflict):

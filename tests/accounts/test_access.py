@@ -17,6 +17,7 @@ from headwater.errors import (
     TooManyAttempts,
     WrongPassword,
 )
+from tests.builders import another_administrator
 from tests.clock import MovableClock
 
 pytestmark = pytest.mark.database
@@ -273,11 +274,13 @@ async def test_a_changed_password_ends_every_other_session(access: Access) -> No
 
 async def test_a_deleted_account_leaves_nothing(access: Access, database: Database) -> None:
     came = await register(access)
+    await another_administrator(database)
 
     await access.delete_account(came.user, PASSWORD)
 
     async with database.transaction() as conn:
-        for table in ("users", "sessions", "events", "mailed_tokens", "api_tokens"):
+        assert [user.email for user in await store.list_users(conn)] == ["root@example.com"]
+        for table in ("sessions", "events", "mailed_tokens", "api_tokens"):
             cur = await conn.execute(f"SELECT count(*) FROM {table}")
             assert await cur.fetchone() == (0,), table
 

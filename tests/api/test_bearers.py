@@ -16,6 +16,7 @@ from headwater.server import create_app
 from tests.accounts.issuer import AUDIENCE, NAME, NOW, RSA, claims, signed
 from tests.api.conftest import FRONTIER
 from tests.browser import visit
+from tests.builders import another_administrator
 from tests.clock import MovableClock
 
 pytestmark = pytest.mark.database
@@ -112,6 +113,7 @@ async def test_the_frontier_is_for_those_who_look_after_headwater(
 async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: People) -> None:
     token = await people.token(await people.person(Role.SUPER_ADMIN), ["admin"])
     before = await read(api, token)
+    await another_administrator(people.database)
 
     async with people.database.transaction() as conn:
         await give_role(conn, email="super_admin@example.com", role=Role.READER)

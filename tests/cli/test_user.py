@@ -10,6 +10,7 @@ from headwater.audit import store as audit
 from headwater.db import Database
 from headwater.errors import WrongPassword
 from headwater.sources.subscribe import add_feed
+from tests.builders import another_administrator
 from tests.clock import MovableClock
 from tests.headwater_process import Headwater
 
@@ -57,6 +58,7 @@ async def test_accounts_are_made_listed_changed_and_removed(headwater: Headwater
 
 async def test_a_changed_role_is_in_the_audit_log(headwater: Headwater, database: Database) -> None:
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
+    await another_administrator(database)
     headwater.run("user", "role", "ann@example.com", "moderator")
 
     async with database.transaction() as conn:
@@ -89,6 +91,7 @@ async def test_what_only_a_removed_reader_followed_is_left(
     async with database.transaction() as conn:
         await add_feed(conn, user_id=came.user.id, name="A", url="https://a.example/feed", now=clock())
     followed = headwater.json("source", "list")
+    await another_administrator(database)
 
     headwater.run("user", "remove", "ann@example.com", "--yes")
 
@@ -96,12 +99,17 @@ async def test_what_only_a_removed_reader_followed_is_left(
     assert headwater.json("source", "list") == []
 
 
-def test_it_is_said_when_nobody_looks_after_the_place(headwater: Headwater) -> None:
+@pytest.mark.parametrize("arguments", [("role", "ann@example.com", "reader"), ("remove", "ann@example.com", "--yes")])
+def test_the_command_line_neither_demotes_nor_removes_the_last_super_admin(
+    headwater: Headwater, arguments: tuple[str, ...]
+) -> None:
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
 
-    done = headwater.run("user", "role", "ann@example.com", "reader")
+    refused = headwater.run("user", *arguments)
 
-    assert "Nobody looks after the place now" in done.stdout
+    assert refused.returncode == 4
+    assert "ann@example.com is the only super_admin" in refused.stderr
+    assert [user["role"] for user in headwater.json("user", "list")] == ["super_admin"]
 
 
 @pytest.mark.parametrize(

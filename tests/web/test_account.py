@@ -11,6 +11,7 @@ from headwater.accounts.secrets import digest
 from headwater.accounts.types import Scope
 from headwater.db import Database
 from headwater.server import create_app
+from tests.builders import another_administrator
 from tests.clock import MovableClock
 from tests.web.visitor import PASSWORD, Person, a_person
 
@@ -143,12 +144,41 @@ async def test_nobody_ends_anothers_session_or_token(app: Litestar, ada: Person,
 async def test_a_deleted_account_leaves_nothing_and_needs_the_password(ada: Person, database: Database) -> None:
     await ada.send("POST", "/feeds", name="A", url="https://a.example/feed")
     wrong = await ada.submit("/account/delete", current_password="wrong")
+    await another_administrator(database)
 
     gone = await ada.submit("/account/delete", current_password=PASSWORD)
 
     assert wrong.status_code == 401
     assert gone.headers["location"] == "/auth/login"
     async with database.transaction() as conn:
-        for table in ("users", "sessions", "subscriptions", "events", "api_tokens", "marks", "summaries"):
+        cur = await conn.execute("SELECT email FROM users")
+        assert await cur.fetchall() == [("root@example.com",)]
+        for table in ("sessions", "subscriptions", "events", "api_tokens", "marks", "summaries"):
             row = await (await conn.execute(f"SELECT count(*) FROM {table}".encode())).fetchone()
             assert row == (0,), table
+
+
+async def test_the_last_super_admin_may_not_delete_their_account(ada: Person) -> None:
+    refused = await ada.submit("/account/delete", current_password=PASSWORD)
+
+    assert refused.status_code == 409
+    assert "ada@example.com is the only super_admin" in refused.text
+    assert (await ada.open("/account")).status_code == 200
+
+
+async def test_the_dashboard_shows_whose_it_is(ada: Person) -> None:
+    assert re.search(r'id="user-email">Logged in as <b>ada@example\.com</b>', (await ada.open("/dashboard")).text)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/feeds"), ("POST", "/summaries"), ("GET", "/dashboard")])
+async def test_a_tab_whose_session_has_ended_is_told_to_log_in(ada: Person, method: str, path: str) -> None:
+    """Its form still carries the token of the session that has ended: that is no reason to call the page too old."""
+    token = ada.token
+    await ada.submit("/auth/logout")
+    ada.token = token
+
+    part = await ada.send(method, path, name="A", url="https://a.example/feed")
+
+    assert part.status_code == 401
+    assert part.headers["location"] == "/auth/login"
+    assert "open for too long" not in part.text

@@ -14,7 +14,7 @@ from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.server import create_app
 from headwater.sources import store as sources
-from tests.builders import an_article
+from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
 from tests.web.visitor import PASSWORD, Person, a_person
 
@@ -115,6 +115,7 @@ async def test_what_was_counted_goes_when_they_take_it_back(ada: Person, article
 async def test_it_goes_with_the_account(ada: Person, article: str, database: Database) -> None:
     await ada.submit("/account/analytics", answer="yes")
     await do_everything(ada, article)
+    await another_administrator(database)
 
     await ada.submit("/account/delete", current_password=PASSWORD)
 

@@ -20,7 +20,7 @@ from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.sources.opml import read_opml
 from headwater.types import UserId
-from tests.builders import an_article
+from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
@@ -237,6 +237,7 @@ async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person
         await bob.register("bob@example.com")
         bobs = await fill(bob, database, "bob@example.com", "banana")
     before = await rows_of(database, user_id)
+    await another_administrator(database)
 
     gone = await ada.submit("/account/delete", current_password=PASSWORD)
 

@@ -20,7 +20,7 @@ from headwater.sources.importing.types import IMPORTS_KEPT, Import, LineOutcome
 from headwater.sources.importing.work import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.types import UserId
-from tests.builders import a_source
+from tests.builders import a_source, another_administrator
 from tests.clock import START, MovableClock
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
@@ -383,6 +383,7 @@ async def test_an_account_that_goes_in_the_middle_takes_its_import_along(
 ) -> None:
     user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
     import_id = await importer.begin(user_id, "mine.opml", feeds(200))
+    await another_administrator(database)
 
     working = asyncio.create_task(importer.finish(user_id, import_id))
     gone = await ada.submit("/account/delete", current_password=PASSWORD)

@@ -37,7 +37,14 @@ from headwater.accounts.types import (
     Visitor,
 )
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, NotLoggedIn, RegistrationClosed, TooManyAttempts, WrongPassword
+from headwater.errors import (
+    Invalid,
+    LastAdministrator,
+    NotLoggedIn,
+    RegistrationClosed,
+    TooManyAttempts,
+    WrongPassword,
+)
 from headwater.ids import new_id
 from headwater.types import Clock, UserId
 
@@ -227,10 +234,11 @@ class Access:
             return await self._mail(conn, user.id, email, Purpose.EMAIL, self._clock())
 
     async def delete_account(self, user: User, password: str) -> None:
-        """Forget a person and all that is theirs. Raises WrongPassword, TooManyAttempts."""
+        """Delete a user and everything they own. Raises WrongPassword, TooManyAttempts, LastAdministrator."""
         await self._count(f"login:{email_key(user.email)}", LOGIN_PER_ACCOUNT)
         await self._check(user, password)
         async with self._database.transaction() as conn:
+            await require_other_administrator(conn, user_id=user.id)
             await store.remove_user(conn, user_id=user.id)
             for bucket in ("login", "mail"):
                 await store.clear_attempts(conn, bucket=f"{bucket}:{email_key(user.email)}")
@@ -327,6 +335,16 @@ async def add_user(
         confirmed_at=confirmed_at,
     )
     return user
+
+
+async def require_other_administrator(conn: Connection, *, user_id: UserId) -> None:
+    """Call before a user is removed or demoted, in the same transaction. Raises LastAdministrator.
+
+    The rows of all super_admins stay locked until the transaction ends, so two of them cannot remove each other.
+    """
+    if await store.hold_administrators(conn) == [user_id]:
+        found = await store.find_credentials_by_id(conn, user_id=user_id)
+        raise LastAdministrator(found.user.email if found else "This account")
 
 
 async def record(conn: Connection, user_id: UserId, event_type: EventType, now: datetime, **metadata: object) -> None:

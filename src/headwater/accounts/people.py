@@ -1,12 +1,12 @@
 """What whoever runs Headwater does with accounts: makes them, gives them roles and passwords, removes them."""
 
 from headwater.accounts import store
-from headwater.accounts.access import add_user, record
+from headwater.accounts.access import add_user, record, require_other_administrator
 from headwater.accounts.decide import email_key, email_problem, password_problem, role_of_new
 from headwater.accounts.secrets import hash_password
 from headwater.accounts.types import EventType, Role, User
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, LastAdministrator, NotFound
+from headwater.errors import Invalid, NotFound
 from headwater.types import Clock, UserId
 
 
@@ -51,20 +51,17 @@ async def give_password(database: Database, *, email: str, password: str) -> Use
 
 
 async def give_role(conn: Connection, *, email: str, role: Role) -> User:
-    """What a person may do from now on. Raises NotFound."""
-    user = await find_account(conn, email)
-    await store.set_role(conn, user_id=user.id, role=role)
-    return user
+    """Change the role of the account with this email; returns the user as before. Raises as `change_role` does."""
+    return await change_role(conn, user_id=(await find_account(conn, email)).id, role=role)
 
 
 async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
-    """What a person may do from now on; returns who they were. Raises NotFound, LastAdministrator."""
-    administrators = await store.hold_administrators(conn)
+    """Change a user's role; returns the user as before. Raises NotFound, LastAdministrator."""
+    if role is not Role.SUPER_ADMIN:
+        await require_other_administrator(conn, user_id=user_id)
     found = await store.find_credentials_by_id(conn, user_id=user_id)
     if found is None:
         raise NotFound("There is no such account.")
-    if administrators == [user_id] and role is not Role.SUPER_ADMIN:
-        raise LastAdministrator(found.user.email)
     await store.set_role(conn, user_id=user_id, role=role)
     return found.user
 
@@ -80,7 +77,8 @@ async def sign_out(conn: Connection, *, user_id: UserId) -> User:
 
 
 async def remove_account(conn: Connection, *, email: str) -> User:
-    """Forget a person and all that is theirs. Raises NotFound."""
+    """Delete a user and everything they own. Raises NotFound, LastAdministrator."""
     user = await find_account(conn, email)
+    await require_other_administrator(conn, user_id=user.id)
     await store.remove_user(conn, user_id=user.id)
     return user

@@ -164,7 +164,7 @@ async def count_people(conn: Connection, *, text: str = "") -> int:
 
 
 async def hold_administrators(conn: Connection) -> list[UserId]:
-    """Who runs the place; nobody else changes that until the transaction ends."""
+    """Every super_admin; their rows stay locked until the transaction ends, in one order for all callers."""
     cur = await conn.execute("SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
     return [UserId(row[0]) for row in await cur.fetchall()]
 

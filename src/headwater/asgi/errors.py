@@ -27,6 +27,7 @@ log = get_logger()
 AnyRequest = Request[Any, Any, Any]
 AnyResponse = Response[Any] | Template | Redirect
 
+LOGIN = "/auth/login"
 STATUSES: dict[type[HeadwaterError], int] = {
     Invalid: 400,
     NotLoggedIn: 401,
@@ -64,7 +65,9 @@ def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
     """A refusal of ours, with its own words."""
     status = status_of(error)
     if isinstance(error, NotLoggedIn) and is_page(request):
-        return Redirect("/auth/login", status_code=303)
+        return Redirect(LOGIN, status_code=303)
+    if isinstance(error, NotLoggedIn) and not is_of_api(request):
+        return respond(request, status, str(error), headers={"Location": LOGIN})
     if status == 503:
         # An outage of the database is logged as an error of its own, once, and not for each request.
         write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning

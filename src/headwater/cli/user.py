@@ -1,7 +1,6 @@
 """`headwater user`: accounts, for whoever runs Headwater."""
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -67,9 +66,8 @@ def role(email: Email, role: OfRole) -> None:
 
     Example: headwater user role bob@example.com moderator
     """
-    user, is_orphaned = run(_role(load_quietly(), email, role))
+    user = run(_role(load_quietly(), email, role))
     say(f"{user.email} was {user.role}, and is {role} now.")
-    _warn(is_orphaned=is_orphaned)
 
 
 @user_app.command()
@@ -93,9 +91,8 @@ def remove(email: Email, yes: Yes = False) -> None:
     settings = load_quietly()
     user = run(_find(settings, email))
     confirm(f"Remove {user.email} and all that is theirs?", yes=yes)
-    user, is_orphaned = run(_remove(settings, email))
+    user = run(_remove(settings, email))
     say(f"{user.email} is gone, and all that was theirs.")
-    _warn(is_orphaned=is_orphaned)
 
 
 async def _create(settings: Settings, email: str, password: str, role: Role | None) -> User:
@@ -113,7 +110,7 @@ async def _find(settings: Settings, email: str) -> User:
         return await find_account(conn, email)
 
 
-async def _role(settings: Settings, email: str, role: Role) -> tuple[User, bool]:
+async def _role(settings: Settings, email: str, role: Role) -> User:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         user = await give_role(conn, email=email, role=role)
         await audit.record(
@@ -125,7 +122,7 @@ async def _role(settings: Settings, email: str, role: Role) -> tuple[User, bool]
             now=runtime.tools.clock(),
             detail={"from": user.role.value, "to": role.value},
         )
-        return user, _is_orphaned(await store.list_users(conn))
+        return user
 
 
 async def _password(settings: Settings, email: str, password: str) -> User:
@@ -133,20 +130,11 @@ async def _password(settings: Settings, email: str, password: str) -> User:
         return await give_password(runtime.database, email=email, password=password)
 
 
-async def _remove(settings: Settings, email: str) -> tuple[User, bool]:
+async def _remove(settings: Settings, email: str) -> User:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         user = await remove_account(conn, email=email)
         await leave_all_unwanted(conn, runtime.tools.clock())
-        return user, _is_orphaned(await store.list_users(conn))
-
-
-def _is_orphaned(users: Sequence[User]) -> bool:
-    return bool(users) and not any(user.role is Role.SUPER_ADMIN for user in users)
-
-
-def _warn(*, is_orphaned: bool) -> None:
-    if is_orphaned:
-        say("Nobody looks after the place now: give somebody the role super_admin.")
+        return user
 
 
 def _read_password(*, from_stdin: bool) -> str:

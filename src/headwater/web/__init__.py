@@ -104,7 +104,8 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             *operator_pages,
         ],
         middleware=[recognise, sign_forms],
-        guards=[refuse_forgery, require_role],
+        # Roles first: a tab whose session has ended is told to log in, not that its form is too old.
+        guards=[require_role, refuse_forgery],
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
             "post_office": Provide(lambda: office, sync_to_thread=False),

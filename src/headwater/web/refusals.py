@@ -11,7 +11,7 @@ from litestar import Request
 from litestar.exceptions import ValidationException
 from litestar.response import Template
 
-from headwater.asgi.errors import status_of
+from headwater.asgi.errors import LOGIN, status_of
 from headwater.errors import (
     AiUnavailable,
     AlreadySubscribed,
@@ -35,7 +35,7 @@ def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "I
     """Handlers for one route: `broken` is said when we fail; `place` is the id of the element that shows it."""
 
     def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
-        headers = {"Cache-Control": "no-store"}
+        headers = {"Cache-Control": "no-store", **({"Location": LOGIN} if status == 401 else {})}
         if place:
             # What stands in an address may be anything; an id of ours has no other characters than these.
             plain = {name: _ODD.sub("", str(value)) for name, value in request.path_params.items()}
