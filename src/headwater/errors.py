@@ -20,6 +20,7 @@
     ├── Conflict                what was asked for clashes with what is here
     │   ├── SourceExists
     │   ├── SourceIsOff
+    │   ├── NotApproved
     │   ├── NothingToPoll
     │   ├── HostBusy
     │   ├── AlreadySubscribed
@@ -176,10 +177,17 @@ class SourceExists(Conflict):
 
 
 class SourceIsOff(Conflict):
-    """A source that is switched off altogether cannot be read."""
+    """A source that is disabled as a whole cannot be read."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} is switched off. Set `enabled` to true, and it is read at once.")
+        super().__init__(f"{name} is disabled. Set `enabled` to true, and it is read at once.")
+
+
+class NotApproved(Conflict):
+    """A suggestion that is pending or was rejected is enabled by its approval alone."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} was suggested by a reader and is not approved. A moderator approves it first.")
 
 
 class NothingToPoll(Conflict):

@@ -23,6 +23,27 @@ def record(cls: type[T]) -> type[T]:
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
+class SourceState(StrEnum):
+    """The state of a source: exactly one of these, in the API, the metrics, the command line and the pages alike.
+
+    The SQL function `source_state` decides which.
+    """
+
+    WORKING = "working"  # its last poll succeeded
+    PENDING = "pending"  # nothing of it was read yet
+    FAILING = "failing"  # its last poll failed; it is retried
+    AUTO_DISABLED = "auto_disabled"  # its policy disabled it after failures, until its cooldown ends or for good
+    DISABLED = "disabled"  # a person disabled its feed, or the whole source
+    IN_REVIEW = "in_review"  # a reader suggested it, and no moderator has decided yet
+    REJECTED = "rejected"  # a moderator rejected it
+
+    @property
+    def label(self) -> str:
+        """The word for it on pages: `Auto-disabled`."""
+        text = {"auto_disabled": "auto-disabled", "in_review": "in review"}.get(self.value, self.value)
+        return text.capitalize()
+
+
 class PageKind(StrEnum):
     """What a URL is fetched for."""
 

@@ -430,7 +430,7 @@ async def test_a_feed_that_is_parked_or_a_readers_own_is_nobodys_concern(
         facts = await store.read_facts(conn, now=clock())
 
     assert (facts.counts.system, facts.counts.system_disabled) == (1, 0)
-    assert dict(facts.counts.states) == {"parked": 1, "disabled": 1, "working": 1}
+    assert dict(facts.counts.states) == {"disabled": 1, "auto_disabled": 1, "working": 1}
     assert [*facts.disabled, *facts.critical] == []
 
 

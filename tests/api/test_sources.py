@@ -219,7 +219,7 @@ async def test_another_url_clears_all_and_is_polled_at_once(
 ) -> None:
     source = await created(api)
     await poll(database, clock, consecutive_errors=3, last_error="Gone.", off=Off(START, FailureClass.GONE, None))
-    assert (await shown(api, source))["status"] == "off"
+    assert (await shown(api, source))["status"] == "auto_disabled"
     clock.move(hours=1)
 
     moved = await api.patch(f"{SOURCES}/{source['id']}", json={"feed_url": "https://news.example/new.xml"})
@@ -272,7 +272,7 @@ async def test_the_cooldown_filter_of_seed_000(reason: str, hours: int, api: Asy
     clock.move(hours=1)
 
     assert off.status_code == 200
-    assert (off.json()["feed_disable_reason"], off.json()["status"]) == (reason, "off")
+    assert (off.json()["feed_disable_reason"], off.json()["status"]) == (reason, "auto_disabled")
     assert off.json()["feed_disabled_at"] == START.isoformat().replace("+00:00", "Z")
     assert off.json()["next_poll_at"] == off.json()["off_until"]
     assert inside == [[], []]
@@ -335,7 +335,7 @@ async def test_lists_are_narrowed_down(api: AsyncClient, database: Database, clo
     assert await names(api, status="failing") == ["failing"]
     assert await names(api, status="working") == ["working"]
     assert await names(api, status="disabled") == ["switched off"]
-    assert await names(api, status="off") == ["off"]
+    assert await names(api, status="auto_disabled") == ["off"]
     assert await names(api, status="pending") == ["pending", "site"]
     assert await names(api, feed_active="true") == ["failing", "pending", "working"]
     assert await names(api, feed_active="false") == ["off", "site", "switched off"]

@@ -31,8 +31,8 @@ def test_each_deed_is_done_said_and_written_down(headwater: Headwater, conninfo:
     reset = headwater.run("source", "reset", FEED)
 
     assert refreshed.stdout == "Example is due now.\n"
-    assert for_a_while.stdout.startswith("Example is off until 20")
-    assert for_good.stdout == "Example is off until somebody enables it.\n"
+    assert for_a_while.stdout.startswith("Example is disabled until 20")
+    assert for_good.stdout == "Example is disabled until somebody enables it.\n"
     assert reset.stdout == "Nothing is held against Example any more.\n"
     ours = [line for line in written(conninfo) if line[0] != "source.created"]
     assert ours == [
@@ -51,3 +51,49 @@ def test_a_reason_is_needed_and_a_source_too(headwater: Headwater) -> None:
     assert (without.returncode, empty.returncode, nobodys.returncode) == (2, 2, 3)
     assert "--reason" in without.stderr
     assert all("Traceback" not in one.stderr for one in (without, empty, nobodys))
+
+
+def state_of(headwater: Headwater) -> tuple[str, str | None, bool, str | None]:
+    (one,) = headwater.json("source", "list")
+    return one["state"], one["reason"], one["enabled"], one["next_poll_at"]
+
+
+def test_a_source_that_was_edited_off_is_listed_as_disabled_and_enabled_as_a_whole(headwater: Headwater) -> None:
+    off = headwater.run("source", "edit", FEED, "--off")
+    while_off = state_of(headwater)
+    table = headwater.run("source", "list").stdout.splitlines()[1]
+    on = headwater.run("source", "enable", FEED)
+    state, reason, enabled, next_poll_at = state_of(headwater)
+
+    assert off.stdout == "Example is changed. It is disabled.\n"
+    assert while_off == ("disabled", None, False, None)
+    assert (table.split()[0], "never" in table, "9999" in table) == ("disabled", True, False)
+    assert on.stdout == "Example is enabled, and polled by the next Headwater that runs.\n"
+    assert (state, reason, enabled) == ("pending", None, True)
+    assert next_poll_at is not None
+
+
+def test_a_disabled_feed_is_listed_with_its_reason(headwater: Headwater) -> None:
+    headwater.run("source", "disable", FEED, "--reason", "the paper was closed")
+    by_a_person = state_of(headwater)
+    table = headwater.run("source", "list").stdout
+    headwater.run("source", "disable", FEED, "--reason", "gone")
+    by_a_class = state_of(headwater)
+
+    assert by_a_person == ("disabled", "the paper was closed", True, None)
+    assert "the paper was closed" in table
+    assert by_a_class[:3] == ("auto_disabled", "gone", True)
+    assert by_a_class[3] is not None
+
+
+def test_a_suggestion_that_is_not_approved_cannot_be_enabled(headwater: Headwater, conninfo: str) -> None:
+    with psycopg.connect(conninfo) as conn:
+        conn.execute("UPDATE sources SET enabled = false, is_system = false, moderation_status = 'rejected'")
+
+    answers = [
+        headwater.run("source", *words) for words in (("enable", FEED), ("edit", FEED, "--on"), ("refresh", FEED))
+    ]
+
+    assert [one.returncode for one in answers] == [4, 4, 4]
+    assert all("is not approved" in one.stderr for one in answers)
+    assert state_of(headwater)[0] == "rejected"

@@ -49,7 +49,7 @@ def test_pollers_that_are_killed_lose_nothing_and_ask_no_host_twice_within_its_d
         postmaster = int((headwater.folder / "data/postgres/postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGKILL)
 
-        wait_for(lambda: all(source["status"] == "working" for source in headwater.json("source", "list")))
+        wait_for(lambda: all(source["state"] == "working" for source in headwater.json("source", "list")))
         articles = headwater.json("articles", "-n", "10000")
         codes = [poller.stop() for poller in pollers]
         visits = {host: sorted(visit.at for visit in zoo.visits_to(f"h{host}.crowd")) for host in range(HOSTS)}

@@ -153,7 +153,7 @@ def test_a_source_is_edited_switched_off_explained_and_enabled(headwater: Headwa
     after = headwater.run("source", "poll", missing, "--explain")
     enabled = headwater.run("source", "enable", missing)
 
-    assert "off" in off.stdout.splitlines()[1].split()[0]
+    assert off.stdout.splitlines()[1].split()[0] == "auto_disabled"
     assert "That is the class gone." in story.stdout
     assert "It was a probe: the feed stays off" in story.stdout
     assert edited.returncode == 0
@@ -161,4 +161,4 @@ def test_a_source_is_edited_switched_off_explained_and_enabled(headwater: Headwa
     assert "It is not tried again until somebody enables it" in after.stdout
     assert enabled.returncode == 0
     (listed,) = headwater.json("source", "list")
-    assert (listed["status"], listed["feed_disabled_at"]) == ("pending", None)
+    assert (listed["state"], listed["feed_disabled_at"]) == ("pending", None)

@@ -200,8 +200,8 @@ async def test_the_source_says_that_it_is_off_and_why_and_that_it_is_on_again(co
     await answer(conn, an_answer(probe, at=START + HOUR))
     (after,) = await list_health(conn)
 
-    assert (while_off.feed_disabled_at, while_off.off_until, while_off.status) == (START, START + HOUR, "error")
-    assert (after.feed_disabled_at, after.off_until, after.status) == (None, None, "working")
+    assert (while_off.feed_disabled_at, while_off.off_until, while_off.state) == (START, START + HOUR, "auto_disabled")
+    assert (after.feed_disabled_at, after.off_until, after.state) == (None, None, "working")
 
 
 async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connection) -> None:
@@ -366,4 +366,4 @@ async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_swit
     await store.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
 
     next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
-    assert next_polls == {sources[0].id: START + HOUR, sources[1].id: START + 99 * HOUR}
+    assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None}

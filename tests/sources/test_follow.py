@@ -86,7 +86,7 @@ async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:
 
     (health,) = await list_health(conn)
 
-    assert (health.status, health.next_poll_at, health.article_count) == ("pending", START, 0)
+    assert (health.state, health.next_poll_at, health.article_count) == ("pending", START, 0)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ async def settled(full: Connection) -> Connection:
         ({"mode": "both"}, 1_000),
         ({"enabled": False}, 1_000),
         ({"status": "disabled"}, 1_300),
-        ({"status": "off"}, 1_000),
+        ({"status": "auto_disabled"}, 1_000),
         ({"is_system": False}, 1_000),
         ({"is_critical": True}, 1_000),
         ({"host": "host77"}, 200),

@@ -13,8 +13,8 @@ from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
 from headwater.sources.store import list_all, list_health
-from headwater.sources.types import Source, SourceStatus, Wishes
-from headwater.types import PageKind
+from headwater.sources.types import Source, Wishes
+from headwater.types import PageKind, SourceState
 from tests.builders import a_source
 from tests.clock import START
 
@@ -108,7 +108,7 @@ async def test_a_list_shows_how_a_source_is_read(
 
     (health,) = await list_health(conn)
 
-    assert (health.badge, health.status, health.article_count) == (badge, SourceStatus.PENDING, 0)
+    assert (health.badge, health.state, health.article_count) == (badge, SourceState.PENDING, 0)
     assert (health.next_poll_at is None) == (feed is None)
 
 
@@ -125,7 +125,7 @@ async def test_a_site_works_once_it_is_read_and_fails_when_none_of_its_entrances
     )
     working = (await list_health(conn))[0]
 
-    assert [one.status for one in (pending, guessed, failing, working)] == ["pending", "pending", "error", "working"]
+    assert [one.state for one in (pending, guessed, failing, working)] == ["pending", "pending", "failing", "working"]
     assert (failing.last_error, failing.last_error_type) == ("timeout: 10 s", "timeout")
 
 

@@ -71,7 +71,7 @@ async def test_any_other_reason_holds_until_a_person_enables_the_feed(reason: st
 
     told = await health(conn, source)
     assert until is None
-    assert (told.feed_disabled_at, told.off_until, told.next_poll_at) == (START, None, BY_HAND_ONLY)
+    assert (told.feed_disabled_at, told.off_until, told.next_poll_at) == (START, None, None)
     assert await claim(conn, START + timedelta(days=3000)) == []
 
     await enable(conn, source, START + HOUR)
@@ -102,7 +102,7 @@ async def test_a_poll_under_way_does_not_switch_a_feed_on_again(conn: Connection
     await answer(conn, an_answer(feed))
 
     told = await health(conn, source)
-    assert (told.feed_disabled_at, told.next_poll_at) == (START, BY_HAND_ONLY)
+    assert (told.feed_disabled_at, told.next_poll_at) == (START, None)
     assert await claim(conn, START + 2 * HOUR) == []
 
 
@@ -143,7 +143,7 @@ async def test_nothing_but_switching_it_on_wakes_a_source_that_is_off(conn: Conn
     await enable(conn, source, START)
     source = await move(conn, source, url="https://example.com/other.xml", now=START)
     await disable(conn, source, "network", START)
-    with pytest.raises(SourceIsOff, match="switched off"):
+    with pytest.raises(SourceIsOff, match="disabled"):
         await refresh(conn, source, START)
 
     assert await claim(conn, START + timedelta(days=100)) == []

@@ -94,7 +94,7 @@ async def test_each_number_leads_to_as_many_sources(operator: Person, database: 
         link: (await operator.open(link.replace("&amp;", "&"))).text.count('<th scope="row">') for link, _ in links
     }
 
-    assert numbers(page) == {"working": 1, "pending": 2, "failing": 1, "off": 1, "disabled": 1, "all": 6}
+    assert numbers(page) == {"working": 1, "pending": 2, "failing": 1, "auto_disabled": 1, "disabled": 1, "all": 6}
     assert len(links) >= 12
     assert listed == {link: int(count) for link, count in links}
     assert "failing.example" in page  # its host is paused
@@ -187,4 +187,4 @@ async def test_what_a_class_of_failure_switched_off_was_not_switched_off_by_hand
 
     cur = await conn.execute("SELECT state, reason FROM source_health")
 
-    assert await cur.fetchone() == ("off", reason.value)
+    assert await cur.fetchone() == ("auto_disabled", reason.value)

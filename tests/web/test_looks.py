@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import headwater.web
-from headwater.sources.health.types import SUCCESSES, SourceState, Trouble
+from headwater.sources.health.types import SUCCESSES, Trouble
+from headwater.types import SourceState
 
 WEB = Path(headwater.web.__file__).parent
 CSS = re.sub(r"/\*.*?\*/", "", (WEB / "static" / "headwater.css").read_text(), flags=re.DOTALL)

@@ -100,17 +100,17 @@ async def test_every_state_has_its_face(ada: Person, database: Database) -> None
     await polled(database, "Refused.", kind="ssrf_blocked", off_at=START)
     off = await shown()
 
-    assert '<span class="badge">pending</span>' in pending
+    assert '<span class="badge">Pending</span>' in pending
     assert "Waiting for its first poll." in pending
-    assert '<span class="badge">working</span>' in working
+    assert '<span class="badge">Working</span>' in working
     assert "polled <time" in working
     assert "next in 2 hours" in working
-    assert '<span class="badge">error</span>' in failing
+    assert '<span class="badge">Failing</span>' in failing
     assert "The server does not answer in time." in failing
     assert "tried again in 2 hours" in failing
-    assert '<span class="badge">off</span>' in resting
-    assert "Switched off; tried again in 3 days, or when you say so." in resting
-    assert "Switched off until you try again." in off
+    assert '<span class="badge">Auto-disabled</span>' in resting
+    assert "Disabled after failures; retried in 3 days, or when you say so." in resting
+    assert "Disabled after failures, until you try again." in off
     assert ["Try again</button>" in face for face in (pending, working, failing, resting, off)] == [
         False, False, False, True, True,
     ]  # fmt: skip

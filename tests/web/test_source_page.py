@@ -91,7 +91,7 @@ def form(**changed: str) -> dict[str, str]:
 
 async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
     page = await operator.open("/admin/sources")
-    filtered = await operator.open("/admin/sources?status=off&reason=nonsense&host=x&category=y&after=%00")
+    filtered = await operator.open("/admin/sources?status=auto_disabled&reason=nonsense&host=x&category=y&after=%00")
 
     assert (page.status_code, filtered.status_code) == (200, 200)
     assert "No sources yet." in page.text
@@ -306,11 +306,11 @@ async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Per
         await operator.send("POST", f"/admin/sources/{source.id}/disable", reason=reason)
 
     careless = await operator.send("POST", "/admin/sources/enable", reason="not_found")
-    enabled = await operator.send("POST", "/admin/sources/enable", status="off", reason="not_found")
+    enabled = await operator.send("POST", "/admin/sources/enable", status="auto_disabled", reason="not_found")
 
-    assert (careless.status_code, "Choose first" in careless.text) == (400, True)
+    assert (careless.status_code, "Choose a state first" in careless.text) == (400, True)
     assert "2 sources are enabled." in enabled.text
-    assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "off"]
+    assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "auto_disabled"]
 
 
 async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:

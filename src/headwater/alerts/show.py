@@ -5,8 +5,8 @@ from datetime import datetime
 
 from headwater.alerts.types import Condition, Facts
 from headwater.observability import metrics
+from headwater.types import SourceState
 
-STATES = ("new", "working", "failing", "disabled", "parked")
 PLAIN = (metrics.SYSTEM_FEEDS, metrics.SYSTEM_FEEDS_DISABLED, metrics.OWN_OUTAGES)
 LABELLED = (
     metrics.INCIDENTS_OPEN,
@@ -40,7 +40,7 @@ def show_facts(facts: Facts | None, incidents: Mapping[str, int]) -> None:
 
 
 def _show_feeds(facts: Facts) -> None:
-    for state in STATES:
+    for state in SourceState:
         metrics.SOURCES.labels(state=state).set(facts.counts.states.get(state, 0))
     metrics.SYSTEM_FEEDS.set(facts.counts.system)
     metrics.SYSTEM_FEEDS_DISABLED.set(facts.counts.system_disabled)

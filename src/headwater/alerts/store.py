@@ -61,19 +61,10 @@ async def _count_feeds(conn: Connection) -> FeedCounts:
     cur = await conn.execute(
         """
         SELECT state, count(*) AS sources,
-            count(*) FILTER (WHERE is_system AND has_feed AND state <> 'parked') AS system,
-            count(*) FILTER (WHERE is_system AND has_feed AND state = 'disabled') AS system_disabled
-        FROM (
-            SELECT is_system, feed_state.source_id IS NOT NULL AS has_feed, CASE
-                    WHEN NOT enabled THEN 'parked'
-                    WHEN feed_disabled_at IS NOT NULL THEN 'disabled'
-                    WHEN last_error IS NOT NULL THEN 'failing'
-                    WHEN feed_state.source_id IS NOT NULL AND last_polled_at IS NULL THEN 'new'
-                    ELSE 'working'
-                END AS state
-            FROM sources
-            LEFT JOIN feed_state ON feed_state.source_id = sources.id
-        ) AS source
+            count(*) FILTER (WHERE is_system AND has_feed AND enabled) AS system,
+            count(*) FILTER (WHERE is_system AND has_feed AND enabled AND feed_disabled_at IS NOT NULL)
+                AS system_disabled
+        FROM source_health
         GROUP BY state
         """
     )

@@ -20,7 +20,8 @@ from headwater.sources.decide import (
 )
 from headwater.sources.follow import CATEGORY_MAX, NAME_MAX, REASON_MAX
 from headwater.sources.operate import Changes
-from headwater.sources.types import IngestionMode, SourceDetails, Standing, Wishes
+from headwater.sources.types import IngestionMode, SourceDetails, Wishes
+from headwater.types import SourceState
 from headwater.urls import MAX_LENGTH
 
 IMPORT_MOST = 1_000
@@ -224,13 +225,14 @@ class SourceTold(Told):
         str | None, Field(description="pending, approved or rejected, where a reader suggested it.", examples=[None])
     ]
     status: Annotated[
-        Standing,
+        SourceState,
         Field(
-            description="pending: nothing was read yet. working, failing: how the last try ended. off: its feed is, by "
-            "its policy. disabled: a person switched its feed off, or all of it."
+            description="pending: nothing was read yet. working, failing: how the last poll ended. auto_disabled: its "
+            "policy disabled its feed after failures. disabled: a person disabled its feed, or all of it. in_review, "
+            "rejected: a reader suggested it, and no moderator approved it."
         ),
     ]
-    feed_disabled_at: Annotated[Moment, Field(description="Since when its feed is off.", examples=[None])]
+    feed_disabled_at: Annotated[Moment, Field(description="Since when its feed is disabled.", examples=[None])]
     feed_disable_reason: Annotated[str | None, Field(description="Why it is.", examples=[None])]
     off_until: Annotated[
         Moment, Field(description="When it is probed; null: not before somebody enables it.", examples=[None])

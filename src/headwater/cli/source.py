@@ -107,15 +107,15 @@ def add(
 
 @source_app.command("list")
 def list_sources(as_json: AsJson = False) -> None:
-    """Show every source and how it does.
+    """List every source with its state.
 
     Example: headwater source list
     """
     found = run(_health(load_quietly()))
     if as_json:
-        print_json([asdict(source) | {"status": source.status, "badge": source.badge} for source in found])
+        print_json([asdict(source) | {"badge": source.badge} for source in found])
     elif found:
-        columns = ["status", "name", "by", "articles", "next try", "feed or site", "why"]
+        columns = ["state", "name", "by", "articles", "next try", "feed or site", "reason"]
         print_table(columns, [_row(source) for source in found])
     else:
         say("No sources yet. `headwater source add URL` follows a feed, `--site URL` a site without one.")
@@ -186,7 +186,8 @@ def edit(
         wishes=wishes,
     )
     source = run(_edit(load_quietly(), wanted, changes))
-    say(f"{source.name} is changed.")
+    state = "" if on is None else " It is enabled." if source.enabled else " It is disabled."
+    say(f"{source.name} is changed.{state}")
 
 
 @source_app.command()
@@ -210,12 +211,12 @@ def suggestions(as_json: AsJson = False) -> None:
 def enable(
     wanted: Wanted,
 ) -> None:
-    """Poll a source again that was switched off: what was held against it is forgotten, and it is due at once.
+    """Enable a disabled source and its feed. Its failures are forgotten, and it is due at once.
 
     Example: headwater source enable https://example.com/feed.xml
     """
     source = run(_enable(load_quietly(), wanted))
-    say(f"{source.name} is on, and {_read(source)} by the next Headwater that runs.")
+    say(f"{source.name} is enabled, and {_read(source)} by the next Headwater that runs.")
 
 
 @source_app.command()
@@ -294,9 +295,7 @@ async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollRe
             if wanted and source.feed_url is None:
                 raise Invalid(f"{source.name} has no feed to poll; a Headwater that runs reads its pages.")
             if wanted and not source.enabled:
-                raise Invalid(
-                    f"{source.name} is switched off; `headwater source edit {source.id} --on` follows it again."
-                )
+                raise Invalid(f"{source.name} is disabled; `headwater source enable {source.id}` enables it.")
         return await poll_now(runtime, [source for source in sources if source.feed_url and source.enabled])
 
 
@@ -319,7 +318,7 @@ async def _suggestions(settings: Settings) -> list[Suggestion]:
 async def _enable(settings: Settings, wanted: str) -> Source:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         source = await follow.find(conn, wanted)
-        await operate.enable(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+        await operate.enable_whole(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
         return source
 
 
@@ -357,7 +356,7 @@ def _record(report: PollReport) -> dict[str, object]:
 
 def _row(source: SourceHealth) -> tuple[str, ...]:
     due = f"{source.next_poll_at:%m-%d %H:%M}" if source.next_poll_at else ""
-    due = "never" if source.is_off_for_good else due
-    status = "off" if source.feed_disabled_at else source.status
-    why = source.last_error or ""
-    return status, source.name, source.badge, str(source.article_count), due, source.address, why
+    if source.feed_url and not due:
+        due = "never"
+    why = ": ".join(filter(None, (source.reason, source.last_error)))
+    return source.state, source.name, source.badge, str(source.article_count), due, source.address, why

@@ -19,7 +19,7 @@ Reason = Annotated[str, typer.Option(help="Why: a class of failure, such as gone
 
 
 def disable(wanted: Wanted, reason: Reason) -> None:
-    """Leave a source's feed alone, for a reason: until its cooldown ends, or until somebody enables it.
+    """Disable a source's feed, for a reason: until its cooldown ends, or until somebody enables it.
 
     Example: headwater source disable https://example.com/feed.xml --reason "the paper was closed"
     """
@@ -28,7 +28,7 @@ def disable(wanted: Wanted, reason: Reason) -> None:
         return await operate.disable(conn, source, reason=reason, actor=COMMAND_LINE, now=now)
 
     source, until = run(_do(load_quietly(), wanted, step))
-    say(f"{source.name} is off{f' until {until:%Y-%m-%d %H:%M} UTC' if until else ' until somebody enables it'}.")
+    say(f"{source.name} is disabled until {f'{until:%Y-%m-%d %H:%M} UTC' if until else 'somebody enables it'}.")
 
 
 def refresh(wanted: Wanted) -> None:

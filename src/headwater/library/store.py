@@ -193,8 +193,13 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
         await cur.execute(
             """
             SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                subscriptions.category, polled_at AS last_polled_at, next_poll_at, last_error, last_error_type,
-                feed_disabled_at AS disabled_at, off_until, coalesce(article_count, 0) AS article_count
+                subscriptions.category, source_state(
+                    enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, polled_at
+                ) AS state,
+                polled_at AS last_polled_at,
+                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+                last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
+                coalesce(article_count, 0) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             LEFT JOIN feed_state USING (source_id)

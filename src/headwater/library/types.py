@@ -5,14 +5,14 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from headwater.types import ArticleId, SourceId
+from headwater.types import ArticleId, SourceId, SourceState
 
 FEEDS_PER_PAGE = 20
 ARTICLES_PER_PAGE = 30
 
 
 class FeedStatus(StrEnum):
-    """How a feed does, in the words of the filter."""
+    """The filter of a reader's list, in the words of seed 002. The state itself is a `SourceState`."""
 
     ALL = "all"
     WORKING = "working"
@@ -49,8 +49,9 @@ class FeedItem:
     name: str
     url: str
     category: str | None
+    state: SourceState
     last_polled_at: datetime | None
-    next_poll_at: datetime | None
+    next_poll_at: datetime | None  # None: only a person can enable it, or it has no feed
     last_error: str | None
     last_error_type: str | None
     disabled_at: datetime | None
@@ -67,7 +68,7 @@ class FeedItem:
     @property
     def is_off(self) -> bool:
         """Not polled any more, or not before its cooldown ends."""
-        return self.disabled_at is not None
+        return self.state not in {SourceState.PENDING, SourceState.WORKING, SourceState.FAILING}
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ ALERTS_EVALUATED = Gauge(
     "When anybody last looked whether something must be told; 0 when that is not known.",
 )
 INCIDENTS_OPEN = Gauge("headwater_incidents_open", "Incidents that are not over, by condition.", ["condition"])
-SOURCES = Gauge("headwater_sources", "Sources by how they do: new, working, failing, disabled, parked.", ["state"])
+SOURCES = Gauge("headwater_sources", "Sources by state, in the words of the API.", ["state"])
 SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds that are to be polled.")
 SYSTEM_FEEDS_DISABLED = Gauge("headwater_system_feeds_disabled", "System feeds that are off.")
 SYSTEM_FEED_DISABLED_SINCE = Gauge(

@@ -11,6 +11,7 @@ from typing import Any, cast
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
+from headwater.errors import NotApproved
 from headwater.sources import follow, store
 from headwater.sources.follow import AS_IS
 from headwater.sources.types import Source, Wishes
@@ -51,7 +52,9 @@ async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: dateti
 
 
 async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
-    """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists."""
+    """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
+    if wanted.enabled:
+        await _check_approved(conn, source)
     await _file(conn, source, wanted, name=wanted.name)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)
@@ -80,13 +83,22 @@ async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor
 
 
 async def enable(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Poll the source's feed again, at once and with nothing held against it."""
+    """Poll the source's feed again, at once and with its failures forgotten. Raises NotApproved."""
+    await _check_approved(conn, source)
     await follow.enable(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_ENABLED, source, now)
 
 
+async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Enable the source and its feed, whatever disabled them. Raises NotApproved."""
+    if not source.enabled:
+        source = await change(conn, source, wanted=Changes(enabled=True), actor=actor, now=now)
+    await enable(conn, source, actor=actor, now=now)
+
+
 async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Read the source now, due or not. Raises SourceIsOff."""
+    """Read the source now, due or not. Raises SourceIsOff, NotApproved."""
+    await _check_approved(conn, source)
     await follow.refresh(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_REFRESHED, source, now)
 
@@ -95,6 +107,12 @@ async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: d
     """Forget what was counted against the source's feed."""
     await follow.reset_errors(conn, source)
     await _record(conn, actor, Deed.SOURCE_RESET, source, now)
+
+
+async def _check_approved(conn: Connection, source: Source) -> None:
+    """Raises NotApproved."""
+    if not source.enabled and await store.needs_approval(conn, source_id=source.id):
+        raise NotApproved(source.name)
 
 
 async def _file(conn: Connection, source: Source, wanted: Changes, *, name: str | None) -> None:

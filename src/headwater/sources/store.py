@@ -10,12 +10,9 @@ from psycopg.types.json import Jsonb
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.frontier.keys import Place
-from headwater.polling.types import FailureClass
 from headwater.sources.types import Pair, Source, SourceDetails, SourceFilter, SourceHealth, Suggestion
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
-
-_CLASSES = [kind.value for kind in FailureClass]
 
 
 async def add(conn: Connection, *, source: Source) -> None:
@@ -282,7 +279,12 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
         await cur.execute(
             """
             SELECT sources.id, name, sources.feed_url, sources.url, sitemap_url, ingestion_mode, sources.created_at,
-                next_poll_at, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
+                told.state, CASE
+                    WHEN feed_disabled_at IS NOT NULL THEN feed_disable_reason
+                    WHEN told.state = 'failing' THEN coalesce(last_error_type, split_part(other.error, ':', 1))
+                END AS reason, enabled,
+                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+                coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
                 coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
                 coalesce(last_error, other.error) AS last_error,
                 coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
@@ -313,6 +315,12 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
                     WHERE parent_url IS NULL
                 ) AS error
             ) AS other ON feed_state.source_id IS NULL
+            CROSS JOIN LATERAL (
+                SELECT source_state(
+                    enabled, moderation_status, feed_disabled_at, feed_disable_reason,
+                    coalesce(last_error, other.error), coalesce(last_polled_at, other.last_read_at)
+                ) AS state
+            ) AS told
             ORDER BY lower(name), sources.id
             """
         )
@@ -336,7 +344,7 @@ async def list_details(
                 is_critical, submitted_by, moderation_status, told.status, feed_disabled_at, feed_disable_reason,
                 off_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
                 coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
-                CASE WHEN enabled AND (off_at IS NULL OR off_until IS NOT NULL) THEN next_poll_at END AS next_poll_at,
+                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
                 coalesce(last_error, other.error) AS last_error,
                 coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
                 coalesce(consecutive_errors, 0) AS consecutive_errors,
@@ -367,14 +375,10 @@ async def list_details(
                 ) AS error
             ) AS other ON feed_state.source_id IS NULL
             CROSS JOIN LATERAL (
-                SELECT CASE
-                    WHEN NOT enabled THEN 'disabled'
-                    WHEN feed_disabled_at IS NOT NULL AND feed_disable_reason = ANY(%(classes)s) THEN 'off'
-                    WHEN feed_disabled_at IS NOT NULL THEN 'disabled'
-                    WHEN coalesce(last_error, other.error) IS NOT NULL THEN 'failing'
-                    WHEN coalesce(last_polled_at, other.last_read_at) IS NOT NULL THEN 'working'
-                    ELSE 'pending'
-                END AS status
+                SELECT source_state(
+                    enabled, moderation_status, feed_disabled_at, feed_disable_reason,
+                    coalesce(last_error, other.error), coalesce(last_polled_at, other.last_read_at)
+                ) AS status
             ) AS told
             WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)
                 AND (%(after)s::uuid IS NULL OR sources.id < %(after)s)
@@ -397,9 +401,10 @@ async def list_details(
                     ) = %(feed_active)s
                 )
                 AND (%(status)s::text IS NULL OR told.status = %(status)s)
-                -- Said again in the words of two indexes.
-                AND (%(status)s::text IS DISTINCT FROM 'off' OR feed_disabled_at IS NOT NULL)
+                -- Repeated in terms of the indexed columns.
+                AND (%(status)s::text IS DISTINCT FROM 'auto_disabled' OR feed_disabled_at IS NOT NULL)
                 AND (%(status)s::text IS DISTINCT FROM 'disabled' OR NOT enabled OR feed_disabled_at IS NOT NULL)
+                AND (coalesce(%(status)s::text, '') NOT IN ('in_review', 'rejected') OR NOT enabled)
                 AND (
                     %(text)s::text IS NULL
                     OR strpos(lower(name), lower(%(text)s)) > 0
@@ -434,7 +439,6 @@ async def list_details(
                 "is_active": wanted.is_active,
                 "feed_active": wanted.feed_active,
                 "status": wanted.status,
-                "classes": _CLASSES,
                 "text": wanted.text,
                 "host": wanted.host.lower() if wanted.host else None,
                 "now": now,
@@ -513,6 +517,21 @@ async def is_held_back(conn: Connection, *, source_id: SourceId) -> bool:
     """Whether a source is for those alone who follow it: its suggestion waits, or was refused."""
     cur = await conn.execute(
         "SELECT moderation_status IN ('pending', 'rejected') FROM sources WHERE id = %(id)s", {"id": source_id}
+    )
+    row = await cur.fetchone()
+    return bool(row and row[0])
+
+
+async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether only an approval may enable this source: its suggestion is pending or rejected, and nobody follows it."""
+    cur = await conn.execute(
+        """
+        SELECT moderation_status IN ('pending', 'rejected')
+            AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+        FROM sources
+        WHERE id = %(id)s
+        """,
+        {"id": source_id},
     )
     row = await cur.fetchone()
     return bool(row and row[0])

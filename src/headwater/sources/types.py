@@ -6,25 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
-from headwater.types import SourceId, UserId
-
-
-class SourceStatus(StrEnum):
-    """How a source does, in the words a reader sees."""
-
-    PENDING = "pending"
-    WORKING = "working"
-    ERROR = "error"
-
-
-class Standing(StrEnum):
-    """How a source does, in the words an operator sees."""
-
-    PENDING = "pending"  # nothing of it was read yet
-    WORKING = "working"
-    FAILING = "failing"
-    OFF = "off"  # its feed is, by its policy
-    DISABLED = "disabled"  # by a person: its feed, or all of it
+from headwater.types import SourceId, SourceState, UserId
 
 
 class IngestionMode(StrEnum):
@@ -94,7 +76,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth:
-    """A source with the state of its feed, for lists. Without a feed there is none, and no next poll."""
+    """A source with its state, for lists. Without a feed it has no next poll."""
 
     id: SourceId
     name: str
@@ -103,7 +85,10 @@ class SourceHealth:
     sitemap_url: str | None
     ingestion_mode: IngestionMode
     created_at: datetime
-    next_poll_at: datetime | None
+    state: SourceState
+    reason: str | None  # why it fails or is disabled: a class of failure, or a person's words
+    enabled: bool
+    next_poll_at: datetime | None  # None: only a person can enable it
     last_polled_at: datetime | None
     last_succeeded_at: datetime | None
     last_error: str | None
@@ -112,18 +97,6 @@ class SourceHealth:
     article_count: int
     feed_disabled_at: datetime | None
     off_until: datetime | None
-
-    @property
-    def status(self) -> SourceStatus:
-        """Pending until the first poll ends, or the first page is fetched; then how the last one ended."""
-        if self.last_error:
-            return SourceStatus.ERROR
-        return SourceStatus.WORKING if self.last_polled_at else SourceStatus.PENDING
-
-    @property
-    def is_off_for_good(self) -> bool:
-        """Off, and only a person can enable it."""
-        return self.feed_disabled_at is not None and self.off_until is None
 
     @property
     def address(self) -> str:
@@ -192,7 +165,7 @@ class SourceDetails:
     is_critical: bool
     submitted_by: UserId | None
     moderation_status: str | None
-    status: Standing
+    status: SourceState
     feed_disabled_at: datetime | None
     feed_disable_reason: str | None
     off_until: datetime | None
@@ -230,6 +203,6 @@ class SourceFilter:
     is_system: bool | None = None
     is_critical: bool | None = None
     moderation_status: str | None = None
-    status: Standing | None = None
+    status: SourceState | None = None
     text: str | None = None
     host: str | None = None

@@ -27,7 +27,7 @@ from headwater.polling.types import PollingOptions
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
-from headwater.web.format import count, gentle, host, moment, since, until
+from headwater.web.format import count, gentle, host, moment, since, state_label, until
 from headwater.web.letters import PostOffice
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
@@ -71,6 +71,7 @@ def _teach(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters.update(count=count, gentle=gentle, host=host, moment=moment, place=place_of, since=since, until=until)
+    filters["state_label"] = state_label
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 

@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from headwater.types import SourceState
+
 _STEPS = (
     (timedelta(days=365), "year"),
     (timedelta(days=30), "month"),
@@ -49,3 +51,8 @@ def gentle(html: str) -> Markup:
     """Sanitised HTML as it is shown: pictures are loaded when they are reached, and told nothing of the reader."""
     lazily = '<img loading="lazy" decoding="async" referrerpolicy="no-referrer" '
     return Markup(html.replace("<img ", lazily))  # noqa: S704  sanitised before it was stored
+
+
+def state_label(state: str) -> str:
+    """The word for a source's state: `Auto-disabled`."""
+    return SourceState(state).label

@@ -143,14 +143,14 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
     with capture_logs() as logged, open_page(browser, world.place) as page:
         register(page)
         page.goto(world.path)
-        expect_state(page, "waiting", "It waits for its first poll. It is due now.")
+        expect_state(page, "Pending", "It waits for its first poll. It is due now.")
         assert world.source()["status"] == "pending"
 
         first = world.poll_at(start)
         assert first is not None
         assert first.outcome_name == "polled"
         page.reload()
-        expect_state(page, "working", "It works, and was last polled today at 12:00.")
+        expect_state(page, "Working", "It works, and was last polled today at 12:00.")
         assert world.source()["status"] == "working"
         assert taken(logged) == [("info", "feed polled")]
 
@@ -159,12 +159,14 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         assert waits == sorted(waits)  # backed off: never sooner than the time before
         assert waits[-1] > waits[0]
         off = world.source()
-        assert (off["status"], off["feed_disable_reason"]) == ("off", "not_found")
+        assert (off["status"], off["feed_disable_reason"]) == ("auto_disabled", "not_found")
         off_at, probe_at = (datetime.fromisoformat(off[name]) for name in ("feed_disabled_at", "off_until"))
         assert off_at - ill >= DAY  # a threshold also needs time
         assert probe_at - off_at == 2 * DAY
         page.reload()
-        expect_state(page, "off", "Switched off today at ", "with the reason not found", "One probe goes out ")
+        expect_state(
+            page, "Auto-disabled", "Switched off today at ", "with the reason not found", "One probe goes out "
+        )
         failures = len(waits) + 1
         assert taken(logged) == [("warning", "feed poll failed")] * failures + [("warning", "feed disabled")]
 
@@ -175,9 +177,9 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         assert probe is not None
         assert probe.outcome_name == "not_found"
         again = world.source()
-        assert (again["status"], datetime.fromisoformat(again["off_until"]) - probe_at) == ("off", 4 * DAY)
+        assert (again["status"], datetime.fromisoformat(again["off_until"]) - probe_at) == ("auto_disabled", 4 * DAY)
         page.reload()
-        expect_state(page, "off", f"Failed {failures + 1} times since")
+        expect_state(page, "Auto-disabled", f"Failed {failures + 1} times since")
         assert taken(logged) == [("warning", "feed poll failed")]
 
         assert probe_at + 4 * DAY > start + WELL_FOR + ILL_FOR
@@ -185,7 +187,7 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         back = world.poll_at(probe_at + 4 * DAY)
         assert back is not None
         assert back.outcome_name == "polled"
-        expect_state(page, "working", "It works")  # by itself: the page asks every ten seconds
+        expect_state(page, "Working", "It works")  # by itself: the page asks every ten seconds
         well = world.source()
         assert (well["status"], well["consecutive_errors"], well["feed_disabled_at"]) == ("working", 0, None)
         assert taken(logged) == [("info", "feed polled"), ("info", "feed enabled")]
@@ -199,14 +201,14 @@ def fail_until_off(world: World, page: Page, at: datetime) -> list[timedelta]:
     while (report := world.poll_at(at)) is not None:
         assert report.outcome_name == "not_found"
         told = world.source()
-        if told["status"] == "off":
+        if told["status"] == "auto_disabled":
             return waits
         assert (told["status"], told["consecutive_errors"]) == ("failing", len(waits) + 1)
         waits.append(report.next_poll_at - at)
         if len(waits) <= 2:
             page.reload()
             times = "once, " if len(waits) == 1 else "twice since "
-            expect_state(page, "failing", f"Failed {times}today at ", "with 404, not found.", "Tried again ")
+            expect_state(page, "Failing", f"Failed {times}today at ", "with 404, not found.", "Tried again ")
         at = report.next_poll_at
     raise AssertionError("it was not due when it was said to be")
 

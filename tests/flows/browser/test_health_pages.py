@@ -106,7 +106,7 @@ async def fill(database: Database) -> str:
 
 
 def test_the_pages_have_no_fault_when_they_are_full(operator: Page, filled: str) -> None:
-    for path in ("/admin", "/admin?period=30d", "/admin/sources", "/admin/sources?status=off", filled):
+    for path in ("/admin", "/admin?period=30d", "/admin/sources", "/admin/sources?status=auto_disabled", filled):
         operator.goto(path, wait_until="networkidle")
         for table in operator.get_by_text("As a table").all():
             table.click()
@@ -118,7 +118,7 @@ def test_the_pages_have_no_fault_when_they_are_full(operator: Page, filled: str)
 
 def test_a_number_leads_to_the_list_behind_it(operator: Page, filled: str) -> None:
     operator.goto("/admin")
-    for state in ("failing", "off", "disabled"):
+    for state in ("failing", "auto_disabled", "disabled"):
         number = operator.locator(f"#state-{state}")
         shown = int(number.locator("b").inner_text())
         number.click()

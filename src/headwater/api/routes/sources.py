@@ -15,8 +15,8 @@ from headwater.asgi.actor import actor_of
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate, store
-from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter, Standing
-from headwater.types import Clock, SourceId
+from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter
+from headwater.types import Clock, SourceId, SourceState
 
 AnyRequest = Request[Any, Any, Any]
 Db = NamedDependency[Database]
@@ -38,7 +38,7 @@ BySystem = Annotated[
     bool | None, QueryParameter(description="Those that operators look after, or that readers brought.")
 ]
 ByCritical = Annotated[bool | None, QueryParameter(description="Those whose failure is told at once, or not.")]
-ByStatus = Annotated[Standing | None, QueryParameter(description="Only those that do so.")]
+ByStatus = Annotated[SourceState | None, QueryParameter(description="Only those in this state.")]
 ByText = Annotated[
     str | None,
     QueryParameter(description="Only those whose name or URL holds this.", min_length=1, max_length=200, pattern=PLAIN),
@@ -134,7 +134,7 @@ async def disable(
         return await _told(conn, source.id, clock)
 
 
-@patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed")
+@patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed", opt=CLASHES)
 async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceTold:
     """Poll a source's feed again, at once. All that was held against it is forgotten."""
     async with database.transaction() as conn:

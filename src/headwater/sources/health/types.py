@@ -9,19 +9,9 @@ from uuid import UUID
 from headwater.polling.policy import Policy
 from headwater.polling.types import FailureClass, FeedState, HostState
 from headwater.sources.types import IngestionMode, badge_of
-from headwater.types import SourceId
+from headwater.types import SourceId, SourceState
 
 SUCCESSES = frozenset({"polled", "not_modified"})
-
-
-class SourceState(StrEnum):
-    """Where a source stands: exactly one of these."""
-
-    WORKING = "working"
-    PENDING = "pending"  # nothing of it has been read yet
-    FAILING = "failing"
-    OFF = "off"  # by its policy, for a while or until somebody enables it
-    DISABLED = "disabled"  # by hand
 
 
 class Period(StrEnum):

@@ -42,8 +42,12 @@ async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> l
         await cur.execute(
             """
             SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                subscriptions.category, last_polled_at, next_poll_at, last_error, last_error_type,
-                feed_disabled_at AS disabled_at, off_until, coalesce(article_count, 0) AS article_count
+                subscriptions.category, source_state(
+                    enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, last_polled_at
+                ) AS state,
+                last_polled_at, CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+                last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
+                coalesce(article_count, 0) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             JOIN feed_state USING (source_id)

@@ -19,8 +19,8 @@ from headwater.alerts import store as alerts
 from headwater.db import Connection, Database
 from headwater.polling import store as polling
 from headwater.sources.health import store
-from headwater.sources.health.types import Bar, Period, SourceState, Tally, Trouble
-from headwater.types import Clock
+from headwater.sources.health.types import Bar, Period, Tally, Trouble
+from headwater.types import Clock, SourceState
 from headwater.web.plots import begin_of, failures_over_time, uptime_over_time, whole_period
 from headwater.web.refusals import refusals
 
@@ -37,6 +37,12 @@ class Census:
     states: Mapping[SourceState, int]
     reasons: Sequence[tuple[str, Mapping[SourceState, int]]]
     categories: Sequence[tuple[str, Mapping[SourceState, int]]]
+
+    @property
+    def shown(self) -> Sequence[SourceState]:
+        """The states with a column: those of moderation only where there is such a source."""
+        moderated = {SourceState.IN_REVIEW, SourceState.REJECTED}
+        return [state for state, count in self.states.items() if count or state not in moderated]
 
     @property
     def total(self) -> int:

@@ -5,6 +5,7 @@ a sentence and the event `sourceChanged`, upon which the state above it is asked
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
@@ -22,19 +23,18 @@ from headwater.asgi.actor import actor_of
 from headwater.audit import store as audit
 from headwater.audit.types import Wanted
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, NotFound
-from headwater.polling.decide import BY_HAND_ONLY
+from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
 from headwater.sources import store as sources
 from headwater.sources.health import store
 from headwater.sources.health.decide import story
-from headwater.sources.health.types import Period, SourceCursor, SourceState, SourcesWanted
+from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
 from headwater.sources.operate import Changes
 from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source
-from headwater.types import Clock, SourceId
+from headwater.types import Clock, SourceId, SourceState
 from headwater.web.pages.operator.source_form import SourceForm, changes_to, form_of, new_source
 from headwater.web.plots import strip_of
 from headwater.web.refusals import refusals
@@ -69,7 +69,7 @@ Operation = Callable[..., Awaitable[object]]
 # What a button does, and what is said when it is done.
 DEEDS: Mapping[str, tuple[Operation, str]] = {
     "refresh": (operate.refresh, "It is read as soon as its host may be asked."),
-    "enable": (operate.enable, "It is enabled, and polled as soon as its host may be asked."),
+    "enable": (operate.enable_whole, "It is enabled, and polled as soon as its host may be asked."),
     "reset": (operate.reset_errors, "What was counted against it is forgotten."),
 }
 
@@ -138,7 +138,6 @@ async def list_page(
         "categories": categories,
         "states": list(SourceState),
         "reasons": list(FailureClass),
-        "never": BY_HAND_ONLY,
         **_choices(SourceForm(enabled="yes")),
     }
     return Template("operator/sources.html", context=context)
@@ -165,16 +164,20 @@ async def enable_all(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template:
-    """Enable all that are off and meet a filter, each in a transaction of its own; no more than some at a time."""
-    if data.wanted.state not in {SourceState.OFF, SourceState.DISABLED}:
-        raise Invalid("Choose first which to enable: those that are off, or those that are switched off by hand.")
+    """Enable all disabled sources that meet a filter, each in a transaction of its own; no more than some at a time."""
+    if data.wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
+        raise Invalid("Choose a state first: auto-disabled or disabled.")
     async with database.transaction() as conn:
         found = await store.list_sources(conn, wanted=data.wanted, after=None, limit=ENABLED_AT_ONCE)
+    enabled = 0
     for line in found.sources:
-        async with database.transaction() as conn:
-            await _enable(conn, request, await sources.find_by_id(conn, source_id=line.id), clock)
+        with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
+            async with database.transaction() as conn:
+                source = await sources.find_by_id(conn, source_id=line.id)
+                await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
+            enabled += 1
     more = " There are more: press again for the next ones." if found.next else ""
-    message = f"{len(found.sources):,} sources are enabled.{more}"
+    message = f"{enabled:,} sources are enabled.{more}"
     return Template("operator/said.html", context={"message": message}, headers=CHANGED)
 
 
@@ -300,18 +303,8 @@ async def act(
         raise NotFound("There is no such button.")
     async with database.transaction() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        if deed == "enable":
-            await _enable(conn, request, source, clock)
-        else:
-            await DEEDS[deed][0](conn, source, actor=actor_of(request), now=clock())
+        await DEEDS[deed][0](conn, source, actor=actor_of(request), now=clock())
     return _say(DEEDS[deed][1])
-
-
-async def _enable(conn: Connection, request: AnyRequest, source: Source, clock: Clock) -> None:
-    """Whatever keeps it off: its state, a person, or that the whole source is disabled."""
-    if not source.enabled:
-        source = await operate.change(conn, source, wanted=Changes(enabled=True), actor=actor_of(request), now=clock())
-    await operate.enable(conn, source, actor=actor_of(request), now=clock())
 
 
 async def _all_about(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
@@ -331,7 +324,6 @@ async def _all_about(conn: Connection, source: Source, options: PollingOptions, 
         "articles": await articles.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
         "suggestions": await store.list_suggestions(conn, source_id=source.id),
         "logged": logged.entries,
-        "never": BY_HAND_ONLY,
         "options": options,
         **_choices(form_of(source)),
     }
