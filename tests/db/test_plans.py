@@ -55,8 +55,10 @@ FILL = (
     FROM sources
     """,
     """
-    INSERT INTO poll_hosts (host, ready_at)
-    SELECT host, min(next_poll_at) FROM feed_state GROUP BY host
+    INSERT INTO poll_hosts (host, ready_at, answered_at)
+    SELECT host, min(next_poll_at), CASE WHEN mod(hashtext(host), 2) = 0 THEN %(start)s::timestamptz END
+    FROM feed_state
+    GROUP BY host
     """,
     """
     INSERT INTO articles (id, url, url_key, title, seen_at)
@@ -89,10 +91,10 @@ TOLD = {
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
     "polling.claim": (
-        {"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10},
+        {"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10, "new_limit": 5},
         300,
     ),
-    "polling.oldest_due_at": ({"now": START}, 10),
+    "polling.oldest_due_at": ({"now": START}, 500),
     "articles._find_known": ({"url_keys": [sha256(f"a{n}".encode()).digest() for n in range(ENTRIES)]}, 800),
     "articles._known_by_id": (
         {

@@ -489,11 +489,22 @@ async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Cra
     assert await crawl.outcomes() == dict.fromkeys(urls, "dns")
 
 
+async def known_to_answer(database: Database, crawl: Crawl, *urls: str) -> None:
+    """The hosts of these URLs answered yesterday when they were asked for their robots.txt."""
+    yesterday = crawl.clock() - timedelta(days=1)
+    async with database.transaction() as conn:
+        for url in urls:
+            await frontier.keep_robots(
+                conn, robots=Robots(origin_of(url), 404, None, yesterday, yesterday + timedelta(days=2))
+            )
+
+
 async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(
     zoo: Zoo, database: Database, crawl: Crawl
 ) -> None:
     gone = [f"http://n{number}.invalid/a" for number in range(8)]
     await crawl.submit(*gone)
+    await known_to_answer(database, crawl, *gone)
 
     with capture_logs() as logs:
         outcomes = await crawl.outcomes()

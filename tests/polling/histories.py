@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
-from headwater.ids import new_id
 from headwater.polling.decide import decide
 from headwater.polling.policy import policy_named
 from headwater.polling.types import (
@@ -66,8 +66,14 @@ class Step:
         return self.decision.happenings
 
 
-def a_state() -> FeedState:
-    return FeedState(SourceId(new_id()))
+def a_state(number: int = 1) -> FeedState:
+    """A feed that was read before. Its id is always the same, and so is the jitter that is made from it."""
+    return FeedState(SourceId(UUID(int=number)), last_full_at=START - HOUR)
+
+
+def a_new_feed() -> FeedState:
+    """A feed that was never read."""
+    return FeedState(SourceId(UUID(int=2)))
 
 
 def outcome(told: Told) -> PollOutcome:

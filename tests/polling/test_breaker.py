@@ -4,7 +4,6 @@ from itertools import pairwise
 import pytest
 
 from headwater.ids import new_id
-from headwater.net.outage import Attempt, is_own_outage
 from headwater.polling.breaker import decide_host
 from headwater.polling.policy import POLICIES, policy_named
 from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
@@ -143,33 +142,6 @@ def test_elsewhere_a_bot_challenge_is_the_feeds_own(name: str) -> None:
     failed = PollFailed(FailureClass.BOT_CHALLENGE, "A test.", 403)
 
     assert decide_host(HOST, FEEDS[0], failed, policy_named(name), START).counts
-
-
-def attempts(failing: int, answering: int, *, ago: timedelta = timedelta(0)) -> list[Attempt]:
-    bad = [Attempt(START - ago, f"bad{number}.example", failed_by_network=True) for number in range(failing)]
-    return bad + [Attempt(START - ago, f"good{number}.example", failed_by_network=False) for number in range(answering)]
-
-
-@pytest.mark.parametrize(
-    ("failing", "answering", "expected"), [(5, 0, True), (20, 5, True), (4, 0, False), (20, 6, False), (0, 50, False)]
-)
-def test_many_hosts_that_fail_at_once_are_our_own_outage(failing: int, answering: int, expected: bool) -> None:
-    assert is_own_outage(attempts(failing, answering), START) is expected
-
-
-def test_what_is_long_past_says_nothing() -> None:
-    assert not is_own_outage(attempts(20, 0, ago=timedelta(minutes=3)), START)
-
-
-def test_a_host_that_answers_in_between_is_not_silent() -> None:
-    told = attempts(5, 0)
-
-    assert not is_own_outage([*told, Attempt(START, "bad0.example", failed_by_network=False)], START)
-
-
-def test_an_outage_goes_on_until_hosts_answer() -> None:
-    assert is_own_outage(attempts(1, 0), START, going_on=True)
-    assert not is_own_outage(attempts(1, 1), START, going_on=True)
 
 
 def test_polls_by_hand_of_a_paused_host_do_not_lengthen_its_pause() -> None:

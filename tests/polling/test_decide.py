@@ -19,7 +19,7 @@ from headwater.polling.types import (
 )
 from tests.builders import a_read_feed
 from tests.clock import START
-from tests.polling.histories import GOOD, HOUR, NONE, OPTIONS, SAME, Step, a_state, outcome, play
+from tests.polling.histories import GOOD, HOUR, NONE, OPTIONS, SAME, Step, a_new_feed, a_state, outcome, play
 
 DAY = timedelta(days=1)
 CLEAN = (
@@ -44,7 +44,7 @@ def test_a_success_clears_everything_and_304_is_one(success: Polled | NotModifie
 
 
 def test_what_never_was_a_feed_is_looked_for_at_once_and_what_was_one_only_when_it_is_given_up() -> None:
-    never = play("default", ["not_a_feed"] * 2)
+    never = play("default", ["not_a_feed"] * 2, state=a_new_feed())
     once = play("default", [GOOD, *["not_a_feed"] * 2])
 
     assert [step.happened for step in never] == [(Happening.LOST,), ()]
@@ -208,7 +208,7 @@ def test_only_a_full_answer_is_the_full_answer_of_the_week() -> None:
     delta = Polled(a_read_feed(START), NONE, status=226)
 
     full, *others = play("default", [GOOD, delta, SAME, delta])
-    (never,) = play("default", [delta])
+    (never,) = play("default", [delta], state=a_new_feed())
 
     assert {step.state.last_full_at for step in others} == {full.now}
     assert never.state.last_full_at is None
@@ -384,3 +384,20 @@ def test_decide_does_not_change_what_it_is_given() -> None:
     decide(state, outcome("gone"), policy_named("default"), OPTIONS, START)
 
     assert state == replace(state, consecutive_errors=0, off=None)
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_a_feed_that_was_never_read_is_tried_again_within_minutes(policy: str) -> None:
+    steps = play(policy, ["network"] * 4, state=a_new_feed())
+    minutes = [step.wait / timedelta(minutes=1) for step in steps[:3]]
+
+    assert all(wait <= most for wait, most in zip(minutes, [5, 15, 60], strict=True))
+    assert steps[3].wait >= HOUR  # as the policy says
+
+
+def test_a_new_feed_waits_as_long_as_its_site_asks_for() -> None:
+    busy = PollFailed(FailureClass.UPSTREAM_FAILURE, "Busy.", 503, retry_after=3 * HOUR)
+
+    (step,) = play("default", [busy], state=a_new_feed())
+
+    assert step.wait == 3 * HOUR

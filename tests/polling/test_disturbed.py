@@ -18,7 +18,7 @@ from headwater.sandbox import Sandbox
 from headwater.sources import follow
 from headwater.sources.types import Source
 from tests.builders import a_source
-from tests.clock import MovableClock
+from tests.clock import START, MovableClock
 from tests.polling.histories import OPTIONS
 from tests.site import Site, a_site, rss
 
@@ -191,9 +191,16 @@ async def test_a_poll_that_waits_for_a_process_longer_than_its_lease_keeps_its_h
     assert site.asked == ["GET late.example/feed"]
 
 
+async def known_to_answer(database: Database) -> None:
+    """All hosts there are have answered a moment ago."""
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE poll_hosts SET answered_at = %s", (START,))
+
+
 async def test_while_our_own_network_is_gone_no_feed_counts_as_polled(database: Database, poller: Poller) -> None:
     for number in range(12):
         await a_feed(database, f"http://h{number}.invalid/feed")
+    await known_to_answer(database)
 
     for feed in await poller.claim(12):
         await poller.work(feed)
@@ -242,6 +249,7 @@ async def test_a_network_that_leads_every_name_to_its_own_door_is_our_own_outage
 ) -> None:
     for number in range(12):
         await a_feed(database, f"http://h{number}.example/feed")
+    await known_to_answer(database)
     async with Client(user_agent="Test/1", resolve={"example": "10.0.0.1"}) as client:
         poller = Poller(database, client, sandbox, clock, OPTIONS)
         with capture_logs() as logs:

@@ -205,7 +205,7 @@ def test_the_wait_is_always_within_its_bounds(ago: list[timedelta], lasts: timed
 
 
 def test_feeds_that_were_added_together_do_not_stay_together() -> None:
-    waits = {wait_after(polled()) for _ in range(20)}
+    waits = {wait_after(polled(), a_state(number)) for number in range(20)}
 
     assert len(waits) == 20
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import cast
 
@@ -266,44 +266,132 @@ async def health_of(database: Database):
         return await list_health(conn)
 
 
-async def test_when_every_host_is_out_of_reach_it_is_our_own_outage_and_nothing_is_counted(
+async def known_to_answer(database: Database, at: datetime) -> None:
+    """All hosts there are answered then."""
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE poll_hosts SET answered_at = %s", (at,))
+
+
+async def test_when_every_known_host_fails_it_is_our_own_outage_and_nothing_is_counted(
+    sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(12):
+        await follow(database, f"http://h{number}.invalid/feed")
+    await known_to_answer(database, clock() - timedelta(days=1))
+    async with a_poller(database, sandbox, clock) as poller:
+        with capture_logs() as logs:
+            for _ in range(5):
+                await poll(poller)
+            clock.move(seconds=31)
+            in_vain = [await poller.claim(10) for _ in range(3)]
+            for _ in range(7):
+                clock.now += timedelta(minutes=3)
+                for feed in await poller.claim(10):
+                    await poller.work(feed)
+        counted = sum(health.consecutive_errors for health in await health_of(database))
+
+    assert [line["event"] for line in logs if line["event"].startswith("own")] == ["own network is down"]
+    assert counted == 4
+    assert [len(claimed) for claimed in in_vain] == [3, 0, 0]  # probes, one round in half a minute
+
+
+async def test_an_outage_ends_when_a_known_host_answers_though_no_feed_is_due(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    await follow(database, zoo.url("h1.crowd", "/feed/0.xml"))
+    async with a_poller(database, sandbox, clock) as poller:
+        await poll_all(poller)
+        clock.move(minutes=1)
+        for number in range(5):
+            await follow(database, f"http://h{number}.invalid/feed")
+        await known_to_answer(database, clock())
+        with capture_logs() as logs:
+            claimed = [feed for feed in await poller.claim(10) if feed.host.endswith(".invalid")]
+            for feed in claimed:
+                await poller.work(feed)
+            during = await outages_of(database, clock)
+            clock.move(seconds=31)
+            due = await due_feeds(database, clock)
+            reports = [await poller.work(feed) for feed in await poller.claim(10)]
+
+    assert (len(claimed), due) == (5, 0)
+    assert during == ["polling"]  # every process can see it
+    assert any(not isinstance(report.outcome, PollFailed) for report in reports)
+    assert await outages_of(database, clock) == []
+    assert [line["event"] for line in logs if line["event"].startswith("own")][-1] == "own network is back"
+
+
+async def due_feeds(database: Database, clock: MovableClock) -> int:
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT count(*) FROM feed_state WHERE next_poll_at <= %s", (clock(),))
+        row = await cur.fetchone()
+    return row[0] if row else 0
+
+
+async def test_three_hundred_dead_feeds_are_counted_and_do_not_disturb_the_good_ones(
+    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    good = {(await follow(database, zoo.url(f"h{number}.crowd", "/feed/0.xml"))).id for number in range(60)}
+    options = replace(QUICK, concurrency=20)
+    async with (
+        a_poller(database, sandbox, clock, options) as poller,
+        a_poller(database, sandbox, clock, options) as other,
+    ):
+        await poll_all(poller)
+        for number in range(300):
+            await follow(database, f"http://dead{number}.invalid/feed")
+        clock.move(hours=1.2)
+        with capture_logs() as logs:
+            reports = [*await poll_all(poller), *await poll_all(other)]
+            while claimed := [*await poller.claim(20), *await other.claim(20)]:
+                reports += await asyncio.gather(*(poller.work(feed) for feed in claimed))
+    failed = [report for report in reports if isinstance(report.outcome, PollFailed)]
+
+    assert {report.source_id for report in reports if not isinstance(report.outcome, PollFailed)} == good
+    assert len(failed) == 300
+    assert {report.decision.state.consecutive_errors for report in failed} == {1}
+    assert not [line for line in logs if line["event"] == "own network is down"]
+
+
+async def test_a_fresh_instance_without_history_counts_failures_and_soon_tries_again(
     sandbox: Sandbox, database: Database, clock: MovableClock
 ) -> None:
     for number in range(12):
         await follow(database, f"http://h{number}.invalid/feed")
     async with a_poller(database, sandbox, clock) as poller:
-        with capture_logs() as logs:
-            for _ in range(5):
-                await poll(poller)
-            in_vain = [await poller.claim(10) for _ in range(3)]
-            for _ in range(7):
-                clock.now += timedelta(minutes=3)
-                await poll(poller)
-        counted = sum(health.consecutive_errors for health in await health_of(database))
+        reports = await poll_all(poller)
 
-    assert [line["event"] for line in logs if line["event"].startswith("own")] == ["own network is down"]
-    assert counted == 4
-    assert [len(claimed) for claimed in in_vain] == [1, 0, 0]
+    assert {report.decision.state.consecutive_errors for report in reports} == {1}
+    assert max(report.next_poll_at for report in reports) <= clock() + timedelta(minutes=10)
 
 
-async def test_when_a_probe_is_answered_our_own_outage_is_over(
-    zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
+async def test_hosts_that_never_answered_leave_a_quarter_of_the_slots_to_the_others(
+    sandbox: Sandbox, database: Database, clock: MovableClock
 ) -> None:
-    for number in range(5):
-        await follow(database, f"http://h{number}.invalid/feed")
+    for number in range(20):
+        await follow(database, f"http://new{number}.invalid/feed")
     async with a_poller(database, sandbox, clock) as poller:
-        with capture_logs() as logs:
-            await poll_all(poller)
-            during = await outages_of(database, clock)
-            clock.now += timedelta(minutes=3)
-            for number in range(3):
-                await follow(database, zoo.url(f"h{number}.crowd", "/feed/0.xml"))
-            reports = [await poll(poller) for _ in range(3)]
+        claimed = await poller.claim(10)
 
-    assert all(isinstance(report.outcome, Polled) for report in reports)
-    assert during == ["polling"]  # every process can see it
-    assert await outages_of(database, clock) == []
-    assert [line["event"] for line in logs if line["event"].startswith("own")][-1] == "own network is back"
+    assert len(claimed) == 8  # of ten slots
+
+
+async def test_two_known_hosts_that_fail_make_a_quiet_poller_ask_others(
+    sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    """With one poll a minute, five failures in a row would take too long to tell."""
+    for number in range(8):
+        await follow(database, f"http://h{number}.invalid/feed")
+    await known_to_answer(database, clock())
+    async with database.transaction() as conn:  # only two are due
+        await conn.execute(
+            "UPDATE feed_state SET next_poll_at = %s WHERE host >= 'h2'", (clock() + timedelta(hours=1),)
+        )
+        await conn.execute("UPDATE poll_hosts SET ready_at = %s WHERE host >= 'h2'", (clock() + timedelta(hours=1),))
+    async with a_poller(database, sandbox, clock) as poller:
+        await poll_all(poller)
+
+    assert await outages_of(database, clock) == ["polling"]
 
 
 async def outages_of(database: Database, clock: MovableClock) -> list[str]:

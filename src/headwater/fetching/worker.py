@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, Unavailable
@@ -14,11 +14,11 @@ from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import tell
 from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
-from headwater.fetching.weather import Weather
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
+from headwater.net.outage import Attempt, OutageDetector, is_known
 from headwater.net.store import tell_outage
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
@@ -59,7 +59,7 @@ class Fetcher:
         self._frontier_options = frontier_options
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
-        self._weather = Weather()
+        self._outage = OutageDetector()
         self._outage_is_told = False
         self._worker = new_id()
         self._look_again_at = 0.0
@@ -91,7 +91,8 @@ class Fetcher:
             drain=self._drain,
             renew=self._renew,
         )
-        harvest = self._weathered(await turn.run())
+        asked_at = self._clock()
+        harvest = self._unless_outage(await turn.run(), claimed, asked_at)
         try:
             harvest = await self._written(harvest)
         except HeadwaterError:
@@ -148,10 +149,20 @@ class Fetcher:
         async with self._database.transaction() as conn:
             return host.host in await frontier.renew(conn, hosts=[host], leased_until=self._clock() + span)
 
-    def _weathered(self, harvest: Harvest) -> Harvest:
-        """While our own network is gone, silence is held against nobody: the host is asked again a little later."""
-        now = self._clock()
-        if harvest.requests == 0 or not self._weather.is_ours(harvest.host.host, now, was_silent=harvest.was_silent):
+    def _unless_outage(self, harvest: Harvest, claimed: Claimed, asked_at: datetime) -> Harvest:
+        """While our own network is down nothing is counted against a silent host: it is asked again a little later."""
+        if harvest.requests == 0:
+            return harvest
+        now, before = self._clock(), self._outage.is_outage
+        known = any(
+            robots.status is not None and is_known(robots.fetched_at, now) for robots in claimed.robots.values()
+        )
+        is_ours = self._outage.note(Attempt(harvest.host.host, asked_at, harvest.was_silent, known), now)
+        if self._outage.is_outage and not before:
+            log.error("own network is down", stage=self.name, sites=self._outage.failing_sites)
+        if before and not self._outage.is_outage:
+            log.warning("own network is back", stage=self.name)
+        if not is_ours:
             return harvest
         return replace(harvest, answered=(), robots=(), robots_changed=False, blocked_until=now + OUTAGE_PAUSE)
 
@@ -183,7 +194,7 @@ class Fetcher:
             )
             for robots in (robots for harvest in batch for robots in harvest.robots):
                 await frontier.keep_robots(conn, robots=robots)
-            is_outage = self._weather.is_outage
+            is_outage = self._outage.is_outage
             if is_outage or self._outage_is_told:
                 await tell_outage(conn, worker=self._worker, stage=self.name, now=self._clock(), is_outage=is_outage)
         self._outage_is_told = is_outage

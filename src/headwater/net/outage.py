@@ -1,22 +1,18 @@
-"""When it is not the others that fail but our own network: then nothing is held against anybody. Pure."""
+"""Tells an outage of our own network from hosts that are down. Pure.
 
-from collections.abc import Iterable
+Only a host that answered within the last days says something about our network when it fails: feeds that never worked
+are just broken feeds, however many of them are added at once. Hosts are counted by site, so that one owner's thousand
+host names count once.
+"""
+
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-OUTAGE_HOSTS = 5
-OUTAGE_SHARE = 0.8
-OUTAGE_WINDOW = timedelta(minutes=2)
-ATTEMPTS_REMEMBERED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One answer, or none, of one host."""
-
-    at: datetime
-    host: str
-    failed_by_network: bool
+KNOWN_FOR = timedelta(days=7)
+"""A host is known to work for this long after its last answer."""
+SUSPECT_SITES = 2
+OUTAGE_SITES = 5
+OUTAGE_WINDOW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +23,80 @@ class Outage:
     since: datetime
 
 
-def is_own_outage(attempts: Iterable[Attempt], now: datetime, *, going_on: bool = False) -> bool:
-    """Whether so many hosts fail by network at once that it must be our own network that is gone.
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request to a host. `is_known`: the host answered within the last days."""
 
-    Once that is so it takes hosts that answer to end it: the few probes of an outage tell no more than that it goes on.
+    host: str
+    asked_at: datetime
+    failed_by_network: bool
+    is_known: bool
+
+
+def is_known(answered_at: datetime | None, now: datetime) -> bool:
+    """Whether a host that last answered then is known to work."""
+    return answered_at is not None and now - answered_at <= KNOWN_FOR
+
+
+def site_of(host: str) -> str:
+    """The last two labels of a host name; an IP address as it is."""
+    labels = host.rsplit(".", 2)
+    return host if ":" in host or labels[-1].isdigit() else ".".join(labels[-2:])
+
+
+class OutageDetector:
+    """Our own network is down when five known sites fail by network and no request made meanwhile is answered.
+
+    It is back with the first answer to a later request, or when no known site has failed for ten minutes.
     """
-    recent = [attempt for attempt in attempts if now - attempt.at <= OUTAGE_WINDOW]
-    failing = {attempt.host for attempt in recent if attempt.failed_by_network}
-    answering = {attempt.host for attempt in recent if not attempt.failed_by_network}
-    silent = failing - answering
-    return len(silent) >= (1 if going_on else OUTAGE_HOSTS) and len(silent) >= OUTAGE_SHARE * len(failing | answering)
+
+    def __init__(self) -> None:
+        self._failing: dict[str, datetime] = {}  # by site: when it was last asked in vain
+        self._began_at: datetime | None = None
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether our own network is down, as far as is known."""
+        return self._began_at is not None
+
+    @property
+    def failing_sites(self) -> int:
+        """How many known sites fail."""
+        return len(self._failing)
+
+    def is_suspected(self, now: datetime) -> bool:
+        """Whether some known sites fail, none answers, and more must be asked before it is called an outage."""
+        self._forget(now)
+        return not self.is_outage and len(self._failing) >= SUSPECT_SITES
+
+    def note(self, attempt: Attempt, now: datetime) -> bool:
+        """Whether this attempt failed because of our own network."""
+        self._forget(now)
+        if not attempt.failed_by_network:
+            self._note_answer(attempt)
+            return False
+        if attempt.is_known:
+            self._failing[site_of(attempt.host)] = attempt.asked_at
+        if self.is_outage and not self._failing:
+            self._began_at = None
+        elif not self.is_outage and len(self._failing) >= OUTAGE_SITES:
+            self._began_at = now
+        return self.is_outage
+
+    def _note_answer(self, attempt: Attempt) -> None:
+        """The network worked when this was asked: failures of earlier requests say nothing about it."""
+        if self._failing:
+            self._forget_before(attempt.asked_at)
+        if self._began_at is not None and attempt.asked_at >= self._began_at:
+            self._failing.clear()
+            self._began_at = None
+
+    def _forget(self, now: datetime) -> None:
+        """Drop what is too old, and what a clock that has since been set back dated in the future."""
+        if self._began_at is not None and self._began_at > now:
+            self._began_at = now
+        if self._failing:
+            self._failing = {site: at for site, at in self._failing.items() if now - OUTAGE_WINDOW <= at <= now}
+
+    def _forget_before(self, moment: datetime) -> None:
+        self._failing = {site: asked_at for site, asked_at in self._failing.items() if asked_at >= moment}

@@ -30,6 +30,8 @@ from headwater.polling.types import (
 MAX_DOUBLINGS = 20  # a second doubled so often is twelve days, and a day is still a timedelta
 MOST_OFF = timedelta(days=7)
 OUTAGE_RETRY = timedelta(minutes=5)
+NEW_FEED_WAITS = (timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1))
+"""The longest waits after the first failures of a feed that was never read: somebody has just added it."""
 MOVED_TIMES = 3
 MOVED_FOR = timedelta(days=1)
 BY_HAND_ONLY = datetime(9999, 12, 31, tzinfo=UTC)
@@ -158,6 +160,13 @@ def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOp
 
 
 def _own_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> timedelta:
+    wait = _policy_wait(failing, rule, options)
+    if failing.last_full_at is None and failing.consecutive_errors <= len(NEW_FEED_WAITS):
+        return min(wait, NEW_FEED_WAITS[failing.consecutive_errors - 1])
+    return wait
+
+
+def _policy_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> timedelta:
     interval = failing.own_interval or options.interval
     match rule.backoff:
         case Doubling(first, most):

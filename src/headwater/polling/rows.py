@@ -41,6 +41,7 @@ class Answer:
     adopt_url: str | None
     wants_discovery: bool
     at: datetime
+    is_silent: bool = False
 
 
 class ClaimRow(msgspec.Struct, frozen=True):
@@ -78,6 +79,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     alike_class: str | None
     paused_until: datetime | None
     pauses: int
+    answered_at: datetime | None
 
 
 def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
@@ -109,6 +111,7 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
         host_state=HostState(
             row.host, tuple(row.alike_sources or ()), _class(row.alike_class), row.paused_until, row.pauses
         ),
+        host_answered_at=row.answered_at,
     )
 
 
@@ -169,6 +172,7 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     adopt_url: str | None = None
     wants_discovery: bool = False
     is_outage: bool = False
+    is_silent: bool = False
     wished_gap: timedelta | None = None
     skip_hours: list[int] | None = None
     skip_days: list[int] | None = None
@@ -214,6 +218,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         adopt_url=answer.adopt_url,
         wants_discovery=answer.wants_discovery,
         is_outage=answer.decision.is_outage,
+        is_silent=answer.is_silent,
         alike_sources=answer.host.alike_sources,
         alike_class=answer.host.alike_class,
         paused_until=answer.host.paused_until,

@@ -59,22 +59,35 @@ async def _wake_host(conn: Connection, *, host: str, now: datetime) -> None:
 
 
 async def claim(
-    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int
+    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int, new_limit: int | None = None
 ) -> Sequence[ClaimedFeed]:
     """Take up to `limit` ready hosts, and of each the feed that is due: never-polled ones first, then the longest due.
 
-    Nobody else gets such a host before the lease ends. A host that turns out to have nothing due goes back to sleep.
+    At most `new_limit` of them are hosts that never answered. Nobody else gets such a host before the lease ends.
+    A host with nothing due goes back to sleep.
     """
     async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
             """
-            WITH ready AS MATERIALIZED (
-                SELECT host
+            WITH answering AS MATERIALIZED (
+                SELECT host, ready_at
                 FROM poll_hosts
-                WHERE ready_at <= %(now)s
+                WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
                 ORDER BY ready_at
                 LIMIT %(limit)s
                 FOR UPDATE SKIP LOCKED
+            ), new AS MATERIALIZED (
+                SELECT host, ready_at
+                FROM poll_hosts
+                WHERE answered_at IS NULL AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT %(new_limit)s
+                FOR UPDATE SKIP LOCKED
+            ), ready AS MATERIALIZED (
+                SELECT host
+                FROM (SELECT host, ready_at FROM new UNION ALL SELECT host, ready_at FROM answering) AS both_kinds
+                ORDER BY ready_at
+                LIMIT %(limit)s
             ), picked AS MATERIALIZED (
                 SELECT ready.host, due.source_id
                 FROM ready
@@ -106,20 +119,55 @@ async def claim(
                     END
                 FROM picked
                 WHERE poll_hosts.host = picked.host
-                RETURNING poll_hosts.host, picked.source_id, alike_sources, alike_class, paused_until, pauses
+                RETURNING poll_hosts.host, picked.source_id, alike_sources, alike_class, paused_until, pauses,
+                    answered_at
             )
             SELECT feed_state.source_id, feed_state.feed_url, leased.host, policy,
                 feed_poll_interval_minutes AS own_minutes, last_etag, last_modified, consecutive_errors, streak,
                 streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times, moved_url,
                 moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap,
-                skip_hours, skip_days, edits, alike_sources, alike_class, paused_until, pauses
+                skip_hours, skip_days, edits, alike_sources, alike_class, paused_until, pauses, answered_at
             FROM leased
             JOIN feed_state USING (source_id)
             JOIN sources ON sources.id = feed_state.source_id
             """,
-            {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+            {
+                "lease": lease,
+                "now": now,
+                "leased_until": leased_until,
+                "limit": limit,
+                "new_limit": limit if new_limit is None else min(limit, new_limit),
+            },
         )
         return [claimed_feed(row, lease) for row in await cur.fetchall()]
+
+
+async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, limit: int) -> Sequence[SourceId]:
+    """Feeds, due or not, that tell whether our own network works: one for each of some hosts known to answer.
+
+    A host counts as known for so long after its last answer, reckoned from the last answer of any host: during a long
+    outage nobody answers. The hosts that were asked longest ago come first.
+    """
+    cur = await conn.execute(
+        """
+        SELECT feed.source_id
+        FROM poll_hosts
+        CROSS JOIN LATERAL (
+            SELECT source_id
+            FROM feed_state
+            WHERE feed_state.host = poll_hosts.host AND off_at IS NULL AND next_poll_at < '9999-01-01'
+            ORDER BY next_poll_at
+            LIMIT 1
+        ) AS feed
+        WHERE answered_at >= (SELECT least(max(answered_at), %(now)s) FROM poll_hosts) - %(known_for)s
+            AND (lease IS NULL OR ready_at <= %(now)s)
+            AND greatest(not_before, paused_until) <= %(now)s
+        ORDER BY not_before
+        LIMIT %(limit)s
+        """,
+        {"now": now, "known_for": known_for, "limit": limit},
+    )
+    return [row[0] for row in await cur.fetchall()]
 
 
 async def claim_one(
@@ -137,13 +185,13 @@ async def claim_one(
                     AND poll_hosts.host = wanted.host
                     AND (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
                     AND poll_hosts.not_before <= %(now)s
-                RETURNING poll_hosts.host, alike_sources, alike_class, paused_until, pauses
+                RETURNING poll_hosts.host, alike_sources, alike_class, paused_until, pauses, answered_at
             )
             SELECT source_id, feed_state.feed_url, leased.host, policy, feed_poll_interval_minutes AS own_minutes,
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
                 off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
                 last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources,
-                alike_class, paused_until, pauses
+                alike_class, paused_until, pauses, answered_at
             FROM leased
             JOIN feed_state ON feed_state.source_id = %(source_id)s
             JOIN sources ON sources.id = feed_state.source_id
@@ -173,7 +221,7 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
                 off_at timestamptz, off_reason text, off_until timestamptz, off_times integer, moved_url text,
                 moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
-                is_outage boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[],
+                is_outage boolean, is_silent boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[],
                 alike_sources uuid[], alike_class text, paused_until timestamptz, pauses integer
             )
         ), scheduled AS (
@@ -249,7 +297,8 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 alike_sources = a.alike_sources,
                 alike_class = a.alike_class,
                 paused_until = a.paused_until,
-                pauses = coalesce(a.pauses, 0)
+                pauses = coalesce(a.pauses, 0),
+                answered_at = CASE WHEN a.is_silent THEN answered_at ELSE a.at END
             FROM answer AS a
             LEFT JOIN scheduled USING (source_id)
             WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
@@ -473,12 +522,22 @@ async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
         """
         SELECT min(greatest(ready_at, due.next_poll_at))
         FROM (
-            (SELECT host, ready_at FROM poll_hosts WHERE ready_at = '-infinity' LIMIT 100)
+            (SELECT host, ready_at FROM poll_hosts WHERE answered_at IS NULL AND ready_at = '-infinity' LIMIT 100)
+            UNION ALL
+            (SELECT host, ready_at FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at = '-infinity' LIMIT 100)
             UNION ALL
             (
                 SELECT host, ready_at
                 FROM poll_hosts
-                WHERE ready_at > '-infinity' AND ready_at <= %(now)s
+                WHERE answered_at IS NULL AND ready_at > '-infinity' AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT 100
+            )
+            UNION ALL
+            (
+                SELECT host, ready_at
+                FROM poll_hosts
+                WHERE answered_at IS NOT NULL AND ready_at > '-infinity' AND ready_at <= %(now)s
                 ORDER BY ready_at
                 LIMIT 100
             )

@@ -34,6 +34,9 @@ class FailureClass(StrEnum):
     UNEXPECTED = "unexpected"
 
 
+_NOTHING_HEARD = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
+
+
 class Level(StrEnum):
     """WARN for what the world does, ERROR for what a person must look at."""
 
@@ -60,6 +63,11 @@ class PollingOptions:
     def held_for(self) -> timedelta:
         """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
         return max(self.lease, self.timeout + self.host_delay)
+
+    @property
+    def most_new(self) -> int:
+        """Most polls at the same time of hosts that never answered: a quarter of the slots is left to the others."""
+        return self.concurrency - self.concurrency // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,7 @@ class ClaimedFeed:
     validators: Validators
     state: FeedState
     host_state: "HostState"
+    host_answered_at: datetime | None = None
 
     @property
     def source_id(self) -> SourceId:
@@ -235,6 +244,11 @@ class PollFailed:
     retry_after: timedelta | None = None
     url: str | None = None
     by_name: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing was heard from the host."""
+        return self.status is None and self.kind in _NOTHING_HEARD
 
 
 PollOutcome = Polled | NotModified | PollFailed

@@ -18,7 +18,7 @@ from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
 from headwater.net import Client
-from headwater.net.outage import ATTEMPTS_REMEMBERED, OUTAGE_WINDOW, Attempt, is_own_outage
+from headwater.net.outage import KNOWN_FOR, OUTAGE_SITES, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
 from headwater.net.store import tell_outage
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
@@ -54,6 +54,8 @@ log = get_logger()
 WRITTEN_AT_ONCE = 100
 LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
 DEFAULT_FRONTIER = FrontierOptions()
+PROBES = 3  # at a time, while our own network is down
+BLOCKED_REMEMBERED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +96,50 @@ class Poller:
         self._options = options
         self._frontier_options = frontier_options
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
-        self._attempts: deque[Attempt] = deque(maxlen=ATTEMPTS_REMEMBERED)
-        self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=ATTEMPTS_REMEMBERED)
-        self._is_outage = self._outage_is_told = False
+        self._outage = OutageDetector()
+        self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
+        self._outage_is_told = False
+        self._running_new = 0  # polls under way of hosts that never answered
         self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
-        """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable."""
+        """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable.
+
+        While our own network is down, or seems to be, hosts known to answer are asked whether it is, due or not.
+        """
         now = self._clock()
-        if self._is_outage and self._attempts[-1].failed_by_network:
-            # While our own network is gone, one poll in a while tells whether it is back; the others would only fail.
-            if now < self._probe_at:
-                return ()
-            limit, self._probe_at = 1, now + OUTAGE_PROBE
+        if self._probe_at - now > OUTAGE_PROBE:  # the clock was set back
+            self._probe_at = now
+        probes: Sequence[ClaimedFeed] = ()
+        if self._outage.is_outage or self._outage.is_suspected(now):
+            probes = await self._claim_probes(min(limit, PROBES if self._outage.is_outage else OUTAGE_SITES), now)
+        if self._outage.is_outage or len(probes) == limit:
+            return probes
         async with self._database.transaction() as conn:
-            return await store.claim(
-                conn, lease=new_id(), now=now, leased_until=now + self._options.held_for, limit=limit
+            due = await store.claim(
+                conn,
+                lease=new_id(),
+                now=now,
+                leased_until=now + self._options.held_for,
+                limit=limit - len(probes),
+                new_limit=max(self._options.most_new - self._running_new, 0),
             )
+        return [*probes, *due]
+
+    async def _claim_probes(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
+        if now < self._probe_at:
+            return ()
+        self._probe_at = now + OUTAGE_PROBE
+        leased_until = now + self._options.held_for
+        async with self._database.transaction() as conn:
+            chosen = await store.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
+            claimed = [
+                await store.claim_one(conn, source_id=source_id, lease=new_id(), now=now, leased_until=leased_until)
+                for source_id in chosen
+            ]
+        return [feed for feed in claimed if feed is not None]
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
         """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
@@ -134,12 +161,13 @@ class Poller:
 
         Raises HostBusy when it is put off, and DatabaseUnavailable: then the lease gives the feed back.
         """
-        started = time.perf_counter()
+        started, asked_at = time.perf_counter(), self._clock()
         policy = policy_named(feed.policy or self._options.policy)
-        with self._holding(feed):
+        with self._holding(feed), self._counting_new(feed):
             asked = await self._ask(feed, policy)
             took = timedelta(seconds=time.perf_counter() - started)
-            done = _Done(feed, policy, asked, took, self._note_attempt(feed, asked.outcome), self._clock())
+            is_ours = self._note_attempt(feed, asked.outcome, asked_at)
+            done = _Done(feed, policy, asked, took, is_ours, self._clock())
             try:
                 report = await self._batch.add(done)
             except HeadwaterError:
@@ -167,6 +195,15 @@ class Poller:
             timer.cancel()
             for renewal in renewals:
                 renewal.cancel()
+
+    @contextmanager
+    def _counting_new(self, feed: ClaimedFeed) -> Iterator[None]:
+        is_new = feed.host_answered_at is None
+        self._running_new += is_new
+        try:
+            yield
+        finally:
+            self._running_new -= is_new
 
     async def _renew(self, feed: ClaimedFeed) -> None:
         with suppress(Unavailable):  # another turn comes before the lease ends
@@ -202,25 +239,19 @@ class Poller:
             await store.put_off(conn, feed=feed, until=again)
             await store.give_back(conn, host=feed.host, lease=feed.lease, now=now, delay=self._options.host_delay)
 
-    def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome) -> bool:
-        """Whether this failure is our own: told once when it begins, and once when it ends."""
-        now = self._clock()
+    def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome, asked_at: datetime) -> bool:
+        """Whether this failure is our own network's. Logs once when an outage begins, and once when it ends."""
+        now, before = self._clock(), self._outage.is_outage
         by_network = isinstance(outcome, PollFailed) and (outcome.kind in OURS or outcome.by_name)
-        self._attempts.append(Attempt(now, feed.host, by_network))
         if isinstance(outcome, PollFailed) and outcome.by_name:
             self._led_astray.append((now, feed.source_id))
-        # Only a failure can begin an outage: while all is well, nobody need look at a thousand attempts for each poll.
-        looks_bad = self._is_outage or by_network
-        before, self._is_outage = (
-            self._is_outage,
-            (looks_bad and is_own_outage(self._attempts, now, going_on=self._is_outage)),
-        )
-        if self._is_outage and not before:
-            log.error("own network is down", hosts=len({attempt.host for attempt in self._attempts}))
-        if before and not self._is_outage:
-            log.warning("own network is back")
-        metrics.OWN_OUTAGE.set(self._is_outage)
-        return self._is_outage and by_network
+        is_ours = self._outage.note(Attempt(feed.host, asked_at, by_network, is_known(feed.host_answered_at, now)), now)
+        if self._outage.is_outage and not before:
+            log.error("own network is down", stage=self.name, sites=self._outage.failing_sites)
+        if before and not self._outage.is_outage:
+            log.warning("own network is back", stage=self.name)
+        metrics.OWN_OUTAGE.set(self._outage.is_outage)
+        return is_ours
 
     async def _write(self, batch: Sequence[_Done]) -> Sequence[PollReport]:
         now = self._clock()
@@ -243,7 +274,7 @@ class Poller:
             )
             for answer in (answer for answer, _ in written if answer.feed.source_id in overtaken):
                 await store.count_in(conn, source_id=answer.feed.source_id, articles=answer.new_links)
-            is_outage = self._is_outage
+            is_outage = self._outage.is_outage
             if is_outage and self._led_astray:
                 await self._take_back(conn, now)
             if is_outage or self._outage_is_told:
@@ -293,6 +324,7 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
         wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,
+        is_silent=isinstance(outcome, PollFailed) and outcome.is_silent,
     )
     return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
 

@@ -7,7 +7,7 @@ from functools import cache
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.net.outage import OUTAGE_WINDOW, Attempt, is_own_outage
+from headwater.net.outage import Attempt, OutageDetector, is_known
 from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import policy_named
@@ -35,10 +35,6 @@ from headwater.polling.types import (
 )
 from headwater.types import SourceId
 
-ATTEMPTS_REMEMBERED = 1000  # as the worker does
-REMEMBERED_FOR = OUTAGE_WINDOW.total_seconds()
-A_LOOK = 10.0
-
 _NO_VALIDATORS = Validators(None, None)
 
 
@@ -52,9 +48,8 @@ class Adaptive:
         self._states = [FeedState(SourceId(UUID(int=number))) for number in range(len(world.feeds))]
         self._hosts = [HostState(host.name) for host in world.hosts]
         self._listings = [_Listing(feed.published, feed.software.listed) for feed in world.feeds]
-        self._attempts: deque[tuple[float, int, bool]] = deque(maxlen=ATTEMPTS_REMEMBERED)
-        self._is_outage = False
-        self._look_again_at = 0.0
+        self._outage = OutageDetector()
+        self._answered_at: dict[int, datetime] = {}  # by host
         self._cooldown_from: dict[int, float] = {}
         self._refused_at: dict[int, float] = {}  # by host
         self.told = Told()
@@ -121,19 +116,17 @@ class Adaptive:
         return NotModified(_NO_VALIDATORS, Freshness(timedelta(seconds=left)))
 
     def _note_attempt(self, host: int, at: float, *, by_network: bool) -> bool:
-        """As the worker does; for speed what is too old is dropped, and an outage is looked at every few seconds."""
-        attempts = self._attempts
-        attempts.append((at, host, by_network))
-        while at - attempts[0][0] > REMEMBERED_FOR:
-            attempts.popleft()
-        if by_network != self._is_outage or (by_network and at >= self._look_again_at):
-            told = [Attempt(moment(when), self._world.hosts[which].name, failed) for when, which, failed in attempts]
-            before, self._is_outage = self._is_outage, is_own_outage(told, moment(at), going_on=self._is_outage)
-            self._look_again_at = at + A_LOOK
-            self.told.own_outages += self._is_outage and not before
-            self.told.errors += self._is_outage and not before
-            self.told.warnings += before and not self._is_outage
-        return self._is_outage and by_network
+        """As the worker does."""
+        now, before = moment(at), self._outage.is_outage
+        known = is_known(self._answered_at.get(host), now)
+        is_ours = self._outage.note(Attempt(self._world.hosts[host].name, now, by_network, known), now)
+        if not by_network:
+            self._answered_at[host] = now
+        began, ended = self._outage.is_outage and not before, before and not self._outage.is_outage
+        self.told.own_outages += began
+        self.told.errors += began
+        self.told.warnings += ended
+        return is_ours
 
     def _decision(
         self, state: FeedState, outcome: PollOutcome, host: HostDecision, now: datetime, *, is_ours: bool

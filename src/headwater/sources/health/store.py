@@ -279,7 +279,13 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
         await cur.execute(
             """
             SELECT (
-                SELECT count(*) FROM (SELECT FROM poll_hosts WHERE ready_at <= %(now)s LIMIT %(most)s) AS ready
+                SELECT count(*)
+                FROM (
+                    SELECT FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
+                    UNION ALL
+                    SELECT FROM poll_hosts WHERE answered_at IS NULL AND ready_at <= %(now)s
+                    LIMIT %(most)s
+                ) AS ready
             ) AS hosts_ready, (
                 SELECT count(*) FROM (SELECT FROM pages LIMIT %(most)s) AS waiting
             ) AS pages_waiting, (

@@ -1,0 +1,126 @@
+"""Five known sites in a row that fail are our own outage; broken feeds that were just added are not."""
+
+from datetime import timedelta
+
+import pytest
+
+from headwater.net.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known, site_of
+from tests.clock import START
+
+SECOND = timedelta(seconds=1)
+
+
+def failing(number: int, *, known: bool = True, second: int = 0) -> Attempt:
+    return Attempt(f"bad{number}.example", START + second * SECOND, failed_by_network=True, is_known=known)
+
+
+def answering(number: int = 0, *, second: int = 0) -> Attempt:
+    return Attempt(f"good{number}.example", START + second * SECOND, failed_by_network=False, is_known=True)
+
+
+def a_detector(*attempts: Attempt) -> OutageDetector:
+    detector = OutageDetector()
+    for number, attempt in enumerate(attempts):
+        detector.note(attempt, max(before.asked_at for before in attempts[: number + 1]))
+    return detector
+
+
+def an_outage() -> OutageDetector:
+    return a_detector(*(failing(number) for number in range(5)))
+
+
+@pytest.mark.parametrize(("count", "expected"), [(4, False), (5, True)])
+def test_five_known_sites_that_fail_in_a_row_are_an_outage(count: int, expected: bool) -> None:
+    assert a_detector(*(failing(number) for number in range(count))).is_outage is expected
+
+
+def test_hosts_that_never_answered_say_nothing_however_many_fail() -> None:
+    assert not a_detector(*(failing(number, known=False) for number in range(300))).is_outage
+
+
+def test_the_names_of_one_site_count_once() -> None:
+    attempts = (Attempt(f"h{n}.wild.example", START, failed_by_network=True, is_known=True) for n in range(300))
+
+    assert not a_detector(*attempts).is_outage
+
+
+def test_a_known_site_that_answers_in_between_shows_that_the_network_works() -> None:
+    before, after = ([failing(number, second=at) for number in range(3)] for at in (0, 2))
+
+    assert not a_detector(*before, answering(second=1), *after[:1]).is_outage
+
+
+def test_an_answer_to_an_earlier_request_proves_nothing() -> None:
+    four = [failing(number, second=5) for number in range(4)]
+
+    assert a_detector(*four, answering(second=4), failing(4, second=6)).is_outage
+
+
+def test_a_failure_is_ours_only_while_the_outage_lasts() -> None:
+    detector = a_detector(*(failing(number) for number in range(4)))
+
+    assert [detector.note(failing(9, known=False), START), detector.note(failing(4), START)] == [False, True]
+    assert detector.note(failing(9, known=False), START)  # whom we cannot reach anyway
+
+
+def test_the_first_answer_to_a_later_request_ends_an_outage() -> None:
+    detector = an_outage()
+
+    detector.note(answering(second=-1), START + SECOND)
+    still = detector.is_outage
+    detector.note(answering(second=1), START + SECOND)
+
+    assert (still, detector.is_outage) == (True, False)
+    assert not detector.note(failing(1, second=2), START + 2 * SECOND)  # it takes five again
+
+
+def test_an_outage_without_a_known_site_that_fails_is_over_after_a_while() -> None:
+    detector = an_outage()
+    later = START + OUTAGE_WINDOW + SECOND
+
+    assert not detector.note(failing(9, known=False, second=601), later)
+    assert not detector.is_outage
+
+
+def test_what_is_long_past_says_nothing() -> None:
+    detector = a_detector(*(failing(number) for number in range(4)))
+
+    assert not detector.note(failing(4, second=601), START + OUTAGE_WINDOW + SECOND)
+
+
+def test_two_known_sites_that_fail_are_a_suspicion() -> None:
+    assert [a_detector(*(failing(n) for n in range(count))).is_suspected(START) for count in (1, 2, 5)] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_an_outage_seen_under_a_clock_that_was_ahead_ends_with_an_answer() -> None:
+    ahead = 200 * 86_400
+    detector = a_detector(*(failing(number, second=ahead) for number in range(5)))
+
+    detector.note(answering(second=1), START + SECOND)
+
+    assert not detector.is_outage
+
+
+@pytest.mark.parametrize(
+    ("ago", "expected"), [(None, False), (timedelta(0), True), (KNOWN_FOR, True), (KNOWN_FOR + SECOND, False)]
+)
+def test_a_host_is_known_for_a_week_after_its_last_answer(ago: timedelta | None, expected: bool) -> None:
+    assert is_known(START - ago if ago is not None else None, START) is expected
+
+
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [
+        ("a.b.example.com", "example.com"),
+        ("example.com", "example.com"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("2001:db8::1", "2001:db8::1"),
+    ],
+)
+def test_a_site_is_the_last_two_labels_of_a_name(host: str, site: str) -> None:
+    assert site_of(host) == site
