@@ -215,6 +215,7 @@ def alert_options(settings: Settings) -> AlertOptions:
             disabled_percent=settings.alert_disabled_percent,
             disabled_for=settings.alert_disabled_for,
             critical_errors=settings.alert_critical_errors,
+            no_success=settings.alert_no_success,
             disabled_least=settings.alert_disabled_least,
             stage_stopped=settings.alert_stage_stopped,
             queue_window=settings.alert_queue_window,

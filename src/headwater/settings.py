@@ -453,6 +453,12 @@ class Settings(BaseModel):
     alert_critical_errors: int = Field(
         3, ge=0, le=1_000_000, description="A critical feed that failed more often in a row is an incident."
     )
+    alert_no_success: Duration = Field(
+        timedelta(days=1),
+        ge=timedelta(0),
+        le=timedelta(days=365),
+        description="A system or critical feed that, or whose paused host, has failed for longer is an incident.",
+    )
     alert_stage_stopped: Duration = Field(
         timedelta(minutes=15),
         ge=timedelta(seconds=2),

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.alerts import store
-from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message
+from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message, Thresholds
 from headwater.alerts.worker import SENDING, Alerter
 from headwater.db import Database
 from headwater.frontier import store as frontier
@@ -179,8 +179,8 @@ async def test_an_outage_that_another_process_sees_is_told(
 async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
         await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
-        during = await store.read_facts(conn, now=clock.move(minutes=4))
-        after = await store.read_facts(conn, now=clock.move(minutes=2))
+        during = await store.read_facts(conn, now=clock.move(minutes=4), limits=Thresholds())
+        after = await store.read_facts(conn, now=clock.move(minutes=2), limits=Thresholds())
 
     assert [outage.stage for outage in during.outages] == ["polling"]
     assert list(after.outages) == []
@@ -420,18 +420,19 @@ async def test_what_is_long_over_is_forgotten(database: Database, clock: Movable
     assert left == (0, 1)
 
 
-async def test_a_feed_that_is_parked_or_a_readers_own_is_nobodys_concern(
+async def test_an_inactive_source_counts_as_off_and_a_readers_own_feed_does_not(
     database: Database, clock: MovableClock
 ) -> None:
     async with database.transaction() as conn:
-        await a_system_feed(conn, 1, off_at=START - timedelta(days=9), enabled=False, is_critical=True, errors=9)
+        inactive = await a_system_feed(conn, 1, enabled=False, is_critical=True, errors=9)
         await a_system_feed(conn, 2, off_at=START - timedelta(days=9), is_system=False)
         await a_system_feed(conn, 3)
-        facts = await store.read_facts(conn, now=clock())
+        facts = await store.read_facts(conn, now=clock(), limits=Thresholds())
 
-    assert (facts.counts.system, facts.counts.system_disabled) == (1, 0)
+    assert (facts.counts.system, facts.counts.system_disabled) == (2, 1)
     assert dict(facts.counts.states) == {"disabled": 1, "auto_disabled": 1, "working": 1}
-    assert [*facts.disabled, *facts.critical] == []
+    assert [feed.id for feed in facts.disabled] == [inactive.id]
+    assert list(facts.critical) == []  # nobody polls it, so it does not fail
 
 
 async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database, clock: MovableClock) -> None:
@@ -441,7 +442,7 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
         await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         pages = [Submission("https://site.example/1", Origin.MANUAL)]
         await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
-        facts = await store.read_facts(conn, now=clock())
+        facts = await store.read_facts(conn, now=clock(), limits=Thresholds())
         nothing, _ = await store.last_facts(conn)
         await store.keep_facts(conn, facts=facts)
         kept, _ = await store.last_facts(conn)

@@ -55,12 +55,22 @@ def test_the_rules_have_the_thresholds_of_the_settings() -> None:
 
     assert f">= {limits.disabled_least}\n" in rules
     assert f"* 100 > {limits.disabled_percent} *" in rules
-    assert f"> {limits.disabled_for.total_seconds():.0f}\n" in rules
+    assert f"disabled_since_timestamp_seconds) > {limits.disabled_for.total_seconds():.0f}\n" in rules
+    assert rules.count(f"failing_since_timestamp_seconds) > {limits.no_success.total_seconds():.0f}\n") == 2
     assert f"(headwater_critical_feed_errors) > {limits.critical_errors}\n" in rules
     assert f") > {stopped.total_seconds():.0f}\n" in rules
     assert set(re.findall(r"(?:offset |\[)(\d+)m", rules)) == {f"{stopped / timedelta(minutes=1):.0f}"}
     assert f">= {limits.queue_least}\n" in rules
     assert max(int(hours) for hours in re.findall(r"offset (\d+)h", rules)) + 1 == window / timedelta(hours=1)
+
+
+def test_every_rule_is_seen_to_fire_and_to_stay_silent() -> None:
+    """Of each rule the tests for promtool expect an alert at some time, and none at another."""
+    tests = RULES.with_suffix(".test.yml").read_text()
+    fires = set(re.findall(r"alertname: (\w+)\n +exp_alerts:", tests))
+    silent = set(re.findall(r"alertname: (\w+) \}", tests))
+
+    assert fires == silent == {*Condition, "HeadwaterAlertsStopped", "HeadwaterDown"}
 
 
 @needs_prometheus
@@ -121,8 +131,8 @@ def test_what_is_wrong_is_seen_in_alertmanager_and_at_the_webhook_until_it_is_we
     assert {alert["labels"]["alertname"] for alert in firing} == both
     assert {alert["labels"]["severity"] for alert in firing} == {"critical"}
     assert {alert["annotations"]["description"] for alert in firing} == {
-        "Zoo's worst has failed 4 times in a row.",
-        "2 system feeds are off: a widespread issue rather than dead feeds.",
+        "Zoo's worst fails: too often in a row, for too long, or with its host, which is paused.",
+        "2 system feeds are off or on a paused host: a widespread issue rather than dead feeds.",
     }
     assert told == over == both
     # Headwater itself tells the same, each once and its end once.

@@ -224,10 +224,12 @@ def test_a_delta_does_not_tell_how_many_entries_a_feed_lists() -> None:
 def test_a_failure_of_the_host_is_told_and_not_counted() -> None:
     failed = PollFailed(FailureClass.NOT_FOUND, "It failed.")
 
-    decision = decide_paused(a_state(), failed, START + HOUR)
+    decision = decide_paused(a_state(), failed, START + HOUR, START)
 
     assert (decision.state.last_error, decision.state.consecutive_errors) == ("It failed.", 0)
     assert (decision.next_poll_at, decision.level) == (START + HOUR, None)
+    assert decision.state.failing_since == START
+    assert decide_paused(decision.state, failed, START + DAY, START + HOUR).state.failing_since == START
 
 
 def test_our_own_outage_never_happened() -> None:

@@ -74,7 +74,7 @@ def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
     state = a_state()
     host = decide_host(HOST, state.source_id, challenge, policy_named("default"), START)
 
-    assert "feeds.example" in story(challenge, decide_paused(state, challenge, START + DAY), host)
+    assert "feeds.example" in story(challenge, decide_paused(state, challenge, START + DAY, START), host)
 
 
 def test_a_host_that_was_paused_before_is_not_told_of_a_poll_that_went_well() -> None:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from headwater.alerts.types import (
+    HOST,
     OF_A_FEED,
     Changes,
     Condition,
@@ -53,22 +54,57 @@ def _many_disabled(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
 
 
 def _disabled_long(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
+    condition, now = Condition.SYSTEM_FEED_DISABLED_LONG, facts.sample.at
+    paused: list[FeedFact] = []
     for feed in facts.disabled:
-        if feed.disabled_at is not None and facts.sample.at - feed.disabled_at > limits.disabled_for:
-            why = f" ({_words(feed.reason)})" if feed.reason else ""
-            summary = f"{feed.name} has been off since {_moment(feed.disabled_at)}{why}."
-            yield Holding(Condition.SYSTEM_FEED_DISABLED_LONG, str(feed.id), summary, feed.disabled_at)
+        if feed.disabled_at is not None:
+            if now - feed.disabled_at > limits.disabled_for:
+                why = f" ({_words(feed.reason)})" if feed.reason else ""
+                summary = f"{feed.name} has been off since {_moment(feed.disabled_at)}{why}."
+                yield Holding(condition, str(feed.id), summary, feed.disabled_at)
+        elif feed.failing_since is not None and now - feed.failing_since > limits.no_success:
+            if feed.host is not None:
+                paused.append(feed)
+            else:
+                yield Holding(condition, str(feed.id), _without_success(feed, feed.failing_since), feed.failing_since)
+    yield from _paused_hosts(condition, paused, now)
 
 
 def _critical_failing(facts: Facts, limits: Thresholds) -> Iterator[Holding]:
+    condition, now = Condition.CRITICAL_FEED_FAILING, facts.sample.at
     for feed in facts.critical:
+        since = feed.failing_since
         if feed.errors > limits.critical_errors:
-            yield Holding(Condition.CRITICAL_FEED_FAILING, str(feed.id), _failing(feed), facts.sample.at)
+            yield Holding(condition, str(feed.id), _failing(feed), now)
+        elif since is not None and feed.host is None and now - since > limits.no_success:
+            yield Holding(condition, str(feed.id), _without_success(feed, since), since)
+    yield from _paused_hosts(condition, [feed for feed in facts.critical if feed.host and not feed.disabled_at], now)
+
+
+def _paused_hosts(condition: Condition, feeds: Sequence[FeedFact], now: datetime) -> Iterator[Holding]:
+    """One incident for each host, however many feeds it has: they fail together, and come back together."""
+    hosts: dict[str, list[FeedFact]] = {}
+    for feed in feeds:
+        if feed.host is not None:
+            hosts.setdefault(feed.host, []).append(feed)
+    for host, members in sorted(hosts.items()):
+        since = min((feed.failing_since for feed in members if feed.failing_since), default=now)
+        reason = next((feed.paused_for for feed in members if feed.paused_for), None)
+        why = f" ({_words(reason)})" if reason else ""
+        names = _names([feed.name for feed in members], len(members))
+        summary = (
+            f"{host} has been failing since {_moment(since)}{why} and is paused; none of its feeds is read: {names}."
+        )
+        yield Holding(condition, f"{HOST}{host}", summary, since)
 
 
 def _failing(feed: FeedFact) -> str:
     off = f", and is off ({_words(feed.reason)})" if feed.disabled_at and feed.reason else ""
     return f"{feed.name} has failed {feed.errors} times in a row{off}."
+
+
+def _without_success(feed: FeedFact, since: datetime) -> str:
+    return f"{feed.name} has been failing since {_moment(since)}, without a success."
 
 
 def _own_outage(facts: Facts) -> Iterator[Holding]:

@@ -135,12 +135,23 @@ def _feed(feed: FeedFact) -> dict[str, Any]:
         "disabled_at": _text(feed.disabled_at),
         "reason": feed.reason,
         "errors": feed.errors,
+        "failing_since": _text(feed.failing_since),
+        "host": feed.host,
+        "paused_for": feed.paused_for,
     }
 
 
 def _feed_of(kept: Mapping[str, Any]) -> FeedFact:
+    # The last three were not kept by an older version, whose facts are read once after an upgrade.
     return FeedFact(
-        SourceId(UUID(kept["id"])), kept["name"], _time(kept["disabled_at"]), kept["reason"], kept["errors"]
+        SourceId(UUID(kept["id"])),
+        kept["name"],
+        _time(kept["disabled_at"]),
+        kept["reason"],
+        kept["errors"],
+        _time(kept.get("failing_since")),
+        kept.get("host"),
+        kept.get("paused_for"),
     )
 
 

@@ -12,7 +12,10 @@ LABELLED = (
     metrics.INCIDENTS_OPEN,
     metrics.SOURCES,
     metrics.SYSTEM_FEED_DISABLED_SINCE,
+    metrics.SYSTEM_FEED_FAILING_SINCE,
     metrics.CRITICAL_FEED_ERRORS,
+    metrics.CRITICAL_FEED_FAILING_SINCE,
+    metrics.CRITICAL_FEED_PAUSED,
     metrics.STAGE_DUE_SINCE,
     metrics.STAGE_BUSY,
     metrics.QUEUE_SIZE,
@@ -45,11 +48,18 @@ def _show_feeds(facts: Facts) -> None:
     metrics.SYSTEM_FEEDS.set(facts.counts.system)
     metrics.SYSTEM_FEEDS_DISABLED.set(facts.counts.system_disabled)
     for feed in facts.disabled:
-        metrics.SYSTEM_FEED_DISABLED_SINCE.labels(source_id=str(feed.id), source=feed.name).set(
-            _seconds(feed.disabled_at)
-        )
+        labels = {"source_id": str(feed.id), "source": feed.name}
+        if feed.disabled_at is not None:
+            metrics.SYSTEM_FEED_DISABLED_SINCE.labels(**labels).set(_seconds(feed.disabled_at))
+        elif feed.failing_since is not None:
+            metrics.SYSTEM_FEED_FAILING_SINCE.labels(**labels).set(_seconds(feed.failing_since))
     for feed in facts.critical:
-        metrics.CRITICAL_FEED_ERRORS.labels(source_id=str(feed.id), source=feed.name).set(feed.errors)
+        labels = {"source_id": str(feed.id), "source": feed.name}
+        metrics.CRITICAL_FEED_ERRORS.labels(**labels).set(feed.errors)
+        if feed.failing_since is not None:
+            metrics.CRITICAL_FEED_FAILING_SINCE.labels(**labels).set(_seconds(feed.failing_since))
+        if feed.host is not None and feed.disabled_at is None:
+            metrics.CRITICAL_FEED_PAUSED.labels(**labels, host=feed.host).set(1)
 
 
 def _seconds(at: datetime | None) -> float:

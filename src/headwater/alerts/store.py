@@ -29,6 +29,7 @@ from headwater.alerts.types import (
     Sample,
     StageFact,
     Telling,
+    Thresholds,
 )
 from headwater.db import Connection
 from headwater.frontier import store as frontier
@@ -45,63 +46,117 @@ PAGE_STAGES = {"extracting": PageKind.ARTICLE, "mapping": PageKind.SITEMAP, "spi
 # What is known
 
 
-async def read_facts(conn: Connection, *, now: datetime) -> Facts:
+async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> Facts:
     """Everything as it is now."""
     outages = [OutageFact(outage.stage, outage.since) for outage in await list_outages(conn, now=now)]
     return Facts(
         sample=Sample(now, await _stages(conn, now=now), await _queues(conn)),
-        counts=await _count_feeds(conn),
-        disabled=await _disabled(conn),
-        critical=await _critical(conn),
+        counts=await _count_feeds(conn, now=now, limits=limits),
+        disabled=await _disabled(conn, now=now, limits=limits),
+        critical=await _critical(conn, now=now, limits=limits),
         outages=outages,
     )
 
 
-async def _count_feeds(conn: Connection) -> FeedCounts:
+async def _count_feeds(conn: Connection, *, now: datetime, limits: Thresholds) -> FeedCounts:
     cur = await conn.execute(
         """
         SELECT state, count(*) AS sources,
-            count(*) FILTER (WHERE is_system AND has_feed AND enabled) AS system,
-            count(*) FILTER (WHERE is_system AND has_feed AND enabled AND feed_disabled_at IS NOT NULL)
-                AS system_disabled
+            count(*) FILTER (WHERE is_system AND has_feed) AS system,
+            count(*) FILTER (
+                WHERE is_system
+                    AND has_feed
+                    AND (
+                        NOT enabled
+                        OR feed_disabled_at IS NOT NULL
+                        OR (
+                            paused_until IS NOT NULL
+                            AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+                        )
+                        OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
+                    )
+            ) AS system_disabled
         FROM source_health
+        LEFT JOIN feed_state ON feed_state.source_id = source_health.id
+        LEFT JOIN poll_hosts ON poll_hosts.host = feed_state.host
         GROUP BY state
-        """
+        """,
+        {"most_refusals": limits.critical_errors, "failed_before": now - limits.no_success, "now": now},
     )
     rows = await cur.fetchall()
     return FeedCounts({row[0]: row[1] for row in rows}, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
-async def _disabled(conn: Connection) -> list[FeedFact]:
+async def _disabled(conn: Connection, *, now: datetime, limits: Thresholds) -> list[FeedFact]:
+    """System feeds that bring nothing. On a paused host they fail since the first of them did.
+
+    One that is due is not called failing: after a pause all feeds of a host are, and are read within minutes.
+    """
     async with conn.cursor(row_factory=class_row(FeedFact)) as cur:
         await cur.execute(
             """
-            SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
-                consecutive_errors AS errors
+            WITH paused AS MATERIALIZED (
+                SELECT host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                    ) AS since
+                FROM poll_hosts
+                WHERE paused_until IS NOT NULL
+                    AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+            )
+            SELECT id, name,
+                coalesce(feed_disabled_at, CASE WHEN NOT enabled THEN coalesce(inactive_since, sources.updated_at) END)
+                    AS disabled_at,
+                coalesce(feed_disable_reason, CASE WHEN NOT enabled THEN 'is_active: false' END) AS reason,
+                consecutive_errors AS errors, least(failing_since, paused.since) AS failing_since, paused.host,
+                paused.alike_class AS paused_for
             FROM sources
             JOIN feed_state ON feed_state.source_id = sources.id
-            WHERE feed_disabled_at IS NOT NULL AND is_system AND enabled
-            ORDER BY feed_disabled_at, id
+            LEFT JOIN paused ON paused.host = feed_state.host
+            WHERE is_system
+                AND (
+                    feed_disabled_at IS NOT NULL
+                    OR NOT enabled
+                    OR paused.host IS NOT NULL
+                    OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
+                )
+            ORDER BY disabled_at, failing_since, id
             LIMIT %(limit)s
             """,
-            {"limit": LISTED},
+            {
+                "most_refusals": limits.critical_errors,
+                "failed_before": now - limits.no_success,
+                "now": now,
+                "limit": LISTED,
+            },
         )
         return await cur.fetchall()
 
 
-async def _critical(conn: Connection) -> list[FeedFact]:
+async def _critical(conn: Connection, *, now: datetime, limits: Thresholds) -> list[FeedFact]:
     async with conn.cursor(row_factory=class_row(FeedFact)) as cur:
         await cur.execute(
             """
+            WITH paused AS MATERIALIZED (
+                SELECT host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                    ) AS since
+                FROM poll_hosts
+                WHERE paused_until IS NOT NULL
+                    AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+            )
             SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
-                consecutive_errors AS errors
+                consecutive_errors AS errors,
+                CASE WHEN paused.host IS NOT NULL OR next_poll_at > %(now)s THEN least(failing_since, paused.since) END
+                    AS failing_since,
+                paused.host, paused.alike_class AS paused_for
             FROM sources
             JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN paused ON paused.host = feed_state.host
             WHERE is_critical AND enabled
-            ORDER BY consecutive_errors DESC, id
+            ORDER BY (paused.host IS NOT NULL) DESC, consecutive_errors DESC, failing_since NULLS LAST, id
             LIMIT %(limit)s
             """,
-            {"limit": LISTED},
+            {"most_refusals": limits.critical_errors, "now": now, "limit": LISTED},
         )
         return await cur.fetchall()
 
@@ -116,7 +171,21 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
         found[stage] = StageFact(await pages.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
     # That a batch is in hand tells nothing here: while the index does not answer, it is tried again and again.
     found["indexing"] = StageFact(await outbox.oldest_at(conn))
+    found["retaining"] = await _retaining(conn, now=now)
     return found
+
+
+async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
+    """Retention is due once a day; while somebody is at it, `due_at` is when their lease ends."""
+    cur = await conn.execute(
+        """
+        SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
+        FROM retention_state
+        """,
+        {"now": now},
+    )
+    row = await cur.fetchone()
+    return StageFact(*row) if row else StageFact()
 
 
 async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None:

@@ -32,6 +32,11 @@ TITLES: Mapping[Condition, str] = {
     Condition.STAGE_STOPPED: "A stage has stopped",
     Condition.QUEUE_GROWS: "A queue only grows",
 }
+# The same for all feeds of a host that is paused.
+HOST_TITLES: Mapping[Condition, str] = {
+    Condition.SYSTEM_FEED_DISABLED_LONG: "A host of system feeds has been paused for long",
+    Condition.CRITICAL_FEED_FAILING: "The host of a critical feed is paused",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class Thresholds:
     disabled_percent: int = 20  # of the system feeds; more than so many
     disabled_for: timedelta = timedelta(hours=24)
     critical_errors: int = 3  # in a row; more than so many
+    no_success: timedelta = timedelta(hours=24)  # a feed that has failed, or whose host has, for longer
     disabled_least: int = 2  # one dead feed is no widespread issue, however few feeds there are
     stage_stopped: timedelta = timedelta(minutes=15)
     queue_window: timedelta = timedelta(hours=6)
@@ -65,19 +71,27 @@ class AlertOptions:
         return [*([WEBHOOK] if self.webhook_url else []), *(f"{MAIL}{address}" for address in self.recipients)]
 
 
+HOST = "host:"  # before the name of a paused host whose feeds are one incident
 WEBHOOK = "webhook"
 MAIL = "mail:"
 
 
 @dataclass(frozen=True, slots=True)
 class FeedFact:
-    """A system or critical feed, as far as alerts go."""
+    """A system or critical feed, as far as alerts go.
+
+    `disabled_at` is set when it is not active: disabled by polling, by a person, or with its whole source. Failures of
+    a paused host are not counted against its feeds: they are seen by `host` and `failing_since` alone.
+    """
 
     id: SourceId
     name: str
     disabled_at: datetime | None = None
     reason: str | None = None
     errors: int = 0
+    failing_since: datetime | None = None  # the first failure since the last success, of the feed or of its host
+    host: str | None = None  # when it is paused, and the pause is worth an alert
+    paused_for: str | None = None  # the class of failure that paused it
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +121,8 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class FeedCounts:
-    """Sources by how they do; and of the system's own feeds, how many there are and how many are off."""
+    """Sources by how they do; and of the system's own feeds, how many there are and how many bring nothing: those that
+    are disabled, on a paused host, or without a success for too long."""
 
     states: Mapping[str, int] = field(default_factory=dict[str, int])
     system: int = 0
@@ -120,14 +135,14 @@ class Facts:
 
     sample: Sample
     counts: FeedCounts = field(default_factory=FeedCounts)
-    disabled: Sequence[FeedFact] = ()  # system feeds that are off, the longest first
+    disabled: Sequence[FeedFact] = ()  # system feeds that bring nothing, the longest first
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
     outages: Sequence[OutageFact] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A condition that holds now. With its subject it names the incident: a feed, a stage, a queue, or nothing."""
+    """A condition that holds now. With its subject it names the incident: a feed, host, stage, queue, or nothing."""
 
     condition: Condition
     subject: str
@@ -156,7 +171,12 @@ class Incident:
     @property
     def title(self) -> str:
         """What it is, in a few words."""
-        return TITLES[self.condition]
+        return HOST_TITLES[self.condition] if self.host else TITLES[self.condition]
+
+    @property
+    def host(self) -> str | None:
+        """The paused host whose feeds it is about, if it is about one."""
+        return self.subject.removeprefix(HOST) if self.subject.startswith(HOST) else None
 
 
 @dataclass(frozen=True, slots=True)

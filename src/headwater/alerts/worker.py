@@ -86,7 +86,7 @@ class Alerter:
         async with self._database.transaction() as conn:
             if not await store.take_turn(conn) or not self._is_due(await store.evaluated_at(conn), now):
                 return None
-            facts = await store.read_facts(conn, now=now)
+            facts = await store.read_facts(conn, now=now, limits=self._options.thresholds)
             decided, begun = await self._decide(conn, facts)
             await store.keep_facts(conn, facts=facts)
             await self._write_messages(conn, now)

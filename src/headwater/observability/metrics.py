@@ -64,9 +64,17 @@ ALERTS_EVALUATED = Gauge(
     "When anybody last looked whether something must be told; 0 when that is not known.",
 )
 INCIDENTS_OPEN = Gauge("headwater_incidents_open", "Incidents that are not over, by condition.", ["condition"])
+<<<<<<< HEAD
 SOURCES = Gauge("headwater_sources", "Sources by state, in the words of the API.", ["state"])
 SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds that are to be polled.")
 SYSTEM_FEEDS_DISABLED = Gauge("headwater_system_feeds_disabled", "System feeds that are off.")
+=======
+SOURCES = Gauge("headwater_sources", "Sources by how they do: new, working, failing, disabled, parked.", ["state"])
+SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds, off or not.")
+SYSTEM_FEEDS_DISABLED = Gauge(
+    "headwater_system_feeds_disabled", "System feeds that are off, on a paused host, or without a success for long."
+)
+>>>>>>> 80603b1 (alerts: see paused hosts, bot challenges and feeds without a success)
 SYSTEM_FEED_DISABLED_SINCE = Gauge(
     "headwater_system_feed_disabled_since_timestamp_seconds",
     "Since when a system feed has been off; the longest first, a thousand at most.",
@@ -74,6 +82,19 @@ SYSTEM_FEED_DISABLED_SINCE = Gauge(
 )
 CRITICAL_FEED_ERRORS = Gauge(
     "headwater_critical_feed_errors", "How often in a row a critical feed has failed.", ["source_id", "source"]
+)
+SYSTEM_FEED_FAILING_SINCE = Gauge(
+    "headwater_system_feed_failing_since_timestamp_seconds",
+    "Since when a system feed that is not off has failed, or its paused host; a thousand at most.",
+    ["source_id", "source"],
+)
+CRITICAL_FEED_FAILING_SINCE = Gauge(
+    "headwater_critical_feed_failing_since_timestamp_seconds",
+    "Since when a critical feed has failed, or its paused host.",
+    ["source_id", "source"],
+)
+CRITICAL_FEED_PAUSED = Gauge(
+    "headwater_critical_feed_paused", "1 for a critical feed whose host is paused.", ["source_id", "source", "host"]
 )
 OWN_OUTAGES = Gauge("headwater_own_outages", "Processes that take it to be their own network that is down.")
 STAGE_DUE_SINCE = Gauge(

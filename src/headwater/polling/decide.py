@@ -49,9 +49,10 @@ def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: Poll
             assert_never(outcome)
 
 
-def decide_paused(state: FeedState, failed: PollFailed, until: datetime) -> Decision:
-    """A failure that is the host's and not the feed's: it is told, but not counted."""
-    told = replace(state, last_error=failed.detail, last_error_type=failed.kind)
+def decide_paused(state: FeedState, failed: PollFailed, until: datetime, now: datetime) -> Decision:
+    """A failure that is the host's and not the feed's: it is told, but not counted. The feed fails from now on."""
+    since = state.failing_since or now
+    told = replace(state, last_error=failed.detail, last_error_type=failed.kind, failing_since=since)
     return Decision(told, max(until, _end(state.off)) if state.off else until)
 
 

@@ -345,7 +345,7 @@ def _decision(
     if done.is_outage:
         return decide_outage(state, done.at), host.state
     if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
-        return decide_paused(state, outcome, host.state.paused_until), host.state
+        return decide_paused(state, outcome, host.state.paused_until, done.at), host.state
     return decide(state, outcome, done.policy, options, done.at), host.state
 
 

@@ -134,7 +134,7 @@ class Adaptive:
         if is_ours:
             return decide_outage(state, now)
         if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
-            return decide_paused(state, outcome, host.state.paused_until)
+            return decide_paused(state, outcome, host.state.paused_until, now)
         return decide(state, outcome, self._policy, self._options, now)
 
     def _tell(self, feed: int, decision: Decision, at: float) -> None:
