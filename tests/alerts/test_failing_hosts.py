@@ -285,6 +285,7 @@ async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(
 async def test_retention_that_nobody_does_is_a_stage_that_stopped(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
         await conn.execute("UPDATE retention_state SET due_at = %(at)s", {"at": START})
+    found: set[tuple[Condition, str]] = set()
     for _ in range(15):
         found = await conditions(database, clock)
     assert (Condition.STAGE_STOPPED, "retaining") in found

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
-from headwater.polling.decide import BY_HAND_ONLY, decide
+from headwater.polling.breaker import decide_host
+from headwater.polling.decide import BY_HAND_ONLY, decide, decide_paused
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
 from headwater.sources.health.decide import lasting, prospect, story, when
@@ -191,10 +192,22 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             ),
             [
                 "Its host fails, with network; nothing is held against this feed.",
-                "Its host is paused until today at 16:00; then it is tried again.",
-                "Once the host answers, its feeds are judged one by one again.",
+                "Its host is paused until today at 16:00. Then one of its feeds is tried; if it answers, all are.",
+                "While its host is paused, failures are not held against it. Once the host answers, they are again.",
             ],
             id="its host is paused",
+        ),
+        pytest.param(
+            replace(
+                a_feed(state=failing(1, FailureClass.FORBIDDEN), last_status=403),
+                host=HostState("example.com", (), FailureClass.FORBIDDEN, NOW + 4 * HOUR, 1),
+            ),
+            [
+                "Failed once, yesterday at 09:10, with 403, forbidden.",
+                "Its host is paused until today at 16:00. Then one of its feeds is tried; if it answers, all are.",
+                "While its host is paused, failures are not held against it. Once the host answers, they are again.",
+            ],
+            id="its host was paused after it had failed",
         ),
     ],
 )
@@ -204,23 +217,32 @@ def test_every_state_has_its_sentences(feed: Feed, sentences: list[str]) -> None
 
 @pytest.mark.parametrize("kind", FailureClass)
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_is_foretold_comes_true(name: str, kind: FailureClass) -> None:
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "with two that fail alike"])
+def test_what_is_foretold_comes_true(name: str, kind: FailureClass, others: int) -> None:
     """A feed that goes on failing alike goes off when the page said it would, and comes back when it said so."""
     policy, failed = POLICIES[name], PollFailed(kind, "It failed.", 400 if kind is FailureClass.BAD_REQUEST else None)
     state, at, foretold = FeedState(ID), NOW, []
+    host = HostState("example.com", tuple(SourceId(uuid4()) for _ in range(others)), kind if others else None)
     for _ in range(40):
-        decision = decide(state, failed, policy, OPTIONS, at)
+        judged = decide_host(host, ID, failed, policy, at)
+        host = judged.state
+        if not judged.counts and host.paused_until is not None:
+            decision = decide_paused(state, failed, host.paused_until, at)
+        else:
+            decision = decide(state, failed, policy, OPTIONS, at)
         state = decision.state
         if state.off is not None:
             break
         feed = a_feed(name, state, next_poll_at=decision.next_poll_at, last_status=failed.status)
+        feed = replace(feed, host=host)
         foretold.append(prospect(feed, OPTIONS))
         assert all(sentence.endswith(".") for sentence in told(feed) if sentence)
+        assert ("at the earliest" in " ".join(told(feed))) == (foretold[-1] is not None)
         at = decision.next_poll_at
 
     if state.off is None:
         assert set(foretold) == {None}
-        assert policy.rule(kind, failed.status).threshold is None
+        assert policy.rule(kind, failed.status).threshold is None or host.paused_until is not None
     else:
         assert [(one.at, one.until) for one in foretold if one] == [(at, state.off.until)] * len(foretold)
         assert [one.failures for one in foretold if one] == list(range(len(foretold), 0, -1))

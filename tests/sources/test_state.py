@@ -1,6 +1,7 @@
 """The state of a source is one word, the same in the API, the metrics, the command line and the pages."""
 
 import re
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import LiteralString
@@ -9,6 +10,7 @@ import pytest
 
 import headwater
 from headwater.alerts import store as alerts
+from headwater.alerts.types import Thresholds
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Connection
 from headwater.polling.types import FailureClass
@@ -50,7 +52,7 @@ async def test_api_list_page_command_line_and_metrics_use_the_same_word(conn: Co
         one.name: one.state
         for one in (await health.list_sources(conn, wanted=health.SourcesWanted(), after=None, limit=10)).sources
     }
-    counted = (await alerts.read_facts(conn, now=START)).counts.states
+    counted = (await alerts.read_facts(conn, now=START, limits=Thresholds())).counts.states
 
     assert set(CASES) == set(SourceState)
     assert api == command_line == pages == {name: name for name in CASES}
@@ -117,3 +119,19 @@ def test_nothing_else_derives_a_state() -> None:
     found = [path for path in root.rglob("*.py") if derived.search(path.read_text())]
 
     assert found == []
+
+
+async def test_on_a_paused_host_the_next_try_is_not_before_the_pause_is_over(conn: Connection) -> None:
+    until = START + timedelta(hours=5)
+    source = await a_source(conn, "paused")
+    await conn.execute("UPDATE poll_hosts SET paused_until = %(until)s", {"until": until})
+    await conn.execute("UPDATE feed_state SET next_poll_at = %(at)s", {"at": START})
+
+    listed = [one.next_poll_at for one in await store.list_health(conn)]
+    detailed = (await store.find_details(conn, source_id=source.id, now=START)).next_poll_at
+    line = await health.find_line(conn, source_id=source.id)
+    assert line is not None
+    assert [*listed, detailed, line.next_try_at] == [until] * 3
+
+    await conn.execute("UPDATE feed_state SET next_poll_at = '9999-12-31 00:00+00'")
+    assert (await store.find_details(conn, source_id=source.id, now=START)).next_poll_at is None

@@ -64,17 +64,11 @@ ALERTS_EVALUATED = Gauge(
     "When anybody last looked whether something must be told; 0 when that is not known.",
 )
 INCIDENTS_OPEN = Gauge("headwater_incidents_open", "Incidents that are not over, by condition.", ["condition"])
-<<<<<<< HEAD
 SOURCES = Gauge("headwater_sources", "Sources by state, in the words of the API.", ["state"])
-SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds that are to be polled.")
-SYSTEM_FEEDS_DISABLED = Gauge("headwater_system_feeds_disabled", "System feeds that are off.")
-=======
-SOURCES = Gauge("headwater_sources", "Sources by how they do: new, working, failing, disabled, parked.", ["state"])
 SYSTEM_FEEDS = Gauge("headwater_system_feeds", "System feeds, off or not.")
 SYSTEM_FEEDS_DISABLED = Gauge(
     "headwater_system_feeds_disabled", "System feeds that are off, on a paused host, or without a success for long."
 )
->>>>>>> 80603b1 (alerts: see paused hosts, bot challenges and feeds without a success)
 SYSTEM_FEED_DISABLED_SINCE = Gauge(
     "headwater_system_feed_disabled_since_timestamp_seconds",
     "Since when a system feed has been off; the longest first, a thousand at most.",

@@ -283,7 +283,7 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
                     WHEN feed_disabled_at IS NOT NULL THEN feed_disable_reason
                     WHEN told.state = 'failing' THEN coalesce(last_error_type, split_part(other.error, ':', 1))
                 END AS reason, enabled,
-                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+                CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at,
                 coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
                 coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
                 coalesce(last_error, other.error) AS last_error,
@@ -344,7 +344,7 @@ async def list_details(
                 is_critical, submitted_by, moderation_status, told.status, feed_disabled_at, feed_disable_reason,
                 off_until, coalesce(last_polled_at, other.last_read_at) AS last_polled_at,
                 coalesce(last_succeeded_at, other.last_read_at) AS last_succeeded_at,
-                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+                CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at,
                 coalesce(last_error, other.error) AS last_error,
                 coalesce(last_error_type, split_part(other.error, ':', 1)) AS last_error_type,
                 coalesce(consecutive_errors, 0) AS consecutive_errors,

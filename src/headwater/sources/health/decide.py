@@ -6,9 +6,10 @@ of the same kind, so that it is true for every policy, and stays so.
 
 from datetime import datetime, timedelta
 
-from headwater.polling.decide import MOVED_TIMES, decide
+from headwater.polling.breaker import decide_host
+from headwater.polling.decide import MOVED_TIMES, decide, decide_paused
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
-from headwater.polling.types import NEVER, FailureClass, PollFailed, PollingOptions
+from headwater.polling.types import NEVER, Decision, FailureClass, FeedState, HostState, PollFailed, PollingOptions
 from headwater.sources.health.types import Feed, Prospect, Story
 
 LOOKED_AHEAD = 100  # failures; no policy takes half as many to switch a feed off
@@ -26,18 +27,28 @@ def story(feed: Feed, options: PollingOptions, now: datetime) -> Story:
 
 
 def prospect(feed: Feed, options: PollingOptions) -> Prospect | None:
-    """When it is switched off, should it go on failing as it last did; None when that never happens."""
-    state, kind = feed.state, feed.state.last_error_type
+    """When it is disabled, should it go on failing as it last did; None for never, as on a paused host."""
+    state, host, kind = feed.state, feed.host, feed.state.last_error_type
     if kind is None or state.off is not None:
         return None
-    at = feed.next_poll_at
+    at = max(feed.next_poll_at, host.paused_until or feed.next_poll_at)
     for failures in range(1, LOOKED_AHEAD + 1):
-        decision = decide(state, _again(kind, feed.last_status), feed.policy, options, at)
+        decision, host = _decide(feed, state, host, _again(kind, feed.last_status), options, at)
         state = decision.state
         if state.off is not None:
             return Prospect(failures, at, state.off.until)
         at = decision.next_poll_at
     return None
+
+
+def _decide(
+    feed: Feed, state: FeedState, host: HostState, failed: PollFailed, options: PollingOptions, at: datetime
+) -> tuple[Decision, HostState]:
+    """What the poller would decide: a failure that is the host's is not counted against the feed."""
+    judged = decide_host(host, state.source_id, failed, feed.policy, at)
+    if not judged.counts and judged.state.paused_until is not None:
+        return decide_paused(state, failed, judged.state.paused_until, at), judged.state
+    return decide(state, failed, feed.policy, options, at), judged.state
 
 
 def when(at: datetime, now: datetime) -> str:
@@ -113,7 +124,7 @@ def _next_try(feed: Feed, now: datetime) -> str:
         return "It is not tried again until somebody enables it or changes its address."
     paused = feed.host.paused_until
     if paused is not None and paused > max(feed.next_poll_at, now):
-        return f"Its host is paused until {when(paused, now)}; then it is tried again."
+        return f"Its host is paused until {when(paused, now)}. Then one of its feeds is tried; if it answers, all are."
     if feed.next_poll_at <= now:
         return "It is due now."
     if off is not None and not off.is_by_hand:
@@ -130,15 +141,20 @@ def _what_then(feed: Feed, options: PollingOptions, now: datetime) -> str:
     rule = feed.policy.rule(kind, feed.last_status)
     if state.off is not None:
         return _after_probe(feed, kind, options)
+    if feed.host.paused_until is not None:
+        return "While its host is paused, failures are not held against it. Once the host answers, they are again."
     if state.consecutive_errors == 0:
         return "Once the host answers, its feeds are judged one by one again."
     return f"{_rule_in_words(rule, feed.policy)} {_goes_on(feed, rule, options, now)}".rstrip()
 
 
 def _after_probe(feed: Feed, kind: FailureClass, options: PollingOptions) -> str:
-    at = feed.next_poll_at
-    again = decide(feed.state, _again(kind, feed.last_status), feed.policy, options, at).state.off
+    at = max(feed.next_poll_at, feed.host.paused_until or feed.next_poll_at)
+    decision, host = _decide(feed, feed.state, feed.host, _again(kind, feed.last_status), options, at)
+    again = decision.state.off
     success = "If that succeeds, it is on again and all is forgotten"
+    if host.paused_until is not None and host.paused_until > at:
+        return f"{success}; if its host still fails, that is not held against it."
     if again is None or again.until is None:
         return f"{success}; if it fails alike, it stays off until somebody enables it."
     return f"{success}; if it fails alike, it stays off for another {lasting(again.until - at)}."

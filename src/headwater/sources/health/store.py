@@ -315,7 +315,7 @@ async def list_sources(
             """
             SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state,
                 coalesce(reason, feed_disable_reason) AS reason, last_error,
-                next_try_at, last_polled_at, last_succeeded_at,
+                next_try(next_try_at, host) AS next_try_at, last_polled_at, last_succeeded_at,
                 consecutive_errors, is_system
             FROM source_health
             WHERE (%(state)s::text IS NULL OR state = %(state)s)
@@ -356,7 +356,7 @@ async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | No
             """
             SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state,
                 coalesce(reason, feed_disable_reason) AS reason, last_error,
-                next_try_at, last_polled_at, last_succeeded_at,
+                next_try(next_try_at, host) AS next_try_at, last_polled_at, last_succeeded_at,
                 consecutive_errors, is_system
             FROM source_health
             WHERE id = %(id)s

@@ -1,0 +1,1 @@
+DROP FUNCTION next_try(timestamptz, text);
