@@ -29,6 +29,7 @@ from headwater.polling.worker import Poller
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
 from headwater.publishing.worker import Indexer
+from headwater.removal.worker import Remover
 from headwater.retention.types import RetentionOptions
 from headwater.retention.worker import Retainer
 from headwater.sandbox import Sandbox
@@ -140,6 +141,11 @@ def make_spider(tools: Tools) -> Spider:
     return Spider(tools.database, tools.page_sandbox, tools.clock, options.spider, options.frontier)
 
 
+def make_remover(tools: Tools) -> Remover:
+    """The removing stage: what belonged to deleted sources and users."""
+    return Remover(tools.database, tools.clock)
+
+
 def make_retainer(tools: Tools) -> Retainer:
     """The retaining stage: what is past its time goes, once a day."""
     return Retainer(tools.database, tools.clock, tools.options.retention)
@@ -180,6 +186,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "mapping": make_mapper,
     "spidering": make_spider,
     "counting": make_counter,
+    "removing": make_remover,
     "retaining": make_retainer,
     "indexing": make_indexer,
     "alerting": make_alerter,

@@ -16,6 +16,7 @@ from headwater.types import UserId
 from tests.analytics.crowd import a_crowd, does, follow
 from tests.builders import a_source, an_article
 from tests.clock import START
+from tests.removals import remove_all
 
 pytestmark = pytest.mark.database
 
@@ -125,6 +126,7 @@ async def test_it_goes_with_the_account(database: Database) -> None:
 
     async with database.transaction() as conn:
         await conn.execute("DELETE FROM users")
+    await remove_all(database)
 
     assert await count(database) == 0
 

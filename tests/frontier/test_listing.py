@@ -21,6 +21,11 @@ ONE, OTHER = SourceId(new_id()), SourceId(new_id())
 
 async def some_urls(conn: Connection) -> None:
     """Ten of one source, then five of another that a spider found, each batch a minute after the other."""
+    for source_id in (ONE, OTHER):
+        await conn.execute(
+            "INSERT INTO sources (id, name, feed_url, feed_url_key) VALUES (%(id)s, 'x', 'x', %(key)s)",
+            {"id": source_id, "key": source_id.bytes},
+        )
     for batch in range(5):
         now = START + timedelta(minutes=batch)
         await submit(conn, *(f"https://one.example/{batch}-{n}" for n in range(2)), source_id=ONE, now=now)

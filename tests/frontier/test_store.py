@@ -7,6 +7,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier import store
+from headwater.frontier.listing import store as listing
 from headwater.frontier.types import (
     Fate,
     FetchFailed,
@@ -445,12 +446,35 @@ async def test_a_sources_own_delay_holds_for_its_urls(conn: Connection) -> None:
     assert host.urls[0].source_id == source.id
 
 
-async def test_a_url_outlives_its_source(conn: Connection) -> None:
-    await submit(conn, PAGE, source_id=SourceId(new_id()))  # of a source that is no more
+async def test_nothing_is_queued_for_a_source_that_was_deleted(conn: Connection) -> None:
+    (result,) = await submit(conn, PAGE, source_id=SourceId(new_id()))
 
+    assert (result.fate, result.reason) == (Fate.INVALID, "source_deleted")
+    assert await claim(conn) == []
+
+
+async def test_a_redirect_of_a_source_that_was_deleted_leads_nowhere(conn: Connection) -> None:
+    source = await a_source(conn)
+    await submit(conn, PAGE, source_id=source.id)
     (host,) = await claim(conn)
+    await conn.execute("DELETE FROM sources")
 
-    assert host.urls[0].source_id is None
+    redirect = Redirected("https://elsewhere.example/", is_permanent=True)
+    await store.answer(conn, answers=[an_answer(host, redirect)], now=START)
+
+    cur = await conn.execute("SELECT count(*) FROM frontier_url WHERE status <> 'd'")
+    assert await cur.fetchone() == (0,)
+
+
+async def test_urls_that_are_handed_on_count_for_their_new_source(conn: Connection) -> None:
+    one, other = await a_source(conn), await a_source(conn, url="https://b.example/feed")
+    submitted = await submit(conn, *(f"https://a.example/{n}" for n in range(3)), source_id=one.id)
+    ids = [result.id for result in submitted if result.id]
+
+    await store.hand_on(conn, sources={ids[0]: other.id, ids[1]: None})
+
+    told = {tally.source_id: tally.pending for tally in (await listing.stats(conn, now=START)).by_source}
+    assert told == {one.id: 1, other.id: 1, None: 1}
 
 
 async def test_a_batch_of_thousands_is_answered_in_its_order(conn: Connection) -> None:

@@ -96,12 +96,12 @@ async def test_an_article_of_a_spidered_source_is_kept_for_its_links_too(
     assert len(await claim(conn, kind=PageKind.LIST)) == lists
 
 
-async def test_a_page_of_a_source_that_is_gone_is_kept_as_nobodys(conn: Connection) -> None:
-    await store.keep(conn, pages=[a_page(source_id=SourceId(new_id()))])
+async def test_a_page_of_a_source_that_was_deleted_is_dropped(conn: Connection) -> None:
+    await store.keep(conn, pages=[a_page(source_id=SourceId(new_id())), a_page("https://example.com/nobodys")])
 
     (page,) = await claim(conn)
 
-    assert page.source_id is None
+    assert page.url == "https://example.com/nobodys"
 
 
 async def test_since_when_the_longest_waiting_page_waits_is_known(conn: Connection) -> None:

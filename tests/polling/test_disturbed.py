@@ -95,7 +95,7 @@ async def test_hosts_whose_feeds_were_all_deleted_are_no_lag(
 ) -> None:
     source = await a_feed(database, "https://left.example/feed")
     async with database.transaction() as conn:
-        await follow.leave(conn, source, clock())
+        await follow.leave(conn, source)
 
     assert await poller.lag() == timedelta(0)
 
@@ -162,7 +162,7 @@ async def test_a_source_that_is_left_during_its_poll_leaves_no_articles_behind(
     source = await a_feed(database, site.url("left.example/feed"))
     (under_way,) = await poller.claim(1)
     async with database.transaction() as conn:
-        await follow.leave(conn, source, clock())
+        await follow.leave(conn, source)
 
     await poller.work(under_way)
 

@@ -21,6 +21,7 @@ from headwater.sources.follow import follow, leave
 from headwater.types import ArticleId
 from tests.builders import a_source
 from tests.clock import MovableClock
+from tests.removals import finish_removals
 from tests.retention.world import ADA, BOB, FEBRUARY, JANUARY, MARCH, OTHER, TEXT, World
 
 pytestmark = pytest.mark.database
@@ -202,7 +203,8 @@ async def test_an_entry_of_a_source_that_was_left_and_followed_again_comes_back(
         other = await a_source(conn, url="https://example.org/feed")
     await world.see(OLD, IN_JANUARY, text=TEXT, source=other.id)
     async with world.database.transaction() as conn:
-        await leave(conn, other, IN_FEBRUARY)
+        await leave(conn, other)
+        await finish_removals(conn)
         again = await follow(conn, url="https://example.org/feed", name=None, now=IN_FEBRUARY)
 
     kept = await world.see(OLD, IN_FEBRUARY, source=again.id)

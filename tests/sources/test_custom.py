@@ -32,9 +32,10 @@ from headwater.sources.custom.queue import hints_of
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
 from headwater.sources.follow import follow
-from headwater.sources.subscribe import add_feed, drop_feed, leave_all_unwanted
+from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId
 from tests.clock import MovableClock
+from tests.removals import remove_all
 from tests.site import Site, a_site, an_inspector, page, rss
 
 pytestmark = pytest.mark.database
@@ -189,7 +190,7 @@ async def test_rejected_it_stays_known_and_its_submitter_reads_why(world: World)
     assert await world.karma(ada) == 0
     assert await world.own(bob) == []
     async with world.database.transaction() as conn:
-        await leave_all_unwanted(conn, world.clock())
+        await leave_unwanted(conn, [feed.id], world.clock())
     for somebody in (ada, bob):
         with pytest.raises(FeedTaken, match="not taken"):
             await world.suggest(somebody)
@@ -291,7 +292,7 @@ async def test_what_readers_follow_for_themselves_can_be_suggested_and_goes_on_f
         assert (source.name, source.category) == ("good.example", None), "nothing of a refused suggestion is adopted"
         await drop_feed(conn, user_id=bob.id, subscription_id=his.id)
     async with world.database.transaction() as conn:
-        await leave_all_unwanted(conn, world.clock())
+        await leave_unwanted(conn, [feed.id], world.clock())
     assert await world.polled() == [], "nobody reads it, and it stays known"
     assert [one.status for one in await world.own(ada)] == [REJECTED]
 
@@ -316,7 +317,7 @@ async def test_a_suggestion_is_taken_back_while_it_waits(world: World) -> None:
 
     async with world.database.transaction() as conn:
         await withdraw(conn, user=ada, source_id=feed.id, now=world.clock())
-        await leave_all_unwanted(conn, world.clock())
+        await leave_unwanted(conn, [feed.id], world.clock())
 
     assert await world.own(ada) == []
     again = await world.suggest(bob)
@@ -335,14 +336,14 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
     await world.approve(ids["public"])
     await world.approve(ids["public-and-read"])
     await world.reject(ids["refused"])
-    async with world.database.transaction() as conn:
-        for name in ("waits-and-read", "public-and-read"):
+    for name in ("waits-and-read", "public-and-read"):
+        async with world.database.transaction() as conn:
             url = world.site.url(f"{name}.example/feed")
             await add_feed(conn, user_id=bob.id, name=name, url=url, now=world.clock())
 
     async with world.database.transaction() as conn:
         await accounts.remove_user(conn, user_id=ada.id)
-        await leave_all_unwanted(conn, world.clock())
+    await remove_all(world.database, world.clock)
 
     async with world.database.transaction() as conn:
         cur = await conn.execute(

@@ -10,6 +10,7 @@ from headwater.sources.follow import change, find, follow, leave
 from headwater.sources.store import list_all, list_health
 from tests.builders import a_source, an_article
 from tests.clock import START
+from tests.removals import finish_removals
 
 pytestmark = pytest.mark.database
 
@@ -73,12 +74,15 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
     await articles.keep(conn, seen_at=START, listed=listed)
 
-    await leave(conn, leaving, START)
+    await leave(conn, leaving)
+    hidden = [article.url for article in await articles.latest(conn, limit=10)]
+    await finish_removals(conn)
 
+    assert hidden == [shared.url], "at once, before anything is removed"
     assert [source.id for source in await list_all(conn)] == [staying.id]
     assert [article.url for article in await articles.latest(conn, limit=10)] == [shared.url]
     with pytest.raises(SourceNotFound):
-        await leave(conn, leaving, START)
+        await leave(conn, leaving)
 
 
 async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:

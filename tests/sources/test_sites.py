@@ -17,6 +17,7 @@ from headwater.sources.types import Source, Wishes
 from headwater.types import PageKind, SourceState
 from tests.builders import a_source
 from tests.clock import START
+from tests.removals import finish_removals
 
 pytestmark = pytest.mark.database
 
@@ -166,7 +167,8 @@ async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:
     theirs = Submission("https://other.example/1", Origin.FEED, other.id)
     await frontier.submit(conn, submissions=[*urls, theirs], now=START)
 
-    await leave(conn, source, START)
+    await leave(conn, source)
+    await finish_removals(conn)
 
     assert [url.url for url in await waiting(conn)] == [theirs.url]
     assert [one.id for one in await list_all(conn)] == [other.id]

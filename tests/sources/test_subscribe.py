@@ -8,7 +8,7 @@ from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound, InvalidFeed
 from headwater.library import store as library
 from headwater.library.types import FeedItem, FeedsQuery, Subscription
-from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_all_unwanted
+from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from tests.clock import START
 
 pytestmark = pytest.mark.database
@@ -110,7 +110,7 @@ async def test_a_source_goes_with_its_last_reader(database: Database) -> None:
         async with database.transaction() as conn:
             await drop_feed(conn, user_id=reader.id, subscription_id=subscription.id)
         async with database.transaction() as conn:
-            await leave_all_unwanted(conn, START)
+            await leave_unwanted(conn, [subscription.source_id], START)
             left.append(await count(conn, "sources"))
 
     assert left == [1, 0]

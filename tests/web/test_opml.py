@@ -22,6 +22,7 @@ from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.types import UserId
 from tests.builders import a_source, another_administrator
 from tests.clock import START, MovableClock
+from tests.removals import remove_all
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -388,6 +389,7 @@ async def test_an_account_that_goes_in_the_middle_takes_its_import_along(
     working = asyncio.create_task(importer.finish(user_id, import_id))
     gone = await ada.submit("/account/delete", current_password=PASSWORD)
     await working
+    await remove_all(database)
 
     assert gone.status_code == 303
     assert await scalar(database, "SELECT count(*) FROM import_lines") == 0
@@ -405,6 +407,7 @@ async def test_a_line_under_work_keeps_the_account_and_the_two_do_not_deadlock(
             await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
 
     await asyncio.gather(importer.finish(user_id, import_id), importer.finish(user_id, import_id), forget())
+    await remove_all(database)
 
     assert await scalar(database, "SELECT count(*) FROM import_lines") == 0
 

@@ -609,3 +609,15 @@ async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
     row = await cur.fetchone()
     assert row is not None, "it was just put there"
     return bytes(row[0])
+
+
+async def forget_events_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete events of a removed user. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM events
+        WHERE id = ANY(ARRAY(SELECT id FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

@@ -208,3 +208,33 @@ async def forget_before(conn: Connection, *, before: datetime, limit: int) -> in
         {"before": before, "limit": limit},
     )
     return cur.rowcount
+
+
+async def forget_clicks_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete what was counted for a removed source. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM feed_item_clicks
+        WHERE ctid = ANY(ARRAY(SELECT ctid FROM feed_item_clicks WHERE source_id = %(source_id)s LIMIT %(limit)s))
+            AND source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "limit": limit},
+    )
+    return cur.rowcount
+
+
+async def forget_clicks_of_user(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete what was counted of a removed user, then their answer. Returns how many rows went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM feed_item_clicks
+        WHERE user_id = %(user_id)s
+            AND id = ANY(ARRAY(SELECT id FROM feed_item_clicks WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    if cur.rowcount:
+        return cur.rowcount
+    consents = await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
+    refusals = await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
+    return consents.rowcount + refusals.rowcount

@@ -322,6 +322,15 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
                     ORDER BY article_sources.seen_at, sources.name
                 ) AS sources
             FROM articles
+            WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
+                OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
+                OR EXISTS (
+                    SELECT
+                    FROM article_sources
+                    JOIN sources ON sources.id = source_id
+                    WHERE article_id = articles.id
+                    OFFSET 0
+                )
             ORDER BY listed_at DESC, id DESC
             LIMIT %(limit)s
             """,
@@ -364,20 +373,72 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
     return cur.rowcount
 
 
-async def forget_those_only_of(conn: Connection, *, source_id: SourceId) -> int:
-    """Delete the articles that no other source lists and nobody has starred. Returns how many went."""
+async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> list[ArticleId]:
+    """Some articles that a source lists."""
+    cur = await conn.execute(
+        "SELECT article_id FROM article_sources WHERE source_id = %(source_id)s LIMIT %(limit)s",
+        {"source_id": source_id, "limit": limit},
+    )
+    return [ArticleId(row[0]) for row in await cur.fetchall()]
+
+
+async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:
+    """The URLs of those of these articles that are here. Nobody links one to a source before the transaction ends."""
+    cur = await conn.execute(
+        "SELECT id, url FROM articles WHERE id = ANY(%(ids)b::uuid[]) ORDER BY id FOR UPDATE", {"ids": uuids(ids)}
+    )
+    return dict(await cur.fetchall())
+
+
+async def forget_unowned(conn: Connection, *, ids: Sequence[ArticleId], except_for: SourceId | None = None) -> int:
+    """Delete those of these articles that no source but the given one lists and nobody starred, locked before.
+
+    Returns how many went; their texts, links and marks go with them.
+    """
     cur = await conn.execute(
         """
         DELETE FROM articles
-        USING article_sources AS mine
-        WHERE mine.source_id = %(source_id)s
-            AND mine.article_id = articles.id
+        WHERE id = ANY(%(ids)b::uuid[])
             AND NOT EXISTS (
-                SELECT FROM article_sources AS other
-                WHERE other.article_id = articles.id AND other.source_id <> %(source_id)s
+                SELECT
+                FROM article_sources AS other
+                WHERE other.article_id = articles.id AND other.source_id IS DISTINCT FROM %(except_for)s::uuid
+                OFFSET 0
             )
-            AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL)
+            AND NOT EXISTS (
+                SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL OFFSET 0
+            )
         """,
-        {"source_id": source_id},
+        {"ids": uuids(ids), "except_for": except_for},
     )
     return cur.rowcount
+
+
+async def unlink(conn: Connection, *, source_id: SourceId, ids: Sequence[ArticleId]) -> None:
+    """A source lists these articles no more."""
+    await conn.execute(
+        "DELETE FROM article_sources WHERE article_id = ANY(%(ids)b::uuid[]) AND source_id = %(source_id)s",
+        {"source_id": source_id, "ids": uuids(ids)},
+    )
+
+
+async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, SourceId | None]:
+    """Those of these URLs that are articles here, each with a source that lists it, if there is one."""
+    cur = await conn.execute(
+        """
+        SELECT url_key, owner.id
+        FROM article_urls
+        LEFT JOIN LATERAL (
+            SELECT sources.id
+            FROM article_sources
+            JOIN sources ON sources.id = source_id
+            WHERE article_sources.article_id = article_urls.article_id
+            ORDER BY article_sources.seen_at, sources.id
+            LIMIT 1
+        ) AS owner ON true
+        WHERE url_key = ANY(%(url_keys)b::bytea[])
+            AND EXISTS (SELECT FROM articles WHERE articles.id = article_urls.article_id OFFSET 0)
+        """,
+        {"url_keys": byteas(url_keys)},
+    )
+    return {bytes(key): source_id for key, source_id in await cur.fetchall()}

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 from headwater.audit.types import Actor, AuditCursor, AuditPage, Deed, Entry, Wanted
 from headwater.db import Connection
 from headwater.ids import new_id
+from headwater.types import UserId
 
 EVERYTHING = Wanted()
 NAME_MOST = 500
@@ -54,8 +55,8 @@ async def list_entries(
     async with conn.cursor(row_factory=class_row(Entry)) as cur:
         await cur.execute(
             """
-            SELECT audit_log.id, at, actor_id, coalesce(email, actor_name) AS actor_name, deed, subject_id,
-                subject_name, detail
+            SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
+                subject_id, subject_name, detail
             FROM audit_log
             LEFT JOIN users ON users.id = actor_id
             WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
@@ -81,3 +82,16 @@ async def list_entries(
         found = await cur.fetchall()
     shown = found[:limit]
     return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)
+
+
+async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Entries refer to a removed user no more; the name that was written stays. Returns how many were changed."""
+    cur = await conn.execute(
+        """
+        UPDATE audit_log
+        SET actor_id = NULL
+        WHERE id = ANY(ARRAY(SELECT id FROM audit_log WHERE actor_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

@@ -11,6 +11,7 @@ from headwater.cli.discover import discover
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.import_feeds import catalogue_app, import_feeds
 from headwater.cli.poll_now import poll_now
+from headwater.cli.remove_rows import remove_rows
 from headwater.cli.switch_source import disable, refresh, reset
 from headwater.cli.terminal import AsJson, confirm, counted, load_quietly, print_json, print_table, run, say
 from headwater.cli.try_source import try_source
@@ -323,8 +324,10 @@ async def _enable(settings: Settings, wanted: str) -> Source:
 
 
 async def _remove(settings: Settings, source: Source) -> None:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        await operate.delete(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+    async with open_runtime(settings) as runtime:
+        async with runtime.database.transaction() as conn:
+            await operate.delete(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
+        await remove_rows(runtime)  # no worker may be running
 
 
 def _first_words(source: Source, report: PollReport | None) -> str:

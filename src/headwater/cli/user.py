@@ -10,11 +10,11 @@ from headwater.accounts.people import create_account, find_account, give_passwor
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.cli.remove_rows import remove_rows
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
 from headwater.runtime import open_runtime
 from headwater.settings import Settings
-from headwater.sources.subscribe import leave_all_unwanted
 
 user_app = typer.Typer(
     help="Make accounts and look after them.\n\nExample: headwater user create ann@example.com --role super_admin",
@@ -131,9 +131,10 @@ async def _password(settings: Settings, email: str, password: str) -> User:
 
 
 async def _remove(settings: Settings, email: str) -> User:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        user = await remove_account(conn, email=email)
-        await leave_all_unwanted(conn, runtime.tools.clock())
+    async with open_runtime(settings) as runtime:
+        async with runtime.database.transaction() as conn:
+            user = await remove_account(conn, email=email)
+        await remove_rows(runtime)  # no worker may be running
         return user
 
 

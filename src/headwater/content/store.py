@@ -269,6 +269,14 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
                 SELECT article_id, query, ts_rank(search, query, 1) AS rank
                 FROM found
                 JOIN content USING (article_id)
+                WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
+                    OR NOT EXISTS (SELECT FROM article_sources AS any_link WHERE any_link.article_id = found.article_id)
+                    OR EXISTS (
+                        SELECT
+                        FROM article_sources AS listed
+                        JOIN sources ON sources.id = listed.source_id
+                        WHERE listed.article_id = found.article_id
+                    )
                 ORDER BY rank DESC, article_id DESC
                 LIMIT %(limit)s
                 OFFSET %(offset)s

@@ -19,6 +19,16 @@ async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) ->
     return {source_id: read_selectors(value) for source_id, value in await cur.fetchall()}
 
 
+async def hold_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+    """Those of these sources that exist; they are not deleted before the transaction ends."""
+    if not source_ids:
+        return set()
+    cur = await conn.execute(
+        "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+    )
+    return {SourceId(row[0]) for row in await cur.fetchall()}
+
+
 async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, Selectors] | None:
     """The name and selectors of the source whose site or feed is on this host; one with selectors before others."""
     cur = await conn.execute(

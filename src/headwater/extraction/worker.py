@@ -141,9 +141,12 @@ class Extractor:
     async def _write(self, batch: Sequence[_Read]) -> Sequence[ExtractionReport]:
         now = self._clock()
         async with self._database.transaction() as conn:
-            # First of all: of a page that is somebody else's by now, nothing may be kept.
+            # First of all: of a page that another worker has by now, or whose source was deleted, nothing may be kept.
             ours = set(await pages.done(conn, pages=[read.page for read in batch]))
             mine = [read for read in batch if read.page.id in ours]
+            of = [read.page.source_id for read in mine if read.page.source_id is not None]
+            kept = await store.hold_sources(conn, source_ids=of)
+            mine = [read for read in mine if read.page.source_id is None or read.page.source_id in kept]
             placed = await self._place(conn, mine)
             ids = await self._keep_articles(conn, placed)
             placed = [one for one in placed if one.url_key in ids]  # not what was forgotten in its time

@@ -18,6 +18,8 @@ async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> 
         WHERE id = ANY(%(sources)s)
             AND ingestion_mode <> 'spider'
             AND (sitemap_url IS NOT NULL OR feed_url IS NULL)
+        ORDER BY id
+        FOR KEY SHARE  -- none of them is deleted before its sitemaps are queued
         """,
         {"sources": list(sources)},
     )

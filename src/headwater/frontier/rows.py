@@ -1,7 +1,7 @@
 """Between rows and what they mean: letters and words, columns and arrays. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -36,6 +36,7 @@ ORIGIN_LETTER = {Origin.FEED: "f", Origin.SITEMAP: "x", Origin.SPIDER: "s", Orig
 ORIGIN_OF = {letter: origin for origin, letter in ORIGIN_LETTER.items()}
 KIND_LETTER = {PageKind.ARTICLE: "a", PageKind.SITEMAP: "x", PageKind.LIST: "l"}
 MOST_DEPTH = 32_767  # of a smallint
+SOURCE_DELETED = "source_deleted"
 KIND_OF = {letter: kind for kind, letter in KIND_LETTER.items()}
 
 
@@ -52,12 +53,15 @@ class Wanted:
 
 
 def sort_out(
-    submissions: Sequence[Submission], now: datetime, options: FrontierOptions
+    submissions: Sequence[Submission], now: datetime, options: FrontierOptions, deleted: Container[SourceId] = ()
 ) -> tuple[list[Submitted | None], list[Wanted]]:
     """Those that cannot be used are answered; of the others each URL stands once, in the order of the table's key."""
     results: list[Submitted | None] = [None] * len(submissions)
     wanted: dict[Place, Wanted] = {}
     for number, submission in enumerate(submissions):
+        if submission.source_id is not None and submission.source_id in deleted:
+            results[number] = Submitted(submission.url, Fate.INVALID, reason=SOURCE_DELETED)
+            continue
         try:
             located = locate(submission.url)
         except InvalidUrl as error:

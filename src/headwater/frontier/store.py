@@ -4,7 +4,7 @@ Everybody writes URLs before hosts, and both in the order of their keys: two who
 other in a circle. So submit, answer or settle once per transaction.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -54,6 +54,7 @@ from headwater.frontier.types import (
     Submission,
     Submitted,
 )
+from headwater.types import SourceId
 from headwater.urls import host_of
 
 DEFAULTS = FrontierOptions()
@@ -82,7 +83,8 @@ async def _submit(
     conn: Connection, submissions: Sequence[Submission], now: datetime, options: FrontierOptions, hops: int
 ) -> tuple[list[Submitted], Touched]:
     """Write the URLs; their hosts are still to be woken. What is an alias is submitted where it led."""
-    results, wanted = sort_out(submissions, now, options)
+    deleted = await _find_deleted(conn, source_ids={one.source_id for one in submissions if one.source_id is not None})
+    results, wanted = sort_out(submissions, now, options, deleted)
     touched = Touched()
     rows = await _add(conn, wanted=wanted, now=now, options=options) if wanted else []
     fates, led = fates_of(rows, wanted, touched)
@@ -94,6 +96,19 @@ async def _submit(
         touched.add(more_touched)
         tell_where_led([one for one, _ in led], more, submissions, results)
     return [one for one in results if one is not None], touched
+
+
+async def _find_deleted(conn: Connection, *, source_ids: set[SourceId]) -> set[SourceId]:
+    """Those of these sources that do not exist; the others are not deleted before the transaction ends.
+
+    So no URL is queued for a source once it is deleted, however late a worker comes.
+    """
+    if not source_ids:
+        return set()
+    cur = await conn.execute(
+        "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+    )
+    return source_ids - {SourceId(row[0]) for row in await cur.fetchall()}
 
 
 async def _add(
@@ -332,10 +347,7 @@ async def _claim(
     bands: Sequence[int],
     shards: Sequence[int],
 ) -> list[ClaimRow]:
-    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed.
-
-    A source that was deleted is no source of its URLs any more.
-    """
+    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
     async with conn.cursor(binary=True, row_factory=args_row(ClaimRow)) as cur:
         await cur.execute(
             """
@@ -367,8 +379,8 @@ async def _claim(
                     CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
             )
             SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
-                min_delay_ms, url_id, url, kind, origin, source.id, depth, priority, etag, last_modified, fetch_count,
-                retry_count, failing_since, interval_s, status
+                min_delay_ms, url_id, url, kind, origin, due.source_id, depth, priority, etag, last_modified,
+                fetch_count, retry_count, failing_since, interval_s, status
             FROM leased
             LEFT JOIN LATERAL (
                 SELECT best.*
@@ -390,7 +402,7 @@ async def _claim(
                 LIMIT CASE WHEN leased.strikes = 0 THEN %(urls)s ELSE 1 END
             ) AS due ON true
             LEFT JOIN LATERAL (
-                SELECT id, min_delay_ms
+                SELECT min_delay_ms
                 FROM sources
                 WHERE sources.id = due.source_id
                 LIMIT 1
@@ -1016,6 +1028,69 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> lis
             wakes.append(Wake(KNOWN_HOST, host_id, decide.LAST_BAND, None, -1))
     await _wake(conn, wakes=wakes, counts=counts, now=now)
     return [one for one in ids if place_of(one) in deleted]
+
+
+async def hand_on(conn: Connection, *, sources: Mapping[UUID, SourceId | None]) -> None:
+    """These URLs belong to another source from now on, or to none."""
+    places = sorted((place_of(one), to) for one, to in sources.items())
+    cur = await conn.execute(
+        """
+        WITH given AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[], %(source_ids)b::uuid[]
+            ) AS given (shard, host_id, url_id, source_id)
+        ), old AS MATERIALIZED (
+            SELECT url.*, given.source_id AS new_source_id
+            FROM given
+            CROSS JOIN LATERAL (
+                SELECT shard, host_id, url_id, source_id
+                FROM frontier_url
+                WHERE frontier_url.shard = given.shard
+                    AND frontier_url.host_id = given.host_id
+                    AND frontier_url.url_id = given.url_id
+                FOR UPDATE
+            ) AS url
+        )
+        UPDATE frontier_url
+        SET source_id = old.new_source_id
+        FROM old
+        WHERE frontier_url.shard = old.shard
+            AND frontier_url.host_id = old.host_id
+            AND frontier_url.url_id = old.url_id
+        RETURNING old.source_id, old.new_source_id, status::text
+        """,
+        {**place_columns([place for place, _ in places]), "source_ids": [to for _, to in places]},
+    )
+    counts: Counts = {}
+    for before, after, letter in await cur.fetchall():
+        count(counts, before, letter, -1)
+        count(counts, after, letter, 1)
+    await _count(conn, counts=counts)
+
+
+async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: SourceId | None = None) -> set[str]:
+    """Those of these URLs that were submitted by hand, other than for the given source."""
+    places = {place: url for url in urls if (place := _place(url)) is not None}
+    if not places:
+        return set()
+    cur = await conn.execute(
+        """
+        SELECT shard, host_id, url_id
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[])
+            AS given (shard, host_id, url_id)
+        JOIN frontier_url USING (shard, host_id, url_id)
+        WHERE origin = 'm' AND source_id IS DISTINCT FROM %(except_for)s::uuid
+        """,
+        {**place_columns(sorted(places)), "except_for": except_for},
+    )
+    return {places[Place(*row)] for row in await cur.fetchall()}
+
+
+async def forget_tallies(conn: Connection, *, source_id: SourceId) -> None:
+    """Forget the counters of a removed source. Waits for a `tidy` that is adding them up."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtext('frontier_tally'))")
+    await conn.execute("DELETE FROM frontier_tally WHERE source_id = %(source_id)s", {"source_id": source_id})
 
 
 async def tidy(conn: Connection, *, now: datetime) -> int:

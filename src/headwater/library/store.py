@@ -783,3 +783,32 @@ async def mark_above_read(
             "now": now,
         },
     )
+
+
+async def forget_subscriptions_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
+    """Delete subscriptions of a removed user. Returns their sources."""
+    cur = await conn.execute(
+        """
+        DELETE FROM subscriptions
+        WHERE user_id = %(user_id)s
+            AND source_id = ANY(ARRAY(SELECT source_id FROM subscriptions WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING source_id
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
+async def forget_marks_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:
+    """Delete marks of a removed user. Returns how many went, and which articles had a star."""
+    cur = await conn.execute(
+        """
+        DELETE FROM marks
+        WHERE user_id = %(user_id)s
+            AND article_id = ANY(ARRAY(SELECT article_id FROM marks WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING article_id, starred_at IS NOT NULL
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    rows = await cur.fetchall()
+    return len(rows), [ArticleId(article_id) for article_id, is_starred in rows if is_starred]

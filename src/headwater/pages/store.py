@@ -9,13 +9,14 @@ from psycopg.rows import class_row
 from headwater.db import Connection
 from headwater.ids import new_id
 from headwater.pages.types import NewPage, Page
-from headwater.types import PageKind
+from headwater.types import PageKind, SourceId
 
 
 async def keep(conn: Connection, *, pages: Sequence[NewPage], now: datetime | None = None) -> None:
     """Keep bodies until they are read; an article of a source that is spidered twice, the second time for its links.
 
     They wait from `now` on, or else from when they were fetched: time in the fetcher is no waiting of the next stage.
+    A page of a source that was deleted since its URL was claimed is dropped.
     """
     if not pages:
         return
@@ -31,17 +32,17 @@ async def keep(conn: Connection, *, pages: Sequence[NewPage], now: datetime | No
                 id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at
             )
         ), kept AS (
-            -- A source may be gone since its URL was claimed: what it no longer asks for is read as anybody's.
-            SELECT page.*, sources.id AS known_source_id, sources.ingestion_mode, sources.max_depth
+            SELECT page.*, sources.ingestion_mode, sources.max_depth
             FROM page
             LEFT JOIN sources ON sources.id = page.source_id
+            WHERE page.source_id IS NULL OR sources.id IS NOT NULL
         )
         INSERT INTO pages (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
-        SELECT id, url, final_url, kind, known_source_id, depth, content_type, body, fetched_at,
+        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at,
             coalesce(%(now)s, fetched_at)
         FROM kept
         UNION ALL
-        SELECT list_id, url, final_url, 'list', known_source_id, depth, content_type, body, fetched_at,
+        SELECT list_id, url, final_url, 'list', source_id, depth, content_type, body, fetched_at,
             coalesce(%(now)s, fetched_at)
         FROM kept
         WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
@@ -111,3 +112,15 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
     )
     row = await cur.fetchone()
     return row[0] if row else None
+
+
+async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete pages of a removed source. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM pages
+        WHERE id = ANY(ARRAY(SELECT id FROM pages WHERE source_id = %(source_id)s LIMIT %(limit)s))
+        """,
+        {"source_id": source_id, "limit": limit},
+    )
+    return cur.rowcount

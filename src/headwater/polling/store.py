@@ -294,7 +294,10 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                         'infinity'
                     )
                 ),
-                alike_sources = a.alike_sources,
+                alike_sources = CASE
+                    WHEN EXISTS (SELECT FROM sources WHERE sources.id = a.source_id) THEN a.alike_sources
+                    ELSE array_remove(a.alike_sources, a.source_id)
+                END,
                 alike_class = a.alike_class,
                 paused_until = a.paused_until,
                 pauses = coalesce(a.pauses, 0),
@@ -398,7 +401,9 @@ async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) ->
     """Those of these sources that are there, and stay until this transaction ends."""
     if not source_ids:
         return set()
-    cur = await conn.execute("SELECT id FROM sources WHERE id = ANY (%(ids)s) FOR KEY SHARE", {"ids": list(source_ids)})
+    cur = await conn.execute(
+        "SELECT id FROM sources WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+    )
     return {row[0] for row in await cur.fetchall()}
 
 
@@ -561,6 +566,19 @@ async def forget_events(conn: Connection, *, before: datetime, limit: int) -> in
         WHERE ctid IN (SELECT ctid FROM poll_events WHERE at < %(before)s LIMIT %(limit)s)
         """,
         {"before": before, "limit": limit},
+    )
+    return cur.rowcount
+
+
+async def forget_events_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete events of a removed source. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM poll_events
+        WHERE ctid = ANY(ARRAY(SELECT ctid FROM poll_events WHERE source_id = %(source_id)s LIMIT %(limit)s))
+            AND source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "limit": limit},
     )
     return cur.rowcount
 

@@ -21,6 +21,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> MappedSource 
                 priority, enabled
             FROM sources
             WHERE id = %(id)s
+            FOR KEY SHARE  -- it is not deleted while what was read for it is written
             """,
             {"id": source_id},
         )
@@ -120,3 +121,15 @@ async def spend(conn: Connection, *, source_id: SourceId, now: datetime, request
     )
     row = await cur.fetchone()
     return row[0] if row else requests
+
+
+async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete what is remembered of a removed source's sitemaps. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM sitemaps
+        WHERE url_key = ANY(ARRAY(SELECT url_key FROM sitemaps WHERE source_id = %(source_id)s LIMIT %(limit)s))
+        """,
+        {"source_id": source_id, "limit": limit},
+    )
+    return cur.rowcount

@@ -34,6 +34,7 @@ ATTEMPTS_MOST = 3
 RETIRED = "retired"
 UNREADABLE = "unreadable"
 SWITCHED_OFF = "switched_off"  # its source; what the frontier had of its sitemaps is forgotten already
+SOURCE_DELETED = "source_deleted"  # while the sitemap was being read: nothing of it is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,10 @@ class Mapper:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
         read = await self._read(page, source)
         async with self._database.transaction() as conn:
-            if source is not None and not source.enabled:
+            if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
+                await pages.done(conn, pages=[page])
+                done = Mapped(page, 0, 0, failure=SOURCE_DELETED)
+            elif source is not None and not source.enabled:
                 await pages.done(conn, pages=[page])
                 done = Mapped(page, 0, 0, failure=SWITCHED_OFF)
             elif isinstance(read, Sitemap):

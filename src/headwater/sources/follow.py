@@ -4,12 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from headwater.articles import store as articles
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier import store as frontier
-from headwater.frontier.listing import store as listing
-from headwater.frontier.types import Fate, UrlFilter
+from headwater.frontier.types import Fate
 from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
@@ -25,7 +23,6 @@ CATEGORY_MAX = 100
 REASON_MAX = 200
 INTERVAL_LEAST = timedelta(minutes=15)
 INTERVAL_MOST = timedelta(days=1)
-URLS_AT_ONCE = 1_000
 AS_IS = Wishes()
 
 
@@ -190,10 +187,8 @@ async def reset_errors(conn: Connection, source: Source) -> None:
     await polling.forget_errors(conn, source_id=source.id)
 
 
-async def leave(conn: Connection, source: Source, now: datetime) -> None:
-    """Stop following: its articles that no other source lists and what waits for it go too. Raises SourceNotFound."""
-    await articles.forget_those_only_of(conn, source_id=source.id)
-    await _forget_urls(conn, source, now)
+async def leave(conn: Connection, source: Source) -> None:
+    """Delete a source: hidden at once, its articles and URLs removed in the background. Raises SourceNotFound."""
     await store.remove(conn, source_id=source.id)
 
 
@@ -202,16 +197,3 @@ async def _enter(conn: Connection, source: Source, now: datetime) -> None:
     if source.enabled and (pages := entrances(source)):
         queued = await frontier.submit(conn, submissions=pages, now=now)
         await frontier.retry(conn, ids=[one.id for one in queued if one.id and one.fate is Fate.KNOWN], now=now)
-
-
-async def _forget_urls(conn: Connection, source: Source, now: datetime) -> None:
-    """Forget what the frontier has of this source, save the articles that others list."""
-    wanted, after = UrlFilter(source_id=source.id), None
-    while True:
-        found = await listing.list_urls(conn, wanted=wanted, after=after, limit=URLS_AT_ONCE, now=now)
-        keys = {one.id: url_key(one.url) for one in found.urls}
-        kept = await store.find_listed(conn, url_keys=list(keys.values()))
-        await frontier.delete(conn, ids=[one for one, key in keys.items() if key not in kept], now=now)
-        after = found.next
-        if after is None:
-            return

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from headwater.db import Connection, Database
-from headwater.errors import InvalidUrl, SourceExists
+from headwater.errors import InvalidUrl, SourceExists, SourceNotFound
 from headwater.observability.log import get_logger
 from headwater.polling import store as polling
 from headwater.polling.types import MovedFeed
@@ -59,7 +59,10 @@ class Mover:
 
     async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
         """A feed that stays is polled through its redirect, and asks again when that has held for another while."""
-        other = await store.find_by_url(conn, url=url) if url is not None else None
+        try:
+            other = await store.find_by_url(conn, url=url) if url is not None else None
+        except SourceNotFound:
+            return  # it was deleted meanwhile: the next turn takes the address
         if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):
             log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)
         else:

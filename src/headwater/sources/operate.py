@@ -68,8 +68,8 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
 
 
 async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Stop following, and forget the articles that only this source lists. Raises SourceNotFound."""
-    await follow.leave(conn, source, now)
+    """Delete a source; the articles that only it lists are removed in the background. Raises SourceNotFound."""
+    await follow.leave(conn, source)
     await _record(conn, actor, Deed.SOURCE_DELETED, source, now, {"address": source.address})
 
 

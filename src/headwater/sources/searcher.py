@@ -44,6 +44,8 @@ class Searcher:
         discovery = await discover(self._client, self._sandbox, lost.feed_url, within=WITHIN, max_bytes=self._max_bytes)
         suggestions = _suggestions(lost, discovery)
         async with self._database.transaction() as conn:
+            if not await polling.still_followed(conn, source_ids=[lost.source_id]):
+                return
             await store.suggest(conn, source_id=lost.source_id, suggestions=suggestions, found_at=self._clock())
             await polling.found_or_not(conn, source_id=lost.source_id)
         log.info("feed looked for", source_id=str(lost.source_id), url=lost.feed_url, found=len(suggestions))

@@ -195,8 +195,37 @@ async def list_all(conn: Connection) -> list[Source]:
         return await cur.fetchall()
 
 
+async def hold_by_url(conn: Connection, *, url: str) -> Source:
+    """The source with this address, as `find_by_url`; it is not deleted before the transaction ends.
+
+    Waits for a transaction that is deleting it, and does not return it then. Raises SourceNotFound.
+    """
+    async with conn.cursor(row_factory=class_row(Source)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
+                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
+            FROM sources
+            WHERE feed_url_key = %(key)s OR (url_key = %(key)s AND feed_url_key IS NULL)
+            ORDER BY feed_url_key IS NULL
+            LIMIT 1
+            FOR KEY SHARE
+            """,
+            {"key": url_key(url)},
+        )
+        found = await cur.fetchone()
+    if found is None:
+        raise SourceNotFound(url)
+    return found
+
+
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
-    """Stop following. Its polling state goes with it, and its articles' link to it. Raises SourceNotFound."""
+    """Delete a source: no page, list or worker sees it any more. Raises SourceNotFound.
+
+    Its polling state and subscriptions go with it. The removing stage deletes the rest.
+    """
     cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
     if cur.rowcount == 0:
         raise SourceNotFound(str(source_id))
@@ -537,19 +566,54 @@ async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
     return bool(row and row[0])
 
 
-async def forget_withdrawn(conn: Connection) -> None:
-    """What waits, and nobody suggests any more, does not wait."""
+async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
+    """Custom sources that nobody follows and that `leave_unwanted` would delete or disable, without a lock."""
+    cur = await conn.execute(
+        """
+        SELECT id
+        FROM sources
+        WHERE NOT is_system
+            AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            AND CASE
+                WHEN EXISTS (SELECT FROM submissions WHERE source_id = sources.id) OR moderation_status = 'rejected'
+                    THEN enabled AND moderation_status IN ('pending', 'rejected')
+                ELSE true
+            END
+        LIMIT %(limit)s
+        """,
+        {"limit": limit},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
+async def hold_custom(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
+    """Lock those of these sources that readers brought: until the transaction ends nobody follows or polls them.
+
+    What the next statement reads of their subscriptions is final.
+    """
+    cur = await conn.execute(
+        "SELECT id FROM sources WHERE id = ANY(%(ids)s) AND NOT is_system ORDER BY id FOR UPDATE",
+        {"ids": list(source_ids)},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
+async def forget_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> None:
+    """Sources that were pending and have no submission any more are not pending."""
     await conn.execute(
         """
         UPDATE sources
         SET moderation_status = NULL
-        WHERE moderation_status = 'pending' AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
-        """
+        WHERE id = ANY(%(ids)s)
+            AND moderation_status = 'pending'
+            AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
+        """,
+        {"ids": list(source_ids)},
     )
 
 
-async def list_held_back(conn: Connection) -> list[Source]:
-    """Sources that are read, though they wait or were refused, and nobody follows them any more."""
+async def list_held_back(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Source]:
+    """Those of these sources that are enabled, pending or rejected, and have no subscription."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
         await cur.execute(
             """
@@ -558,29 +622,58 @@ async def list_held_back(conn: Connection) -> list[Source]:
                 min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
                 feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
             FROM sources
-            WHERE NOT is_system
+            WHERE id = ANY(%(ids)s)
+                AND NOT is_system
                 AND enabled
                 AND moderation_status IN ('pending', 'rejected')
                 AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
-            """
+            """,
+            {"ids": list(source_ids)},
         )
         return await cur.fetchall()
 
 
-async def list_unwanted(conn: Connection) -> list[Source]:
-    """Sources that readers brought and that nobody follows any more, nor suggests for everybody."""
-    async with conn.cursor(row_factory=class_row(Source)) as cur:
-        await cur.execute(
-            """
-            SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode,
-                coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
-                min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
-                feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
-            FROM sources
-            WHERE NOT is_system
-                AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
-                AND moderation_status IS DISTINCT FROM 'rejected'  -- stays known, or it would be suggested for ever
-                AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
-            """
-        )
-        return await cur.fetchall()
+async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
+    """Those of these sources that readers brought and that nobody follows or suggests any more."""
+    cur = await conn.execute(
+        """
+        SELECT id
+        FROM sources
+        WHERE id = ANY(%(ids)s)
+            AND NOT is_system
+            AND NOT EXISTS (SELECT FROM subscriptions WHERE source_id = sources.id)
+            AND moderation_status IS DISTINCT FROM 'rejected'  -- stays known, or it would be suggested for ever
+            AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
+        """,
+        {"ids": list(source_ids)},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
+async def clear_submitter(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Sources name a removed user as their submitter no more. Returns how many were changed."""
+    cur = await conn.execute(
+        """
+        UPDATE sources
+        SET submitted_by = NULL
+        WHERE id = ANY(ARRAY(SELECT id FROM sources WHERE submitted_by = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount
+
+
+async def find_entered(conn: Connection, *, urls: Sequence[str]) -> dict[str, SourceId]:
+    """Which of these sitemaps and sites another source is read from."""
+    cur = await conn.execute(
+        """
+        SELECT entrance.url, min(sources.id::text)::uuid
+        FROM sources
+        CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS entrance (url)
+        WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR entrance.url = sitemap_url)
+            AND entrance.url = ANY(%(urls)s)
+        GROUP BY entrance.url
+        """,
+        {"urls": list(urls)},
+    )
+    return {url: SourceId(source_id) for url, source_id in await cur.fetchall()}

@@ -4,13 +4,14 @@ Each step that touches what is shared comes first; then the transaction speaks f
 holds for the rest of it.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from headwater.accounts.access import record
 from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for
-from headwater.errors import FeedNotFound, SourceNotFound
+from headwater.errors import FeedNotFound, SourceExists, SourceNotFound
 from headwater.ids import new_id
 from headwater.library import store as library
 from headwater.library.decide import check_category, check_feed
@@ -18,7 +19,7 @@ from headwater.library.types import Subscription
 from headwater.sources import follow as following
 from headwater.sources import store
 from headwater.sources.types import Source
-from headwater.types import UserId
+from headwater.types import SourceId, UserId
 
 
 async def add_feed(
@@ -55,33 +56,50 @@ async def change_feed(
     await library.change_subscription(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
 
 
-async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> None:
-    """Stop following. Raises FeedNotFound."""
+async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> SourceId:
+    """Stop following; returns the source, for `leave_unwanted` in another transaction. Raises FeedNotFound."""
     await speak_for(conn, user_id)
-    if await library.unsubscribe(conn, subscription_id=subscription_id) is None:
+    source_id = await library.unsubscribe(conn, subscription_id=subscription_id)
+    if source_id is None:
         raise FeedNotFound
+    return source_id
 
 
-async def leave_all_unwanted(conn: Connection, now: datetime) -> None:
-    """Sources that readers brought and that nobody follows any more are left, and their articles with them.
+async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: datetime) -> None:
+    """Delete those of these sources that readers brought and that nobody follows any more.
 
-    What was suggested for everybody stays as long as whoever suggested it, and what was refused for good; but what
-    waits or was refused is read for nobody.
+    Sources that were suggested for everybody stay as long as the person who suggested them, and rejected ones for
+    good; while nobody follows them they are disabled. Each source is locked before its subscriptions are counted: a
+    transaction that is adding one is waited for, and one that comes later finds the source deleted.
     """
-    await store.forget_withdrawn(conn)
-    for source in await store.list_unwanted(conn):
-        await following.leave(conn, source, now)
-    for source in await store.list_held_back(conn):
+    held = await store.hold_custom(conn, source_ids=source_ids)
+    if not held:
+        return
+    await store.forget_withdrawn(conn, source_ids=held)
+    for source_id in await store.list_unwanted(conn, source_ids=held):
+        await store.remove(conn, source_id=source_id)
+    for source in await store.list_held_back(conn, source_ids=held):
         await following.switch_off(conn, source, now)
 
 
 async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime) -> Source:
-    """The source with this address; made when there is none."""
-    try:
-        source = await store.find_by_url(conn, url=url)
-        if not source.enabled and await store.is_held_back(conn, source_id=source.id):
-            return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
-    except SourceNotFound:
-        source = await following.follow(conn, url=url, name=None, now=now)
-        await store.set_submitter(conn, source_id=source.id, user_id=user_id)
-    return source
+    """The source with this address, which stays until the transaction ends; made when there is none."""
+    for is_last in (False, False, True):
+        try:
+            source = await store.hold_by_url(conn, url=url)
+        except SourceNotFound:
+            pass
+        else:
+            if not source.enabled and await store.is_held_back(conn, source_id=source.id):
+                return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
+            return source
+        try:
+            async with conn.transaction():
+                source = await following.follow(conn, url=url, name=None, now=now)
+                await store.set_submitter(conn, source_id=source.id, user_id=user_id)
+        except SourceExists:  # another transaction added it after we looked
+            if is_last:
+                raise
+        else:
+            return source
+    raise AssertionError("unreachable")

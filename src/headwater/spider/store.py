@@ -22,6 +22,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> SpideredSourc
                 external_links, max_depth, page_budget, priority, enabled
             FROM sources
             WHERE id = %(id)s
+            FOR KEY SHARE  -- it is not deleted while what was read for it is written
             """,
             {"id": source_id},
         )

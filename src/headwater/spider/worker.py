@@ -25,6 +25,7 @@ log = get_logger()
 ATTEMPTS_MOST = 3
 UNREADABLE = "unreadable"
 NOT_SPIDERED = "not_spidered"
+SOURCE_DELETED = "source_deleted"  # while the page was being read: nothing of it is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,8 @@ class Spider:
         """Whatever came of the page, in one transaction; nothing, when another has taken it over."""
         if not await pages.done(conn, pages=[page]):
             return Spidered(page, 0, 0, "taken_over")
+        if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
+            return Spidered(page, 0, 0, SOURCE_DELETED)
         now = self._clock()
         known = await store.find_known(conn, urls=[page.url])
         is_list = known.get(page.url) is PageKind.LIST

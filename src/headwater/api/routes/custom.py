@@ -20,7 +20,7 @@ from headwater.sources.custom import store
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import QueueCursor
-from headwater.sources.subscribe import leave_all_unwanted
+from headwater.sources.subscribe import leave_unwanted
 from headwater.types import Clock, SourceId
 
 AnyRequest = Request[Any, Any, Any]
@@ -75,7 +75,7 @@ async def take_back(request: AnyRequest, database: Db, clock: Now, feed_id: Feed
     user, now = _person(request), clock()
     async with database.transaction() as conn:
         await withdraw(conn, user=user, source_id=SourceId(feed_id), now=now)
-        await leave_all_unwanted(conn, now)
+        await leave_unwanted(conn, [SourceId(feed_id)], now)
 
 
 def _person(request: AnyRequest) -> User:

@@ -168,6 +168,7 @@ async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
             SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
                 sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
             FROM frontier_tally
+            WHERE source_id IS NULL OR EXISTS (SELECT FROM sources WHERE sources.id = source_id)
             GROUP BY source_id
             ORDER BY source_id NULLS FIRST
             """

@@ -154,3 +154,15 @@ async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime)
         """,
         {"id": summary_id, "error": error, "now": now},
     )
+
+
+async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete summaries of a removed user. Returns how many went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM summaries
+        WHERE id = ANY(ARRAY(SELECT id FROM summaries WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

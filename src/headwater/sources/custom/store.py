@@ -495,3 +495,37 @@ def _custom_feed(**row: object) -> CustomFeed:
 
 def _submission(**row: object) -> Submission:
     return msgspec.convert(row, Submission)
+
+
+async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
+    """Delete submissions of a removed user. Returns their sources."""
+    cur = await conn.execute(
+        """
+        DELETE FROM submissions
+        WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING source_id
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
+async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Decisions and blocked domains refer to a removed user no more; the name stays. Returns how many were changed."""
+    decided = await conn.execute(
+        """
+        UPDATE submissions
+        SET decided_by = NULL
+        WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE decided_by = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    blocked = await conn.execute(
+        """
+        UPDATE blocked_domains
+        SET blocked_by = NULL
+        WHERE domain = ANY(ARRAY(SELECT domain FROM blocked_domains WHERE blocked_by = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return decided.rowcount + blocked.rowcount

@@ -92,6 +92,20 @@ async def forget_counts(conn: Connection, *, before: datetime) -> None:
     await conn.execute("DELETE FROM poll_days WHERE day < %(before)s::date", {"before": before})
 
 
+async def forget_source(conn: Connection, *, source_id: SourceId) -> None:
+    """Forget what was counted of a removed source. Waits for a counting that is under way."""
+    await conn.execute("SELECT FROM poll_counting FOR UPDATE")
+    await conn.execute(
+        """
+        DELETE FROM poll_days
+        USING (SELECT generate_series(min(day), max(day), interval '1 day')::date AS day FROM poll_days) AS kept
+        WHERE poll_days.day = kept.day AND source_id = %(source_id)s
+        """,
+        {"source_id": source_id},
+    )
+    await conn.execute("DELETE FROM poll_leaders WHERE source_id = %(source_id)s", {"source_id": source_id})
+
+
 async def forget_leaders(conn: Connection, *, period: Period) -> None:
     """They are found anew."""
     await conn.execute("DELETE FROM poll_leaders WHERE period = %(period)s", {"period": period})

@@ -169,3 +169,24 @@ async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
         """,
         {"id": import_id, "now": now},
     )
+
+
+async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete lines of a removed user's imports, then the imports. Returns how many rows went."""
+    cur = await conn.execute(
+        """
+        DELETE FROM import_lines
+        WHERE id = ANY(ARRAY(SELECT id FROM import_lines WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    if cur.rowcount:
+        return cur.rowcount
+    cur = await conn.execute(
+        """
+        DELETE FROM imports
+        WHERE id = ANY(ARRAY(SELECT id FROM imports WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

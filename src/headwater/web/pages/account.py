@@ -21,7 +21,6 @@ from headwater.asgi.errors import status_of
 from headwater.asgi.session import is_secure, no_cookies
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, NotFound
-from headwater.sources.subscribe import leave_all_unwanted
 from headwater.types import Clock
 from headwater.web.consent import objects_to_counting
 from headwater.web.forms import Consent, Deletion, NewEmail, NewPassword, NewToken
@@ -136,13 +135,11 @@ async def delete_account(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template | Redirect:
-    """Forget a person: nothing of theirs stays."""
+    """Delete the account at once; the removing stage deletes what belongs to it."""
     try:
         await access.delete_account(request.user, data.current_password)
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at="delete")
-    async with database.transaction() as conn:
-        await leave_all_unwanted(conn, clock())
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
 
 

@@ -24,7 +24,7 @@ from headwater.sources.custom import store
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import Proposal
-from headwater.sources.subscribe import add_feed, leave_all_unwanted
+from headwater.sources.subscribe import add_feed, leave_unwanted
 from headwater.types import Clock, SourceId, UserId
 from headwater.web.refusals import refusals
 
@@ -136,7 +136,7 @@ async def take_back(
     now = clock()
     async with database.transaction() as conn:
         await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
-        await leave_all_unwanted(conn, now)
+        await leave_unwanted(conn, [SourceId(source_id)], now)
     if "hx-request" not in request.headers:
         return Redirect("/discover#suggested", status_code=303)
     return await _suggested(request, database, clock)

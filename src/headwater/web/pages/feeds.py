@@ -27,8 +27,8 @@ from headwater.sources import store as sources
 from headwater.sources.follow import enable
 from headwater.sources.offers.offer import list_offered
 from headwater.sources.offers.store import list_items
-from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_all_unwanted
-from headwater.types import Clock, UserId
+from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
+from headwater.types import Clock, SourceId, UserId
 from headwater.web.forms import FeedForm
 from headwater.web.refusals import refusals
 
@@ -141,8 +141,8 @@ async def drop(
 ) -> Response[None]:
     """Stop following."""
     async with database.transaction() as conn:
-        await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
-    await _leave(database, clock())
+        source_id = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
+    await _leave(database, source_id, clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -207,7 +207,7 @@ async def _change(database: Database, user_id: UserId, before: Subscription, for
             conn, user_id=user_id, before=before, name=form.name, url=form.url, category=form.category, now=now
         )
     if form.url.strip() != before.url:
-        await _leave(database, now)
+        await _leave(database, before.source_id, now)
 
 
 async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscription:
@@ -218,9 +218,9 @@ async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscripti
     return found
 
 
-async def _leave(database: Database, now: datetime) -> None:
+async def _leave(database: Database, source_id: SourceId, now: datetime) -> None:
     async with database.transaction() as conn:
-        await leave_all_unwanted(conn, now)
+        await leave_unwanted(conn, [source_id], now)
 
 
 def _id(text: str) -> UUID:

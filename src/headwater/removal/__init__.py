@@ -1,0 +1,1 @@
+"""Removal: what belonged to deleted sources and users is deleted in the background."""

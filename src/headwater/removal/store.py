@@ -1,0 +1,123 @@
+"""Every statement on `source_ids` and `user_ids`. Triggers add an id, and mark it when its row is deleted."""
+
+from datetime import datetime
+from uuid import UUID
+
+from headwater.db import Connection
+from headwater.removal.types import Kind, Removal
+
+
+async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Removal]:
+    """Deleted sources and users whose rows nobody is removing, ours until the lease ends; users first."""
+    cur = await conn.execute(
+        """
+        WITH users AS (
+            UPDATE user_ids
+            SET lease = %(lease)s, ready_at = %(leased_until)s
+            WHERE id = ANY(
+                ARRAY(
+                    SELECT id
+                    FROM user_ids
+                    WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                    ORDER BY ready_at
+                    LIMIT %(limit)s
+                    FOR UPDATE SKIP LOCKED
+                )
+            )
+            RETURNING id
+        ), sources AS (
+            UPDATE source_ids
+            SET lease = %(lease)s, ready_at = %(leased_until)s
+            WHERE id = ANY(
+                ARRAY(
+                    SELECT id
+                    FROM source_ids
+                    WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                    ORDER BY ready_at
+                    LIMIT %(limit)s - (SELECT count(*) FROM users)
+                    FOR UPDATE SKIP LOCKED
+                )
+            )
+            RETURNING id
+        )
+        SELECT 'user', id FROM users
+        UNION ALL
+        SELECT 'source', id FROM sources
+        """,
+        {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    )
+    return [Removal(Kind(kind), id_, lease) for kind, id_ in await cur.fetchall()]
+
+
+async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -> bool:
+    """Keep the lease for longer, and other workers away until the transaction ends; False when it was lost."""
+    cur = await conn.execute(
+        """
+        WITH source AS (
+            UPDATE source_ids
+            SET ready_at = %(leased_until)s
+            WHERE id = %(id)s AND lease = %(lease)s AND removed_at IS NOT NULL
+            RETURNING id
+        ), person AS (
+            UPDATE user_ids
+            SET ready_at = %(leased_until)s
+            WHERE id = %(id)s AND lease = %(lease)s AND removed_at IS NOT NULL
+            RETURNING id
+        )
+        SELECT FROM source UNION ALL SELECT FROM person
+        """,
+        {"id": removal.id, "lease": removal.lease, "leased_until": leased_until},
+    )
+    return cur.rowcount == 1
+
+
+async def lock(conn: Connection, *, removal: Removal) -> None:
+    """Wait for every transaction that wrote a row with this id; one that comes later fails on the foreign key."""
+    await conn.execute("SELECT FROM source_ids WHERE id = %(id)s FOR UPDATE", {"id": removal.id})
+    await conn.execute("SELECT FROM user_ids WHERE id = %(id)s FOR UPDATE", {"id": removal.id})
+
+
+async def finish(conn: Connection, *, removal: Removal) -> None:
+    """Delete the id: nothing refers to it any more."""
+    await conn.execute("DELETE FROM source_ids WHERE id = %(id)s AND removed_at IS NOT NULL", {"id": removal.id})
+    await conn.execute("DELETE FROM user_ids WHERE id = %(id)s AND removed_at IS NOT NULL", {"id": removal.id})
+
+
+async def release(conn: Connection, *, removal: Removal) -> None:
+    """Another worker may go on at once."""
+    await conn.execute(
+        """
+        WITH source AS (
+            UPDATE source_ids SET ready_at = '-infinity', lease = NULL WHERE id = %(id)s AND lease = %(lease)s
+        )
+        UPDATE user_ids SET ready_at = '-infinity', lease = NULL WHERE id = %(id)s AND lease = %(lease)s
+        """,
+        {"id": removal.id, "lease": removal.lease},
+    )
+
+
+async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | None:
+    """Since when the longest-waiting deletion has been waiting for a worker."""
+    cur = await conn.execute(
+        """
+        SELECT min(removed_at)
+        FROM (
+            (
+                SELECT removed_at FROM source_ids
+                WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT 1000
+            )
+            UNION ALL
+            (
+                SELECT removed_at FROM user_ids
+                WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                ORDER BY ready_at
+                LIMIT 1000
+            )
+        ) AS waiting
+        """,
+        {"now": now},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None

@@ -1,0 +1,128 @@
+"""Removing, step by step: claim what was deleted, delete its rows a few hundred at a time, then its id.
+
+Deleting a source or a user hides it at once; this stage follows. Every step is one short transaction that leaves
+everything whole, so it may be killed anywhere: the lease ends, and another worker finds what is left.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from headwater.db import Database
+from headwater.errors import Deadlock
+from headwater.ids import new_id
+from headwater.observability.log import get_logger
+from headwater.removal import store
+from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some
+from headwater.removal.types import Removal
+from headwater.sources import store as sources
+from headwater.sources.subscribe import leave_unwanted
+from headwater.types import Clock
+
+log = get_logger()
+
+ROWS_AT_ONCE = 500
+LEASE = timedelta(minutes=2)
+SWEPT_EVERY_S = 300.0
+
+
+def _no_progress(_rows: int) -> None: ...
+
+
+class Remover:
+    """The removing stage."""
+
+    name = "removing"
+    concurrency = 2
+
+    def __init__(self, database: Database, clock: Clock, *, rows_at_once: int = ROWS_AT_ONCE) -> None:
+        self._database = database
+        self._clock = clock
+        self._rows_at_once = rows_at_once
+        self._sweep_at = 0.0
+        self._is_draining = False
+
+    async def claim(self, limit: int) -> Sequence[Removal]:
+        """Up to `limit` deleted sources and users, ours until the lease ends. Raises DatabaseUnavailable."""
+        if time.monotonic() >= self._sweep_at:
+            await self.sweep()
+            self._sweep_at = time.monotonic() + SWEPT_EVERY_S
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            return await store.claim(conn, lease=new_id(), now=now, leased_until=now + LEASE, limit=limit)
+
+    async def lag(self) -> timedelta:
+        """How long the longest-waiting deletion has been waiting. Raises DatabaseUnavailable."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            oldest = await store.oldest_waiting_at(conn, now=now)
+        return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    def drain(self) -> None:
+        """End between two steps."""
+        self._is_draining = True
+
+    async def work(self, removal: Removal) -> int:
+        """Remove all rows of a deleted source or user; returns how many. Raises DatabaseUnavailable."""
+        return await self.remove(removal)
+
+    async def remove(self, removal: Removal, progress: Callable[[int], None] = _no_progress) -> int:
+        """As `work`; `progress` is told how many rows went so far after each step."""
+        total = 0
+        while not self._is_draining:
+            gone = await self._step(removal)
+            if gone is None:
+                return total
+            total += gone
+            progress(total)
+            if gone == 0 and await self._finish(removal):
+                log.info("rows of deleted removed", kind=removal.kind.value, id=str(removal.id), rows=total)
+                return total
+        async with self._database.transaction() as conn:
+            await store.release(conn, removal=removal)
+        return total
+
+    async def remove_all(self, progress: Callable[[int], None] = _no_progress) -> int:
+        """Remove what is due, here and now, until nothing is. Returns how many rows. Raises DatabaseUnavailable."""
+        total = 0
+        while claimed := await self.claim(1):
+            for removal in claimed:
+                before = total
+                total += await self.remove(removal, lambda rows, before=before: progress(before + rows))
+        return total
+
+    async def sweep(self) -> None:
+        """Delete custom sources that nobody follows any more: a process may have ended between leaving and deleting."""
+        async with self._database.transaction() as conn:
+            found = await sources.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
+        if found:
+            async with self._database.transaction() as conn:
+                await leave_unwanted(conn, found, self._clock())
+
+    async def _step(self, removal: Removal) -> int | None:
+        """One transaction. How many rows went; None when another worker has taken over."""
+        while True:
+            now = self._clock()
+            try:
+                async with self._database.transaction() as conn:
+                    if not await store.renew(conn, removal=removal, leased_until=now + LEASE):
+                        return None
+                    return await remove_some(conn, removal, limit=self._rows_at_once, now=now)
+            except Deadlock:  # whoever was in the way has had its turn now
+                continue
+
+    async def _finish(self, removal: Removal) -> bool:
+        """Delete the id, if no transaction has added a row meanwhile; True when there is nothing left to do."""
+        now = self._clock()
+        try:
+            async with self._database.transaction() as conn:
+                if not await store.renew(conn, removal=removal, leased_until=now + LEASE):
+                    return True
+                await store.lock(conn, removal=removal)
+                if await remove_some(conn, removal, limit=self._rows_at_once, now=now):
+                    return False
+                await remove_counters(conn, removal)
+                await store.finish(conn, removal=removal)
+        except Deadlock:
+            return False
+        return True

@@ -1,0 +1,157 @@
+"""Sources and users with a row in every table that can name them."""
+
+from uuid import UUID
+
+from psycopg import sql
+
+from headwater.analytics import store as analytics
+from headwater.analytics.types import Deed
+from headwater.articles import store as articles
+from headwater.articles.types import Listed
+from headwater.content import store as content
+from headwater.content.types import NewContent
+from headwater.db import Connection, Database
+from headwater.frontier import store as frontier
+from headwater.frontier.types import Origin, Submission
+from headwater.ids import new_id
+from headwater.library import store as library
+from headwater.pages import store as pages
+from headwater.pages.types import NewPage
+from headwater.sources.types import Source
+from headwater.types import ArticleId, PageKind, SourceId, UserId
+from tests.builders import a_source, an_article
+from tests.clock import START
+from tests.content.builders import a_record
+
+OF_SOURCE = """
+INSERT INTO poll_events (source_id, at, outcome, bytes, took_ms, new_articles)
+VALUES (%(id)s, %(now)s, 'polled', 1, 1, 1);
+INSERT INTO poll_days (day, source_id, polls, failures, new_articles, took_ms)
+VALUES (%(now)s::date, %(id)s, 1, 0, 1, 1);
+INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_articles)
+VALUES ('day', 'slow', 1, %(id)s, 1, 0, 1);
+INSERT INTO sitemaps (url_key, source_id, url, last_read_at, url_count, new_count, idle_since)
+VALUES (%(key)s, %(id)s, 'https://full.example/sitemap.xml', %(now)s, 1, 1, %(now)s);
+INSERT INTO sitemap_state (source_id, last_read_at, day, spent) VALUES (%(id)s, %(now)s, %(now)s::date, 1);
+INSERT INTO spider_state (source_id, last_read_at, day, spent) VALUES (%(id)s, %(now)s, %(now)s::date, 1);
+INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
+VALUES (%(id)s, 'https://full.example/other', 'x', 1, %(now)s);
+UPDATE poll_hosts SET alike_sources = ARRAY[%(id)s]
+"""
+
+OF_USER = """
+UPDATE sources SET submitted_by = %(user)s, is_system = false WHERE id = %(source)s;
+INSERT INTO marks (user_id, article_id, is_read, starred_at) VALUES (%(user)s, %(article)s, true, %(now)s);
+INSERT INTO summaries (id, user_id, status, created_at) VALUES (%(id)s, %(user)s, 'ready', %(now)s);
+INSERT INTO imports (id, user_id, file_name, created_at) VALUES (%(id)s, %(user)s, 'x', %(now)s);
+INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
+VALUES (%(id)s, %(user)s, %(id)s, 1, 'x', 'https://x.example/', '');
+INSERT INTO events (id, user_id, event_type, created_at) VALUES (%(id)s, %(user)s, 'user_login', %(now)s);
+INSERT INTO submissions (source_id, user_id, name, host, sample, submitted_at, decided_by)
+VALUES (%(source)s, %(user)s, 'x', 'full.example', '{}', %(now)s, %(user)s);
+INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
+VALUES ('bad.example', 'x', %(user)s, 'Ada', %(now)s);
+INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_name)
+VALUES (%(id)s, %(now)s, %(user)s, 'Ada', 'source_created', 'x');
+INSERT INTO outside_identities (issuer, subject, user_id) VALUES ('x', 'x', %(user)s);
+INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
+VALUES (%(id)s, %(user)s, 'x', '1', '{}', %(now)s);
+INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
+VALUES ('1', %(user)s, 'reset', 'x', %(now)s);
+INSERT INTO sessions (
+    id, user_id, access_hash, access_until, refresh_hash, refresh_until, started_at, seen_at, address, user_agent
+)
+VALUES (%(id)s, %(user)s, '1', %(now)s, '2', %(now)s, %(now)s, %(now)s, '', '')
+"""
+
+
+async def a_user(conn: Connection, email: str = "ada@example.com") -> UserId:
+    user_id = UserId(new_id())
+    await conn.execute(
+        "INSERT INTO users (id, email, email_key) VALUES (%(id)s, %(email)s, %(email)s)",
+        {"id": user_id, "email": email},
+    )
+    return user_id
+
+
+async def subscribe(conn: Connection, user_id: UserId, source_id: SourceId) -> UUID:
+    subscription_id = new_id()
+    await library.subscribe(
+        conn, subscription_id=subscription_id, user_id=user_id, source_id=source_id, name="x", category=None, now=START
+    )
+    return subscription_id
+
+
+async def list_articles(conn: Connection, source_id: SourceId, *urls: str) -> None:
+    """A feed lists these, and they are queued."""
+    listed = [Listed(source_id, an_article(url)) for url in urls]
+    await articles.keep(conn, seen_at=START, listed=listed)
+    queued = [Submission(url, Origin.FEED, source_id) for url in urls]
+    await frontier.submit(conn, submissions=queued, now=START)
+
+
+async def id_of(conn: Connection, url: str) -> ArticleId:
+    cur = await conn.execute("SELECT id FROM articles WHERE url = %(url)s", {"url": url})
+    row = await cur.fetchone()
+    assert row is not None
+    return ArticleId(row[0])
+
+
+async def a_full_source(conn: Connection, url: str = "https://full.example/feed", count: int = 3) -> Source:
+    """A source with rows in every table that holds rows of sources."""
+    source = await a_source(conn, url=url)
+    urls = [f"https://full.example/{number}" for number in range(count)]
+    await list_articles(conn, source.id, *urls)
+    for number, one in enumerate(urls):
+        article_id, key = await id_of(conn, one), an_article(one).url_key
+        record = NewContent(article_id, one, key, a_record(f"A text about herons, number {number}. " * 20))
+        await content.save(conn, records=[record], now=START)
+    page = NewPage(urls[0], urls[0], PageKind.ARTICLE, source.id, 0, "text/html", b"<p>", START)
+    await pages.keep(conn, pages=[page])
+    values = {"id": source.id, "now": START, "key": source.id.bytes}
+    for statement in OF_SOURCE.split(";"):
+        await conn.execute(statement.encode(), values)
+    return source
+
+
+async def a_full_user(conn: Connection, source: Source, email: str = "ada@example.com") -> UserId:
+    """A user with rows in every table that holds rows of users; they follow and submitted the source."""
+    user_id = await a_user(conn, email)
+    await subscribe(conn, user_id, source.id)
+    article_id = await id_of(conn, "https://full.example/0")
+    values = {"id": new_id(), "user": user_id, "source": source.id, "now": START, "article": article_id}
+    for statement in OF_USER.split(";"):
+        await conn.execute(statement.encode(), values)
+    await analytics.consent(conn, user_id=user_id, now=START)
+    await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
+    await analytics.record(conn, article_id=article_id, deed=Deed.OPEN, now=START)
+    await conn.execute("SELECT set_config('headwater.user_id', '', true)")
+    await conn.execute("INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, %(now)s)", values)
+    return user_id
+
+
+async def tables_with(conn: Connection, *values: UUID) -> set[str]:
+    """Every table of the database that has one of these ids in any column, found from the catalogue."""
+    cur = await conn.execute(
+        """
+        SELECT nspname, relname
+        FROM pg_class
+        JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE relkind IN ('r', 'p') AND NOT relispartition AND nspname IN ('public', 'months')
+        """
+    )
+    found: set[str] = set()
+    for schema, table in await cur.fetchall():
+        query = sql.SQL("SELECT EXISTS (SELECT FROM {} AS one WHERE one::text ~ %(any)s)").format(
+            sql.Identifier(schema, table)
+        )
+        row = await (await conn.execute(query, {"any": "|".join(str(value) for value in values)})).fetchone()
+        if row and row[0]:
+            found.add(table)
+    return found
+
+
+async def count(database: Database, table: str) -> int:
+    async with database.transaction() as conn:
+        row = await (await conn.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))).fetchone()
+    return row[0] if row else 0
