@@ -33,7 +33,8 @@
     │   └── PortTaken
     └── Unavailable             nobody's fault: try again, or mend the machine
         ├── DatabaseUnavailable
-        │   └── Deadlock
+        │   ├── Deadlock
+        │   └── QueryTimedOut
         ├── IndexUnavailable
         ├── IssuerUnavailable
         ├── AiUnavailable
@@ -278,6 +279,10 @@ class DatabaseUnavailable(Unavailable):
 
 class Deadlock(DatabaseUnavailable):
     """Two waited for each other, and PostgreSQL undid this one's work: it can be done again at once."""
+
+
+class QueryTimedOut(DatabaseUnavailable):
+    """A statement of a request took longer than requests may: it was cancelled, and its transaction rolled back."""
 
 
 class EmbeddedServerFailed(Unavailable):

@@ -17,7 +17,7 @@ from headwater.accounts.types import AccountOptions
 from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
-from headwater.db import Database, check_conninfo
+from headwater.db import Database, RequestDatabase, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.errors import InvalidSettings
@@ -68,6 +68,11 @@ class Runtime:
         self.database.log_outages()
         if self.server is not None:
             await self.server.keep_running()
+
+
+def request_database(runtime: Runtime) -> RequestDatabase:
+    """The database as requests of people and programs use it."""
+    return RequestDatabase(runtime.database, statement_timeout=runtime.settings.request_query_timeout)
 
 
 def utc_now() -> datetime:

@@ -19,6 +19,8 @@ from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
 from headwater.asgi.errors import break_down, refuse, refuse_http
+from headwater.asgi.forms import FORM_BYTES, PARTS_MAX
+from headwater.asgi.guard import guard
 from headwater.asgi.headers import add_security_headers
 from headwater.asgi.health import health_routes
 from headwater.asgi.observe import observe
@@ -64,8 +66,10 @@ def create_app(
         state=State({FOUND_BY_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
         openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
+        request_max_body_size=FORM_BYTES,  # more only where a route says so
+        multipart_form_part_limit=PARTS_MAX,
     )
-    return _observed(app)
+    return _wrapped(app)
 
 
 def create_health_app(database: Database) -> Litestar:
@@ -76,12 +80,12 @@ def create_health_app(database: Database) -> Litestar:
         openapi_config=None,
         logging_config=None,
     )
-    return _observed(app)
+    return _wrapped(app)
 
 
-def _observed(app: Litestar) -> Litestar:
-    """Count every request. As a middleware of the framework it would not see those that match no route or method."""
-    app.asgi_handler = observe(app.asgi_handler)
+def _wrapped(app: Litestar) -> Litestar:
+    """Count and check every request. Middleware of the framework would not see those that match no route or method."""
+    app.asgi_handler = observe(guard(app.asgi_handler))
     return app
 
 

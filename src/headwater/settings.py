@@ -146,6 +146,13 @@ class Settings(BaseModel):
         le=timedelta(minutes=5),
         description="How long a request waits for a database connection before it is answered with 503.",
     )
+    request_query_timeout: Duration = Field(
+        timedelta(seconds=10),
+        ge=timedelta(milliseconds=100),
+        le=timedelta(minutes=10),
+        description="Longest time one database statement of a page or API request may take; then it is cancelled and "
+        "the request answered with 503.",
+    )
     host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
     work_port: int = Field(

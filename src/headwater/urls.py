@@ -14,6 +14,7 @@ import can_ada
 from headwater.errors import InvalidUrl
 
 MAX_LENGTH = 2048
+HOST_MAX = 253  # RFC 1035: no longer name can be resolved
 
 TRACKING_PARAMETERS = frozenset(
     {"fbclid", "gclid", "gclsrc", "dclid", "msclkid", "ref"}
@@ -63,6 +64,8 @@ def _parsed(text: str, base: str | None = None) -> can_ada.URL:
         parsed = can_ada.parse(base) + text if base else can_ada.parse(text)
     except (ValueError, TypeError) as error:  # the latter for half a surrogate pair, which is no text
         raise InvalidUrl(text, "it cannot be understood") from error
+    if len(parsed.hostname) > HOST_MAX:
+        raise InvalidUrl(f"{text[:60]}…", f"its host name is longer than {HOST_MAX} characters")
     if parsed.protocol not in {"http:", "https:"}:
         raise InvalidUrl(text, "only http and https are followed")
     if parsed.username or parsed.password:

@@ -17,6 +17,7 @@ from headwater.errors import (
     Invalid,
     NotFound,
     NotLoggedIn,
+    QueryTimedOut,
     TooManyAttempts,
     Unavailable,
 )
@@ -43,7 +44,10 @@ TITLES = {
     403: "That is not for you",
     404: "There is nothing here",
     405: "That cannot be done here",
+    408: "Request timed out",
     409: "That is here already",
+    413: "Too large",
+    414: "Address too long",
     429: "Slow down a little",
     500: "Something broke",
     503: "Back in a moment",
@@ -53,7 +57,13 @@ API_DETAILS = {
     405: "This address does not take that kind of request.",
     413: "The body has more bytes than are read here.",
 }
-DETAILS = {404: "This page does not exist.", 405: "This address does not take that kind of request."}
+DETAILS = {
+    404: "This page does not exist.",
+    405: "This address does not take that kind of request.",
+    413: "The request is larger than is accepted here.",
+}
+
+TIMED_OUT = "This took the database too long, so it was cancelled. Try again later, or ask for less at once."
 
 
 def status_of(error: HeadwaterError) -> int:
@@ -68,10 +78,13 @@ def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
         return Redirect(LOGIN, status_code=303)
     if isinstance(error, NotLoggedIn) and not is_of_api(request):
         return respond(request, status, str(error), headers={"Location": LOGIN})
+    if isinstance(error, QueryTimedOut):
+        log.warning("request timed out in the database", path=request.scope["path"], error=error.cause)
+        return respond(request, status, TIMED_OUT)
     if status == 503:
         # An outage of the database is logged as an error of its own, once, and not for each request.
         write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning
-        write("request refused", path=request.url.path, error=str(error))
+        write("request refused", path=request.scope["path"], error=str(error))
         # Details of an outage (addresses, paths) are for the log, not for whoever asks.
         return respond(request, status, "Headwater cannot reach its database just now. It tries again by itself.")
     return respond(request, status, str(error))
@@ -88,7 +101,7 @@ def refuse_http(request: AnyRequest, error: HTTPException) -> AnyResponse:
 
 def break_down(request: AnyRequest, error: Exception) -> AnyResponse:
     """A bug of ours: the log tells it all, the page nothing but that it happened."""
-    log.error("request broke", path=request.url.path, exc_info=error)
+    log.error("request broke", path=request.scope["path"], exc_info=error)
     return respond(request, 500, "Headwater made a mistake. The log tells what happened.")
 
 
@@ -102,7 +115,7 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
     sent = {**(headers or {}), **({"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {})}
     if is_of_api(request):
         return problem(status, detail, headers=sent)
-    if "text/html" not in request.headers.get("accept", ""):
+    if "text/html" not in request.headers.get("accept", "") or not has_pages(request):
         body = {"status": status, "detail": detail}
         return Response(body, status_code=status, headers=sent, media_type=MediaType.JSON)
     sent = {"Cache-Control": "no-store", **sent}  # what is missing for one person, or now, is not missing for ever
@@ -110,7 +123,8 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
         "status": status,
         "title": TITLES.get(status, "That did not work"),
         "detail": detail,
-        "retry": RETRY_AFTER_S if status == 503 else None,
+        # A page that was too slow does not reload itself: that would keep the database busy.
+        "retry": RETRY_AFTER_S if status == 503 and detail != TIMED_OUT else None,
     }
     return Template("error.html", context=page, status_code=status, headers=sent)
 
@@ -135,6 +149,11 @@ def _fault(source: str, key: str, message: str) -> Fault:
     if message.startswith("Input should be a valid dictionary"):
         message = "a JSON object is needed"
     return Fault(f"{source}.{key}" if key else source, message.removeprefix("Value error, "))
+
+
+def has_pages(request: AnyRequest) -> bool:
+    """Whether the app has templates: a worker that serves its health alone has none."""
+    return cast("Any", request.app).template_engine is not None
 
 
 def is_page(request: AnyRequest) -> bool:

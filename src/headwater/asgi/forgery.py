@@ -10,14 +10,14 @@ import secrets
 from typing import Any
 
 from litestar import Request
-from litestar.datastructures import Cookie, MutableScopeHeaders
-from litestar.enums import RequestEncodingType
+from litestar.datastructures import Cookie, FormMultiDict, MutableScopeHeaders
 from litestar.handlers.base import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.access import Access
 from headwater.accounts.types import SessionRow
-from headwater.asgi.session import AnyConnection, is_secure
+from headwater.asgi.forms import read_form
+from headwater.asgi.session import PUBLIC, AnyConnection, is_secure
 from headwater.errors import Forbidden
 
 VISITOR_COOKIE = "headwater_visitor"
@@ -41,10 +41,7 @@ class SignForms:
         known = request.cookies.get(VISITOR_COOKIE)
         visitor = known or secrets.token_urlsafe(24)
         token = sign(await self._access.secret(), visitor, scope["auth"])
-        scope["state"]["csrf_token"] = token
-        scope["state"]["is_forged"] = request.method not in SAFE_METHODS and not hmac.compare_digest(
-            await _brought(request), token
-        )
+        scope["state"]["csrf_token"] = token  # before the form is read: the page that refuses it carries the token
         cookie = Cookie(VISITOR_COOKIE, value=visitor, secure=is_secure(request), httponly=True, samesite="lax")
 
         async def with_cookie(message: Message) -> None:
@@ -52,7 +49,15 @@ class SignForms:
                 MutableScopeHeaders.from_message(message).add("set-cookie", cookie.to_header(header=""))
             await send(message)
 
-        await self._app(scope, receive, with_cookie)
+        is_safe = request.method in SAFE_METHODS
+        if is_safe or (scope["auth"] is None and scope["route_handler"].opt.get("role") != PUBLIC):
+            # Of those who are not logged in, only what they may send is read.
+            scope["state"]["is_forged"] = not is_safe
+            await self._app(scope, receive, with_cookie)
+            return
+        async with read_form(request) as form:
+            scope["state"]["is_forged"] = not hmac.compare_digest(_brought(request, form), token)
+            await self._app(scope, receive, with_cookie)
 
 
 def refuse_forgery(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
@@ -67,11 +72,6 @@ def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
     return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
 
 
-async def _brought(request: Request[Any, Any, Any]) -> str:
-    header = request.headers.get(HEADER)
-    if header is not None:
-        return header.encode("ascii", "replace").decode()
-    if request.content_type[0] in {RequestEncodingType.URL_ENCODED, RequestEncodingType.MULTI_PART}:
-        field = (await request.form()).get(FIELD)
-        return field.encode("ascii", "replace").decode() if isinstance(field, str) else ""
-    return ""
+def _brought(request: Request[Any, Any, Any], form: FormMultiDict) -> str:
+    given = request.headers.get(HEADER, form.get(FIELD))
+    return given.encode("ascii", "replace").decode() if isinstance(given, str) else ""

@@ -16,6 +16,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from headwater.accounts.access import Access
 from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
 from headwater.errors import Forbidden, NotLoggedIn
+from headwater.text import printable
 from headwater.types import Clock
 
 ACCESS_COOKIE = "headwater_access"
@@ -111,4 +112,4 @@ def is_secure(connection: AnyConnection) -> bool:
 def visitor_of(connection: AnyConnection) -> Visitor:
     """Where a request comes from."""
     address = connection.client.host if connection.client else "unknown"
-    return Visitor(address, connection.headers.get("user-agent", ""))
+    return Visitor(printable(address), printable(connection.headers.get("user-agent", "")))

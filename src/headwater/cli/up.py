@@ -12,7 +12,15 @@ from headwater.accounts import store as accounts
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
 from headwater.pipeline import every_stage, make_inspector, make_trials
-from headwater.runtime import Runtime, open_runtime, outside_login, rate_limits, token_issuer, web_options
+from headwater.runtime import (
+    Runtime,
+    open_runtime,
+    outside_login,
+    rate_limits,
+    request_database,
+    token_issuer,
+    web_options,
+)
 from headwater.server import address_of, create_app, listen, serve
 from headwater.settings import Settings
 from headwater.workers import run_stages
@@ -58,7 +66,9 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
     limits = rate_limits(runtime.settings)
-    return create_app(runtime.database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits)
+    return create_app(
+        request_database(runtime), runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits
+    )
 
 
 async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:

@@ -10,7 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
-from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid
+from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid, QueryTimedOut
 from headwater.observability.outage import OutageLog
 from headwater.types import UserId
 
@@ -58,7 +58,7 @@ class Database:
                 async with self._pool.connection() as conn:
                     yield conn
         except DatabaseUnavailable as error:
-            if self._outage is not None:
+            if self._outage is not None and not isinstance(error, QueryTimedOut):
                 self._outage.failed(error)
             raise
         if self._outage is not None:
@@ -75,6 +75,38 @@ class Database:
         """Returns when the database answers. Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
             await conn.execute("SELECT 1")
+
+
+class RequestDatabase(Database):
+    """The connections of another pool, for requests of people and programs: what takes too long is cancelled.
+
+    A statement that runs, or waits for a lock, longer than `statement_timeout` raises QueryTimedOut. A transaction that
+    does nothing for `IDLE_TIMEOUT` loses its connection: no slow client holds locks.
+    """
+
+    IDLE_TIMEOUT = timedelta(minutes=1)
+
+    def __init__(self, database: Database, *, statement_timeout: timedelta) -> None:
+        self.conninfo = database.conninfo
+        self._database = database
+        self._timeouts = {"statement": _milliseconds(statement_timeout), "idle": _milliseconds(self.IDLE_TIMEOUT)}
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """As in Database. Raises DatabaseUnavailable, QueryTimedOut."""
+        async with self._database.transaction() as conn:
+            await conn.execute(
+                """
+                SELECT set_config('statement_timeout', %(statement)s, true),
+                    set_config('idle_in_transaction_session_timeout', %(idle)s, true)
+                """,
+                self._timeouts,
+            )
+            yield conn
+
+
+def _milliseconds(duration: timedelta) -> str:
+    return str(round(duration.total_seconds() * 1000))
 
 
 async def speak_for(conn: Connection, user_id: UserId) -> None:
@@ -107,6 +139,10 @@ def unavailable() -> Iterator[None]:
         raise  # it would say the same to the same statement for ever: what was written is at fault
     except psycopg.errors.DeadlockDetected as error:
         raise Deadlock(first_line(error)) from error
+    except psycopg.errors.QueryCanceled as error:
+        raise QueryTimedOut(first_line(error)) from error
+    except psycopg.errors.IdleInTransactionSessionTimeout as error:  # the connection is closed
+        raise DatabaseUnavailable(first_line(error)) from error
     except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed are among its children
         raise DatabaseUnavailable(first_line(error)) from error
 

@@ -11,7 +11,7 @@ from litestar import Request
 from litestar.exceptions import ValidationException
 from litestar.response import Template
 
-from headwater.asgi.errors import LOGIN, status_of
+from headwater.asgi.errors import LOGIN, TIMED_OUT, status_of
 from headwater.errors import (
     AiUnavailable,
     AlreadySubscribed,
@@ -19,6 +19,7 @@ from headwater.errors import (
     HeadwaterError,
     InvalidFeed,
     NotLoggedIn,
+    QueryTimedOut,
     Unavailable,
 )
 from headwater.observability.log import get_logger
@@ -57,13 +58,15 @@ def refusals(broken: str, *, place: str = "", taken: str = "", invalid: str = "I
 
     def refuse(request: AnyRequest, error: HeadwaterError) -> Template:
         if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
-            write = log.debug if isinstance(error, DatabaseUnavailable) else log.warning  # it has a line of its own
-            write("request refused", path=request.url.path, error=str(error))
-            return respond(request, 500, "refusal.html", message=broken)
+            is_slow = isinstance(error, QueryTimedOut)
+            is_outage = isinstance(error, DatabaseUnavailable) and not is_slow
+            write = log.debug if is_outage else log.warning  # an outage has a line of its own
+            write("request refused", path=request.scope["path"], error=str(error))
+            return respond(request, 503 if is_slow else 500, "refusal.html", message=TIMED_OUT if is_slow else broken)
         return respond(request, status_of(error), "refusal.html", message=str(error))
 
     def break_down(request: AnyRequest, error: Exception) -> Template:
-        log.error("request broke", path=request.url.path, exc_info=error)
+        log.error("request broke", path=request.scope["path"], exc_info=error)
         return respond(request, 500, "refusal.html", message=broken)
 
     return {

@@ -1,6 +1,5 @@
 """Feeds brought along from another reader: a file goes in, its lines are followed, and each tells what came of it."""
 
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from litestar.di import NamedDependency
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Template
-from litestar.types import ASGIApp, Receive, Scope, Send
 
 from headwater.asgi.errors import status_of
 from headwater.db import Database
@@ -35,22 +33,6 @@ def refuse_upload(request: AnyRequest, error: HTTPException) -> Template:
     return Template("opml/page.html", context=context, status_code=error.status_code)
 
 
-def close_files(app: ASGIApp) -> ASGIApp:
-    """Middleware of a route that takes files: they are closed however the request ends, also where it is refused."""
-
-    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await app(scope, receive, send)
-        finally:
-            request: AnyRequest = Request(scope, receive)
-            with suppress(HTTPException):  # what could not be read has left no files
-                for value in (await request.form()).values():
-                    if isinstance(value, UploadFile):
-                        await value.close()
-
-    return handle
-
-
 @get("/opml")
 async def opml(request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
     """The form, and what came of earlier files."""
@@ -61,7 +43,6 @@ async def opml(request: AnyRequest, database: NamedDependency[Database], clock: 
     "/opml",
     status_code=303,
     request_max_body_size=BYTES_MAX + ENVELOPE,
-    middleware=[close_files],
     exception_handlers={HTTPException: refuse_upload},
 )
 async def bring(
