@@ -1,5 +1,6 @@
 """Keys of somebody whose tokens we believe: one that was set, or those that they publish (JWKS)."""
 
+import asyncio
 import json
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeAlias, cast
@@ -23,6 +24,7 @@ FRESH = timedelta(minutes=10)
 AGAIN = timedelta(minutes=1)  # least time between two requests, whatever is asked of us
 WITHIN = timedelta(seconds=10)
 MAX_BYTES = 500_000
+MOST_KEYS = 100  # of a set; an issuer has a handful
 
 
 class Keys(Protocol):
@@ -54,12 +56,23 @@ class PublishedKeys:
         self._clock = clock
         self._keys: dict[str | None, Key] = {}
         self._asked_at: datetime | None = None
+        self._asking: asyncio.Task[None] | None = None
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key with this name; without a name, the only one there is. Raises IssuerUnavailable."""
-        since = self._clock() - self._asked_at if self._asked_at else None
-        if since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None):
-            await self._ask()
+        """The key with this name; without a name, the only one there is. Raises IssuerUnavailable.
+
+        There is one request at a time, which all who lack a key wait for; tokens with keys that nobody knows cause at
+        most one a minute.
+        """
+        now = self._clock()
+        since = now - self._asked_at if self._asked_at else None
+        is_due = since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None)
+        if is_due and self._asking is None:
+            self._asked_at = now
+            self._asking = asyncio.create_task(self._ask())
+            await asyncio.shield(self._asking)
+        elif self._asking is not None and self._choose(kid) is None:
+            await asyncio.shield(self._asking)
         if not self._keys:
             raise IssuerUnavailable(urlsplit(self._url).hostname or self._url)
         return self._choose(kid)
@@ -70,13 +83,14 @@ class PublishedKeys:
         return self._keys.get(kid)
 
     async def _ask(self) -> None:
-        self._asked_at = self._clock()
         try:
             answer = await self._client.get(self._url, within=WITHIN, max_bytes=MAX_BYTES)
             found = _read_set(answer.body) if answer.status == 200 else {}
         except (FetchError, ValueError, RecursionError) as error:
             log.warning("keys of the outside issuer not read", url=self._url, error=str(error))
             return  # those that are known stay good: an issuer that is away for a while has not revoked them
+        finally:
+            self._asking = None
         if found:
             self._keys = found
         else:
@@ -118,7 +132,7 @@ def _read_set(body: bytes) -> dict[str | None, Key]:
     listed: Any = cast("dict[str, Any]", document).get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         raise ValueError("it is no set of keys")  # noqa: TRY004  what came is a value of ours, not a wrong type
-    return dict(pair for item in cast("list[Any]", listed) if (pair := _read_one(item)))
+    return dict(pair for item in cast("list[Any]", listed)[:MOST_KEYS] if (pair := _read_one(item)))
 
 
 def _read_one(item: object) -> tuple[str | None, Key] | None:

@@ -4,6 +4,7 @@ A browser is sent to the issuer with a state, a nonce and a challenge, and comes
 from one secret that this browser alone keeps in a cookie: nobody can make another's browser finish what they began.
 """
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -28,9 +29,11 @@ from headwater.types import Clock
 log = get_logger()
 
 FRESH = timedelta(hours=1)
+AGAIN = timedelta(seconds=30)  # least time between two requests for what an issuer says of itself
 WITHIN = timedelta(seconds=10)
 MAX_BYTES = 500_000
 CODE_MAX = 4_000
+URL_MAX = 2_000
 FAILED = "Logging in there did not work. Try again."
 
 
@@ -93,6 +96,8 @@ class OpenId:
         self._options = options
         self._found: _Provider | None = None
         self._found_at: datetime | None = None
+        self._asked_at: datetime | None = None
+        self._asking: asyncio.Task[None] | None = None
 
     async def address(self, attempt: Attempt) -> str:
         """Where to send a browser. Raises IssuerUnavailable."""
@@ -152,25 +157,40 @@ class OpenId:
             answer = await self._client.post(
                 provider.token_at, form=form, within=WITHIN, max_bytes=MAX_BYTES, headers=headers
             )
-        except FetchError as error:
+            token = _object(answer).get("id_token") if answer.status == 200 else None
+        except (FetchError, ValueError) as error:
+            log.warning("outside log-in not reached", issuer=options.issuer, error=str(error))
             raise IssuerUnavailable(self.name) from error
-        token = _object(answer).get("id_token") if answer.status == 200 else None
         if not isinstance(token, str):
             log.warning("outside log-in refused the code", issuer=options.issuer, status=answer.status)
             raise NotLoggedIn(FAILED)
         return token
 
     async def _provider(self) -> _Provider:
-        """What the issuer says of itself, asked for once an hour; an answer that is old beats none."""
+        """What the issuer says of itself, asked for once an hour; an answer that is old beats none.
+
+        There is one request at a time. Who has an old answer does not wait for it, and one that failed is not made
+        again at once: an issuer that hangs delays nobody for longer than one request. Raises IssuerUnavailable.
+        """
         now = self._clock()
-        if self._found is None or self._found_at is None or now - self._found_at >= FRESH:
-            try:
-                self._found, self._found_at = await self._discover(), now
-            except (FetchError, ValueError) as error:
-                log.warning("outside log-in not reached", issuer=self._options.issuer, error=str(error))
-                if self._found is None:
-                    raise IssuerUnavailable(self.name) from error
+        is_old = self._found_at is None or now - self._found_at >= FRESH
+        may_ask = self._asked_at is None or now - self._asked_at >= AGAIN
+        if is_old and may_ask and self._asking is None:
+            self._asked_at = now
+            self._asking = asyncio.create_task(self._renew(now))
+        if self._found is None and self._asking is not None:
+            await asyncio.shield(self._asking)
+        if self._found is None:
+            raise IssuerUnavailable(self.name)
         return self._found
+
+    async def _renew(self, now: datetime) -> None:
+        try:
+            self._found, self._found_at = await self._discover(), now
+        except (FetchError, ValueError) as error:
+            log.warning("outside log-in not reached", issuer=self._options.issuer, error=str(error))
+        finally:
+            self._asking = None
 
     async def _discover(self) -> _Provider:
         options = self._options
@@ -190,7 +210,10 @@ class OpenId:
     def _url(self, said: Mapping[str, Any], name: str) -> str:
         """An address of the issuer's, no less safe than its own; raises ValueError."""
         url = said.get(name)
-        if not isinstance(url, str) or not url.startswith(("https://", f"{urlsplit(self._options.issuer).scheme}://")):
+        schemes = ("https://", f"{urlsplit(self._options.issuer).scheme}://")
+        # It becomes a header: what is not plain text would break the answer to a browser.
+        is_plain = isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url
+        if not isinstance(url, str) or not is_plain or len(url) > URL_MAX or not url.startswith(schemes):
             raise ValueError(f"its {name} cannot be used")
         return url
 

@@ -22,6 +22,8 @@ from headwater.types import Clock, UserId
 LEEWAY = timedelta(seconds=30)  # clocks differ
 TOKEN_MAX = 16_000
 SUBJECT_MAX = 255
+# What the library raises for a token that is not one; a header such as `"crit": 5` leads to a TypeError.
+UNREADABLE = (JoseError, ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 class Issuer:
@@ -41,7 +43,7 @@ class Issuer:
             kid = cast("object", jws.extract_compact(token.encode()).headers().get("kid"))
             key = await self._keys.find(kid if isinstance(kid, str) else None)
             return self._check(token, key) if key is not None else None
-        except (JoseError, ValueError, RecursionError):
+        except (*UNREADABLE, RecursionError):
             return None
 
     async def identify(self, token: str) -> Identity | None:

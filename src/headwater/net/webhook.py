@@ -22,7 +22,10 @@ async def post_json(url: str, body: Mapping[str, Any], *, headers: Mapping[str, 
     """None when it was taken; else why not, without the address, which may hold a secret."""
     try:
         async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=WITHIN.total_seconds())) as session,
+            aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=WITHIN.total_seconds()),
+                auto_decompress=False,  # of a packed answer the first bytes could unpack to megabytes
+            ) as session,
             session.post(url, json=body, headers=headers, allow_redirects=False) as answer,
         ):
             if 200 <= answer.status < 300:
