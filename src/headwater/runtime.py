@@ -28,6 +28,7 @@ from headwater.library.summaries.types import SummaryOptions
 from headwater.net import Client
 from headwater.net.mail import Mailer, Post
 from headwater.pipeline import StageOptions, Tools
+from headwater.polling.decide import MOST_OFF
 from headwater.polling.types import PollingOptions
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
@@ -327,6 +328,7 @@ def options_of(settings: Settings) -> StageOptions:
             events=settings.retention_events,
             polls=settings.retention_polls,
             clicks=settings.retention_clicks,
+            longest_poll_wait=max(2 * settings.poll_interval_max, MOST_OFF) + timedelta(days=1),
         ),
         index=IndexOptions(
             batch_documents=500,

@@ -410,8 +410,8 @@ class Settings(BaseModel):
         timedelta(days=90),
         ge=timedelta(0),
         le=timedelta(days=36_500),
-        description="How long articles are kept from when they were first seen; a month of them goes when all in it is "
-        "older. What somebody starred stays. 0: for ever.",
+        description="How long articles are kept at least, from when they were first seen and from the date they carry; "
+        "a month of them goes when all in it is older, up to 31 days later. What somebody starred stays. 0: for ever.",
     )
     retention_events: Duration = Field(
         timedelta(days=365),

@@ -64,3 +64,19 @@ async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, d
 
     assert refused.returncode == 4
     assert "Retention is running; it ends by" in refused.stderr
+
+
+async def test_after_a_jump_of_the_clock_nothing_goes_until_a_person_confirms_it(
+    headwater: Commands, database: Database
+) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE clock_state SET trusted_at = now() - interval '200 days'")
+
+    refused = await headwater.run("retention", "run")
+    confirmed = await headwater.run("retention", "run", "--confirm")
+    again = await headwater.run("retention", "run")
+
+    assert refused.returncode == 4
+    assert "200 days ahead of the last run" in refused.stderr
+    assert "--confirm" in refused.stderr
+    assert (confirmed.returncode, again.returncode) == (0, 0)

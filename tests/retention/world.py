@@ -17,6 +17,7 @@ from headwater.library.types import ArticleFull
 from headwater.retention import store
 from headwater.retention.types import Report, RetentionOptions, Turn
 from headwater.retention.worker import Retainer
+from headwater.timekeeping.types import ClockOptions
 from headwater.types import ArticleId, SourceId, UserId
 from headwater.urls import url_key
 from tests.builders import a_source, an_article
@@ -33,6 +34,7 @@ OPTIONS = RetentionOptions(
     clicks=timedelta(days=90),
     pause=timedelta(0),
     tries=2,
+    clock=ClockOptions(jump=timedelta.max, apart=timedelta.max),  # the tests' clock stands where it is put
 )
 
 
@@ -112,6 +114,10 @@ class World:
     async def rows(self, statement: str, **values: object) -> list[tuple[Any, ...]]:
         async with self.database.transaction() as conn:
             return await (await conn.execute(statement.encode(), values)).fetchall()
+
+    async def rows_changed(self, statement: str, **values: object) -> None:
+        async with self.database.transaction() as conn:
+            await conn.execute(statement.encode(), values)
 
     def retainer(self, **options: Any) -> Retainer:
         return Retainer(self.database, self.clock, replace(OPTIONS, **options))

@@ -589,3 +589,23 @@ async def not_sent(conn: Connection, *, message_id: UUID, until: datetime, error
         """,
         {"id": message_id, "until": until, "error": error},
     )
+
+
+async def repair_schedules(conn: Connection, *, now: datetime) -> None:
+    """Forget times that a clock that was ahead wrote: they would silence alerts until then."""
+    await conn.execute(
+        "UPDATE alert_state SET evaluated_at = NULL WHERE evaluated_at > %(now)s::timestamptz + interval '1 hour'",
+        {"now": now},
+    )
+    await conn.execute(
+        "DELETE FROM alert_samples WHERE at > %(now)s::timestamptz + interval '1 hour'",
+        {"now": now},
+    )
+    await conn.execute(
+        """
+        UPDATE incident_messages
+        SET ready_at = %(now)s
+        WHERE sent_at IS NULL AND ready_at > %(now)s::timestamptz + interval '1 day'
+        """,
+        {"now": now},
+    )

@@ -16,6 +16,8 @@ from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
 from headwater.server import listen
 from headwater.settings import DEFAULT_CONTACT, Settings
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.decide import jump_since
 
 DISK_LOW_BYTES = 1_000_000_000
 CLOCK_SLACK = timedelta(seconds=30)
@@ -59,6 +61,7 @@ async def _database(settings: Settings) -> Sequence[Finding]:
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
             version, theirs = await server_version(conn), await database_clock(conn)
+            trusted_at = (await clocks.read(conn)).trusted_at
     except HeadwaterError as error:
         mend = (
             "See that the server runs and that DATABASE_URL is right; its text is above."
@@ -73,7 +76,7 @@ async def _database(settings: Settings) -> Sequence[Finding]:
         mend=f"Use PostgreSQL {OLDEST_SERVER} or newer.",
     )
     good = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
-    return [good if version >= OLDEST_SERVER else old, _clock("clock (database)", theirs)]
+    return [good if version >= OLDEST_SERVER else old, _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
 async def _network(settings: Settings) -> Sequence[Finding]:
@@ -97,6 +100,13 @@ def _clock(name: str, theirs: datetime) -> Finding:
     ok = apart <= CLOCK_SLACK
     mend = "" if ok else "Set the clock by NTP: schedules and leases go wrong with clocks that differ."
     return Finding(name, ok=ok, detail=f"{apart.total_seconds():.1f} s apart from ours", mend=mend)
+
+
+def _last_run(trusted_at: datetime | None) -> Finding:
+    jump = jump_since(utc_now(), trusted_at)
+    told = f"last run at {trusted_at:%Y-%m-%d %H:%M} UTC" if trusted_at else "no run yet"
+    mend = "Set the clock right; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
+    return Finding("clock (last run)", ok=jump is None, detail=jump or told, mend=mend if jump else "")
 
 
 def _port(settings: Settings) -> Finding:

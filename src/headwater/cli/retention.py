@@ -16,8 +16,11 @@ from headwater.pipeline import make_retainer
 from headwater.retention import store
 from headwater.retention.types import Month, Planned, Report, State, Turn
 from headwater.retention.worker import MARGIN
-from headwater.runtime import open_runtime
+from headwater.runtime import Runtime, open_runtime
 from headwater.settings import Settings
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.decide import clock_problem
+from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS
 
 retention_app = typer.Typer(
     help="See what is past its time, and let it go.\n\nExample: headwater retention run --dry-run",
@@ -31,6 +34,10 @@ def run_now(
     minutes: Annotated[
         float, typer.Option("--minutes", help="Stop after so long; the next run goes on.", min=0.01, max=1440)
     ] = 60,
+    confirm: Annotated[
+        bool,
+        typer.Option("--confirm", help="Say that this machine's clock is right, though it is far from the last run."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Let go what is past its time: months of articles, events, polls, clicks. Headwater does it daily by itself.
@@ -38,11 +45,13 @@ def run_now(
     Example: headwater retention run --dry-run
     """
     settings = load_quietly()
+    if dry_run and confirm:
+        raise typer.BadParameter("--dry-run changes nothing, so there is nothing to confirm.")
     if dry_run:
         planned = run(_plan(settings))
         print_json(asdict(planned)) if as_json else say(_planned(planned))
         return
-    report = run(_run(settings, timedelta(minutes=minutes), is_quiet=as_json))
+    report = run(_run(settings, timedelta(minutes=minutes), is_quiet=as_json, is_confirmed=confirm))
     print_json(asdict(report)) if as_json else say(_done(report))
 
 
@@ -67,9 +76,10 @@ async def _plan(settings: Settings) -> Planned:
         return await make_retainer(runtime.tools).plan()
 
 
-async def _run(settings: Settings, most: timedelta, *, is_quiet: bool) -> Report:
+async def _run(settings: Settings, most: timedelta, *, is_quiet: bool, is_confirmed: bool) -> Report:
     async with open_runtime(settings) as runtime:
         now = runtime.tools.clock()
+        await _check_clock(runtime, is_confirmed=is_confirmed)
         turn = Turn(new_id(), now + most)
         async with runtime.database.transaction() as conn:
             if not await store.claim_early(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN):
@@ -86,6 +96,29 @@ async def _run(settings: Settings, most: timedelta, *, is_quiet: bool) -> Report
                 detail={"done": report.is_done, **{kind.value: count for kind, count in report.rows.items() if count}},
             )
         return report
+
+
+async def _check_clock(runtime: Runtime, *, is_confirmed: bool) -> None:
+    """Raises Conflict while the clock cannot be trusted."""
+    now = runtime.tools.clock()
+    async with runtime.database.transaction() as conn:
+        state = await clocks.read(conn)
+        if is_confirmed and abs(now - state.database_now) <= DEFAULT_CLOCK_OPTIONS.apart:
+            await clocks.confirm(conn, now=now)
+            await audit.record(
+                conn,
+                actor=COMMAND_LINE,
+                deed=Deed.RETENTION_RUN,
+                subject_name="clock confirmed",
+                now=now,
+                detail={"last_run": state.trusted_at.isoformat() if state.trusted_at else None},
+            )
+            return
+    if problem := clock_problem(now, state):
+        hint = (
+            "Set the clock right" if is_confirmed else "Set the clock right, or if it is right, repeat with --confirm"
+        )
+        raise Conflict(f"{problem} Nothing was deleted. {hint}.")
 
 
 async def _show(settings: Settings) -> tuple[State, list[Month]]:

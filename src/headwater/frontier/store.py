@@ -1112,3 +1112,84 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
     )
     await conn.execute("DELETE FROM frontier_alias WHERE expires_at <= %(now)s", {"now": now})
     return cur.rowcount
+
+
+async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
+    """Make due what waits beyond any wait that is allowed, as a clock that was ahead wrote it. Returns how many hosts.
+
+    The hosts themselves, and URLs found by that clock, are always looked at; all other URLs only `thoroughly`, which
+    reads the whole table.
+    """
+    await conn.execute(
+        """
+        UPDATE frontier_url
+        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
+            discovered_at = %(now)s,
+            last_fetched_at = least(last_fetched_at, %(now)s)
+        WHERE discovered_at > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )
+    if thoroughly:
+        await _repair_urls(conn, now=now, latest=latest)
+    cur = await conn.execute(
+        """
+        UPDATE host
+        SET lease = NULL,
+            not_before = CASE WHEN not_before > %(latest)s THEN %(now)s ELSE not_before END,
+            ready_at = %(now)s,
+            band = coalesce(
+                (
+                    SELECT min(frontier_url.band)
+                    FROM frontier_url
+                    WHERE frontier_url.shard = host.shard
+                        AND frontier_url.host_id = host.host_id
+                        AND frontier_url.next_fetch_at <= %(now)s
+                ),
+                host.band
+            )
+        WHERE ready_at > %(now)s
+            AND ready_at < 'infinity'
+            AND (
+                ready_at > %(latest)s
+                OR not_before > %(latest)s
+                OR (lease IS NOT NULL AND ready_at > %(now)s::timestamptz + interval '1 day')
+                OR (
+                    %(thoroughly)s
+                    AND lease IS NULL
+                    AND not_before <= %(now)s
+                    AND EXISTS (
+                        SELECT
+                        FROM frontier_url
+                        WHERE frontier_url.shard = host.shard
+                            AND frontier_url.host_id = host.host_id
+                            AND frontier_url.next_fetch_at <= %(now)s
+                    )
+                )
+            )
+        """,
+        {"now": now, "latest": latest, "thoroughly": thoroughly},
+    )
+    return cur.rowcount
+
+
+async def _repair_urls(conn: Connection, *, now: datetime, latest: datetime) -> None:
+    await conn.execute(
+        """
+        UPDATE frontier_url
+        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
+            last_fetched_at = least(last_fetched_at, %(now)s),
+            failing_since = least(failing_since, %(now)s)
+        WHERE (next_fetch_at > %(latest)s AND next_fetch_at < 'infinity')
+            OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now, "latest": latest},
+    )
+    await conn.execute(
+        """
+        UPDATE host_robots
+        SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
+        WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )

@@ -25,6 +25,7 @@ POLL_SECONDS = Histogram(
     "Time a poll took, network and parsing included.",
     buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
+CLOCK_PROBLEM = Gauge("headwater_clock_problem", "1 while this machine's clock cannot be trusted.")
 OWN_OUTAGE = Gauge("headwater_own_outage", "1 while so many hosts fail at once that it must be our own network.")
 NEW_ARTICLES = Counter("headwater_new_articles_total", "Articles seen for the first time.")
 

@@ -267,3 +267,16 @@ async def list_dead(conn: Connection, *, limit: int) -> list[Dead]:
             {"limit": limit},
         )
         return await cur.fetchall()
+
+
+async def repair_schedules(conn: Connection, *, now: datetime) -> int:
+    """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
+    cur = await conn.execute(
+        """
+        UPDATE outbox
+        SET ready_at = %(now)s, lease = NULL
+        WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
+        """,
+        {"now": now},
+    )
+    return cur.rowcount

@@ -124,3 +124,16 @@ async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         {"source_id": source_id, "limit": limit},
     )
     return cur.rowcount
+
+
+async def repair_schedules(conn: Connection, *, now: datetime) -> int:
+    """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
+    cur = await conn.execute(
+        """
+        UPDATE pages
+        SET ready_at = %(now)s, lease = NULL
+        WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
+        """,
+        {"now": now},
+    )
+    return cur.rowcount

@@ -638,3 +638,71 @@ async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, dat
         "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s", {"source_id": source_id}
     )
     return await cur.fetchone() or (False, None)
+
+
+async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime) -> int:
+    """Make due what a clock that was ahead scheduled: what waits beyond `latest`, and what was polled in the future.
+
+    What only a person can enable is left as it is. Returns how many feeds.
+    """
+    cur = await conn.execute(
+        """
+        UPDATE feed_state
+        SET next_poll_at = CASE
+                WHEN next_poll_at >= '9999-01-01' THEN next_poll_at
+                WHEN next_poll_at > %(latest)s THEN %(now)s
+                WHEN last_polled_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
+                ELSE next_poll_at
+            END,
+            off_until = CASE
+                WHEN off_until > %(latest)s OR off_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
+                ELSE off_until
+            END,
+            off_at = least(off_at, %(now)s),
+            last_polled_at = least(last_polled_at, %(now)s),
+            last_succeeded_at = least(last_succeeded_at, %(now)s),
+            last_new_at = least(last_new_at, %(now)s),
+            last_full_at = least(last_full_at, %(now)s),
+            failing_since = least(failing_since, %(now)s),
+            moved_since = least(moved_since, %(now)s)
+        WHERE (next_poll_at > %(latest)s AND next_poll_at < '9999-01-01')
+            OR greatest(
+                off_at, last_polled_at, last_succeeded_at, last_new_at, last_full_at, failing_since, moved_since
+            ) > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now, "latest": latest},
+    )
+    repaired = cur.rowcount
+    await conn.execute(
+        """
+        WITH wrong AS (
+            SELECT host,
+                CASE WHEN paused_until <= %(now)s::timestamptz + interval '25 hours' THEN paused_until END AS paused
+            FROM poll_hosts
+            WHERE (ready_at > %(latest)s AND ready_at < '9999-01-01')
+                OR (lease IS NOT NULL AND ready_at > %(now)s::timestamptz + interval '3 hours')
+                OR not_before > %(now)s::timestamptz + interval '3 hours'
+                OR paused_until > %(now)s::timestamptz + interval '25 hours'
+                OR answered_at > %(now)s::timestamptz + interval '1 hour'
+                OR (
+                    lease IS NULL
+                    AND ready_at > greatest(not_before, paused_until, %(now)s)
+                    AND EXISTS (
+                        SELECT
+                        FROM feed_state
+                        WHERE feed_state.host = poll_hosts.host AND feed_state.next_poll_at <= %(now)s
+                    )
+                )
+        )
+        UPDATE poll_hosts
+        SET lease = NULL,
+            not_before = least(not_before, %(now)s),
+            paused_until = wrong.paused,
+            answered_at = least(answered_at, %(now)s),
+            ready_at = greatest(%(now)s, wrong.paused)
+        FROM wrong
+        WHERE poll_hosts.host = wrong.host
+        """,
+        {"now": now, "latest": latest},
+    )
+    return repaired

@@ -7,6 +7,7 @@ from uuid import UUID
 from headwater.ids import first_id_at
 
 FOR_EVER = timedelta(0)
+FUTURE_MOST = timedelta(days=31)
 
 
 def months_to_go(months: Sequence[date], now: datetime, kept: timedelta) -> list[date]:
@@ -15,6 +16,12 @@ def months_to_go(months: Sequence[date], now: datetime, kept: timedelta) -> list
         return []
     this = month_of(now)
     return sorted(month for month in months if starts_at(after(month)) <= now - kept and month < this)
+
+
+def is_published_long_ago(month: date, newest: datetime | None, now: datetime, kept: timedelta) -> bool:
+    """Whether the newest date in a month is past its time too. One more than `FUTURE_MOST` after the month is wrong."""
+    last = min(newest or starts_at(month), starts_at(after(month)) + FUTURE_MOST)
+    return last <= now - kept
 
 
 def last_month_needed(now: datetime) -> date:

@@ -73,6 +73,28 @@ async def find_state(conn: Connection) -> State:
     return found
 
 
+async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) -> None:
+    """A run that waits for longer than it may, as a clock that was ahead wrote it, is due."""
+    await conn.execute(
+        "UPDATE retention_state SET due_at = %(now)s, lease = NULL WHERE due_at > %(latest)s",
+        {"now": now, "latest": latest},
+    )
+
+
+async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
+    """The latest date that an article of a month carries."""
+    cur = await conn.execute(
+        """
+        SELECT max(published_at)
+        FROM articles
+        WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
+        """,
+        {"month": month},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None
+
+
 async def make_months(conn: Connection, *, until: date) -> int:
     """Make the months that are missing after the newest one. Returns how many. Raises Busy."""
     async with _briefly(conn):

@@ -5,6 +5,8 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
+
 
 class Kind(StrEnum):
     """What has a time."""
@@ -27,6 +29,8 @@ class RetentionOptions:
     at_once: timedelta = timedelta(minutes=10)  # the time one run may take before it leaves the rest to the next
     pause: timedelta = timedelta(seconds=2)  # before a month is tried again that somebody is reading
     tries: int = 30
+    clock: ClockOptions = DEFAULT_CLOCK_OPTIONS
+    longest_poll_wait: timedelta = timedelta(days=8)  # no feed waits for longer, save until a person enables it
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ what is still to do. Readers are never kept waiting: what they hold is tried aga
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Protocol
@@ -19,9 +20,19 @@ from headwater.outbox import store as outbox
 from headwater.outbox.types import Action, OutboxEntry
 from headwater.polling import store as polling
 from headwater.retention import store
-from headwater.retention.decide import FOR_EVER, ends_before, last_month_needed, months_to_go, next_run_at
+from headwater.retention.decide import (
+    FOR_EVER,
+    ends_before,
+    is_published_long_ago,
+    last_month_needed,
+    months_to_go,
+    next_run_at,
+)
+from headwater.retention.repair import repair_schedules
 from headwater.retention.store import Busy
 from headwater.retention.types import Kind, Month, Planned, Report, RetentionOptions, Turn
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.decide import clock_problem, was_ahead
 from headwater.types import ArticleId, Clock
 
 log = get_logger()
@@ -30,6 +41,9 @@ TEXTS_AT_ONCE = 500
 ROWS_AT_ONCE = 5_000
 SOON = timedelta(minutes=10)
 MARGIN = timedelta(minutes=5)  # between the end of a run and that of its lease
+NOTED_EVERY_S = 60.0
+REPAIRED_EVERY_S = 300.0
+TOLD_EVERY_S = 3600.0
 
 
 class Forget(Protocol):
@@ -50,15 +64,50 @@ class Retainer:
         self._options = options
         self._months_until: date | None = None
         self._is_draining = False
+        self._note_at = self._repair_at = self._thorough_at = self._tell_at = 0.0
 
     async def claim(self, _limit: int) -> Sequence[Turn]:
-        """The turn, when it is due. Raises DatabaseUnavailable."""
+        """The turn, when it is due; none while the clock cannot be trusted. Raises DatabaseUnavailable."""
+        if await self.look_at_clock():
+            return []
         now = self._clock()
         await self._make_months(now)
         turn = Turn(new_id(), now + self._options.at_once)
         async with self._database.transaction() as conn:
             is_ours = await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN)
         return [turn] if is_ours else []
+
+    async def look_at_clock(self) -> str | None:
+        """Why this machine's clock cannot be trusted; None when it can. Repairs what a wrong clock has scheduled.
+
+        Raises DatabaseUnavailable.
+        """
+        now, started = self._clock(), time.monotonic()
+        async with self._database.transaction() as conn:
+            state = await clocks.read(conn)
+            problem = clock_problem(now, state, self._options.clock)
+            is_new = problem is not None and (state.latest_at is None or now - state.latest_at > MARGIN)
+            if started >= self._note_at or is_new:
+                await clocks.note(conn, now=now, is_trusted=problem is None)
+                self._note_at = started + NOTED_EVERY_S
+        metrics.CLOCK_PROBLEM.set(problem is not None)
+        if problem is None:
+            self._tell_at = 0.0
+            await self._repair(now, started, thoroughly=was_ahead(now, state) and started >= self._thorough_at)
+        elif started >= self._tell_at:
+            log.error("clock cannot be trusted", problem=problem, hint="Nothing is deleted until it is right.")
+            self._tell_at = started + TOLD_EVERY_S
+        return problem
+
+    async def _repair(self, now: datetime, started: float, *, thoroughly: bool) -> None:
+        if started < self._repair_at and not thoroughly:
+            return
+        await repair_schedules(self._database, self._options, now, thoroughly=thoroughly)
+        if thoroughly:
+            async with self._database.transaction() as conn:
+                await clocks.forget_latest(conn, now=now)
+            self._thorough_at = started + REPAIRED_EVERY_S
+        self._repair_at = started + REPAIRED_EVERY_S
 
     async def lag(self) -> timedelta:
         """For how long a turn has been due. Raises DatabaseUnavailable."""
@@ -85,10 +134,11 @@ class Retainer:
     async def run(self, turn: Turn, progress: Callable[[str], None] = lambda _: None) -> Report:
         """Do what is due, and say when to come again. Raises DatabaseUnavailable."""
         report = Report()
-        await self._make_months(self._clock())
-        await self._drop_gone(turn, report, progress)
-        for month in await self._months_to_go():
-            if report.is_done:
+        if not await self._is_refused(report):
+            await self._make_months(self._clock())
+            await self._drop_gone(turn, report, progress)
+        for month in await self._months_to_go() if report.is_done else ():
+            if report.is_done and not await self._is_refused(report):
                 await self._let_go(month, turn, report, progress)
         for kind in (Kind.EVENTS, Kind.POLLS, Kind.CLICKS):
             await self._forget(kind, turn, report, progress)
@@ -99,6 +149,12 @@ class Retainer:
         async with self._database.transaction() as conn:
             await store.finish(conn, lease=turn.lease, now=now, due_at=due_at)
         return report
+
+    async def _is_refused(self, report: Report) -> bool:
+        """Nothing is deleted by a clock that cannot be trusted."""
+        if problem := await self.look_at_clock():
+            report.is_done, report.left = False, problem
+        return problem is not None
 
     async def plan(self) -> Planned:
         """What a run would do now. Changes nothing. Raises DatabaseUnavailable."""
@@ -116,7 +172,12 @@ class Retainer:
     async def _months_to_go(self) -> list[date]:
         async with self._database.transaction() as conn:
             months = await store.list_months(conn)
-        return months_to_go(months, self._clock(), self._options.articles)
+            now, kept = self._clock(), self._options.articles
+            past = months_to_go(months, now, kept)
+            newest = {month: await store.newest_published_at(conn, month=month) for month in past}
+        stays = (month for month in past if not is_published_long_ago(month, newest[month], now, kept))
+        first_that_stays = next(stays, None)  # months go one after another, the oldest first
+        return [month for month in past if first_that_stays is None or month < first_that_stays]
 
     async def _make_months(self, now: datetime) -> None:
         until = last_month_needed(now)
@@ -177,7 +238,7 @@ class Retainer:
             return
         forget, before, count = FORGETS[kind], self._clock() - kept, ROWS_AT_ONCE
         report.rows[kind] = 0
-        while count == ROWS_AT_ONCE and not self._is_over(turn, report):
+        while count == ROWS_AT_ONCE and not self._is_over(turn, report) and not await self._is_refused(report):
             async with self._database.transaction() as conn:
                 count = await forget(conn, before=before, limit=ROWS_AT_ONCE)
             report.rows[kind] += count

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from headwater.db import Database
 from headwater.sources.health import store
 from headwater.sources.health.types import Counting, Period
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.decide import jump_since
 from headwater.types import Clock
 
 HOUR = timedelta(hours=1)
@@ -36,9 +38,11 @@ class Counter:
 
     async def claim(self, limit: int) -> Sequence[Counting]:
         """How far the counting has come, when there is something to do. Raises Unavailable."""
+        now = self._clock()
         async with self._database.transaction() as conn:
             state = await store.find_counting(conn)
-        now = self._clock()
+            if jump_since(now, (await clocks.read(conn)).trusted_at):
+                return ()  # what is counted by a wrong clock cannot be counted again
         is_due = next_span(state.counted_until, now) is not None or self._is_stale(state, now)
         return [state][:limit] if is_due else ()
 

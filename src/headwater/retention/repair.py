@@ -1,0 +1,34 @@
+"""Schedules that a clock which was ahead has written: what waits beyond any wait that is allowed becomes due."""
+
+from datetime import datetime, timedelta
+
+from headwater.alerts import store as alerts
+from headwater.db import Database
+from headwater.frontier import store as frontier
+from headwater.observability.log import get_logger
+from headwater.outbox import store as outbox
+from headwater.pages import store as pages
+from headwater.polling import store as polling
+from headwater.retention import store
+from headwater.retention.types import RetentionOptions
+
+log = get_logger()
+
+LONGEST_FETCH_WAIT = timedelta(days=32)
+LONGEST_RUN = timedelta(days=2)
+
+
+async def repair_schedules(
+    database: Database, options: RetentionOptions, now: datetime, *, thoroughly: bool = False
+) -> None:
+    """Repair what is due too late, table by table. Raises DatabaseUnavailable."""
+    async with database.transaction() as conn:
+        feeds = await polling.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
+    async with database.transaction() as conn:
+        hosts = await frontier.repair_schedules(conn, now=now, latest=now + LONGEST_FETCH_WAIT, thoroughly=thoroughly)
+    async with database.transaction() as conn:
+        waiting = await pages.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
+        await alerts.repair_schedules(conn, now=now)
+        await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
+    if feeds or hosts or waiting:
+        log.warning("schedules repaired", feeds=feeds, hosts=hosts, waiting=waiting)

@@ -1,0 +1,37 @@
+"""Whether a time can be trusted. Pure."""
+
+from datetime import datetime, timedelta
+
+from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions, ClockState
+
+AHEAD = timedelta(hours=1)
+
+
+def clock_problem(now: datetime, state: ClockState, options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> str | None:
+    """Why this machine's clock cannot be trusted, as a sentence. None: it can.
+
+    A clock that jumped ahead and back again is trusted again by itself: only a trusted time is remembered as one.
+    """
+    if (apart := abs(now - state.database_now)) > options.apart:
+        return f"This machine's clock and the database's differ by {_in_words(apart)}."
+    return jump_since(now, state.trusted_at, options)
+
+
+def jump_since(now: datetime, trusted_at: datetime | None, options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> str | None:
+    """How far the clock is from the last time that was trusted, where that is too far."""
+    if trusted_at is None or abs(now - trusted_at) <= options.jump:
+        return None
+    side = "ahead of" if now > trusted_at else "behind"
+    span = _in_words(abs(now - trusted_at))
+    return f"This machine's clock is {span} {side} the last run ({trusted_at:%Y-%m-%d %H:%M} UTC)."
+
+
+def was_ahead(now: datetime, state: ClockState) -> bool:
+    """Whether some process saw a time that is still to come, and may have written schedules by it."""
+    return state.latest_at is not None and state.latest_at > now + AHEAD
+
+
+def _in_words(span: timedelta) -> str:
+    if span.days:
+        return f"{span.days} day{'s' if span.days > 1 else ''}"
+    return f"{round(span.total_seconds() / 60)} minutes"

@@ -1,0 +1,39 @@
+"""Every statement on `clock_state`."""
+
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection
+from headwater.timekeeping.types import ClockState
+
+
+async def read(conn: Connection) -> ClockState:
+    """What is known, with the database's time."""
+    async with conn.cursor(row_factory=class_row(ClockState)) as cur:
+        await cur.execute("SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state")
+        found = await cur.fetchone()
+    assert found is not None, "the migration made the row"
+    return found
+
+
+async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:
+    """A process saw this time."""
+    await conn.execute(
+        """
+        UPDATE clock_state
+        SET latest_at = greatest(latest_at, %(now)s),
+            trusted_at = CASE WHEN %(is_trusted)s THEN %(now)s ELSE trusted_at END
+        """,
+        {"now": now, "is_trusted": is_trusted},
+    )
+
+
+async def confirm(conn: Connection, *, now: datetime) -> None:
+    """A person says that this time is right."""
+    await conn.execute("UPDATE clock_state SET trusted_at = %(now)s", {"now": now})
+
+
+async def forget_latest(conn: Connection, *, now: datetime) -> None:
+    """What was written by a clock that was ahead is repaired."""
+    await conn.execute("UPDATE clock_state SET latest_at = %(now)s", {"now": now})

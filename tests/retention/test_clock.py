@@ -1,0 +1,225 @@
+"""A clock that jumps loses nothing, and what it scheduled is due again once it is right."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from headwater.db import Database
+from headwater.frontier import store as frontier
+from headwater.frontier.types import Origin, Submission
+from headwater.ids import new_id
+from headwater.polling import store as polling
+from headwater.polling.decide import BY_HAND_ONLY
+from headwater.retention import store
+from headwater.retention.types import Turn
+from headwater.retention.worker import Retainer
+from headwater.sources.health import store as counting
+from headwater.sources.health.counter import Counter
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.types import ClockOptions
+from tests.builders import a_source
+from tests.retention.world import World
+
+pytestmark = pytest.mark.database
+
+IN_MARCH = datetime(2026, 3, 10, 8, tzinfo=UTC)
+PAGE = "https://example.com/page"
+JUMPS = ClockOptions(apart=timedelta.max)  # the tests' clock is not the database's
+SECOND = timedelta(seconds=1)
+
+
+def a_retainer(world: World, clock: ClockOptions = JUMPS) -> Retainer:
+    return world.retainer(clock=clock)
+
+
+def a_turn(world: World) -> Turn:
+    return Turn(new_id(), world.clock() + timedelta(minutes=10))
+
+
+async def claim(retainer: Retainer) -> None:
+    for turn in await retainer.claim(1):
+        await retainer.work(turn)
+
+
+async def test_a_clock_200_days_ahead_deletes_nothing_and_is_reported(world: World) -> None:
+    await world.see(PAGE, IN_MARCH)
+    world.clock.now = IN_MARCH
+    retainer = a_retainer(world)
+    await claim(retainer)
+    world.clock.move(days=200)
+
+    with capture_logs() as logs:
+        claimed = await retainer.claim(1)
+        report = await retainer.run(a_turn(world))
+
+    assert list(claimed) == []
+    assert (report.months, report.rows, report.is_done) == ([], {"events": 0, "polls": 0, "clicks": 0}, False)
+    assert "200 days ahead" in report.left
+    assert await world.urls() == {PAGE}
+    assert [line["log_level"] for line in logs if line["event"] == "clock cannot be trusted"] == ["error"]
+
+
+async def test_a_process_that_starts_with_a_clock_200_days_ahead_deletes_nothing(world: World) -> None:
+    await world.see(PAGE, IN_MARCH)
+    world.clock.now = IN_MARCH
+    await claim(a_retainer(world))
+    world.clock.move(days=200)
+
+    assert list(await a_retainer(world).claim(1)) == []
+    assert await world.urls() == {PAGE}
+
+
+async def test_a_clock_that_differs_from_the_databases_deletes_nothing(world: World) -> None:
+    await world.see(PAGE, IN_MARCH)
+    world.clock.now = IN_MARCH + timedelta(days=200)
+
+    report = await a_retainer(world, ClockOptions()).run(a_turn(world))
+
+    assert (report.months, report.is_done) == ([], False)
+    assert "and the database's differ" in report.left
+    assert await world.urls() == {PAGE}
+
+
+async def test_a_jump_that_a_person_confirms_is_believed(world: World) -> None:
+    await world.see(PAGE, IN_MARCH)
+    world.clock.now = IN_MARCH
+    await claim(a_retainer(world))
+    world.clock.move(days=200)
+    async with world.database.transaction() as conn:
+        await clocks.confirm(conn, now=world.clock())
+
+    report = await a_retainer(world).run(a_turn(world))
+
+    assert [one.month.month for one in report.months][-1] >= 3
+    assert await world.urls() == set()
+
+
+async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs(
+    world: World, database: Database
+) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    async with database.transaction() as conn:
+        feeds = [await a_source(conn, url=f"https://h{number}.example/feed", now=clock()) for number in range(4)]
+    retainer = a_retainer(world)
+    await claim(retainer)
+    clock.move(days=200)
+    await retainer.claim(1)
+    async with database.transaction() as conn:  # what the stages write meanwhile
+        for feed in feeds[:3]:
+            await polling.reschedule(conn, source_id=feed.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
+        await polling.turn_off(
+            conn, source_id=feeds[1].id, at=clock(), reason="gone", until=clock() + timedelta(days=3)
+        )
+        await polling.reschedule(conn, source_id=feeds[3].id, next_poll_at=BY_HAND_ONLY, now=clock())
+        await conn.execute(
+            "UPDATE poll_hosts SET paused_until = %(until)s, ready_at = %(until)s WHERE host = 'h2.example'",
+            {"until": clock() + timedelta(days=1)},
+        )
+        await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=clock())
+        await store.finish(conn, lease=new_id(), now=clock(), due_at=clock())
+        await conn.execute("UPDATE retention_state SET due_at = %s", (clock() + timedelta(days=1),))
+    clock.move(days=-200)
+    clock.move(seconds=40)
+
+    turns = await retainer.claim(1)
+
+    async with database.transaction() as conn:
+        claimed = await polling.claim(
+            conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), limit=10
+        )
+        hosts = await frontier.claim(
+            conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), hosts=5, urls_per_host=5
+        )
+    assert {feed.source_id for feed in claimed} - {world.source} == {feed.id for feed in feeds[:3]}
+    assert [url.url for host in hosts for url in host.urls] == [PAGE]
+    assert len(turns) == 1
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=5), timedelta(days=200)])
+async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was(
+    database: Database, world: World, ahead: timedelta
+) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    retainer = a_retainer(world)
+    await claim(retainer)
+    async with database.transaction() as conn:
+        source = await a_source(conn, url="https://h.example/feed", now=clock())
+        wrong = clock() + ahead
+        await conn.execute(
+            """
+            UPDATE feed_state
+            SET last_polled_at = %(at)s, last_full_at = %(at)s, next_poll_at = %(next)s
+            WHERE host = 'h.example'
+            """,
+            {"at": wrong, "next": wrong + timedelta(hours=1)},
+        )
+        await conn.execute(
+            "UPDATE poll_hosts SET not_before = %(at)s, ready_at = %(at)s WHERE host = 'h.example'", {"at": wrong}
+        )
+        await clocks.note(conn, now=wrong, is_trusted=False)
+    clock.move(seconds=40)
+
+    await retainer.claim(1)
+
+    async with database.transaction() as conn:
+        claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
+    (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
+    assert of_ours.state.last_full_at == clock()
+
+
+async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world: World, database: Database) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    async with database.transaction() as conn:
+        source = await a_source(conn, url="https://h.example/feed", now=clock())
+        await polling.reschedule(conn, source_id=source.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
+    await claim(a_retainer(world))
+    clock.move(days=-200)
+
+    with capture_logs() as logs:
+        await a_retainer(world).claim(1)
+
+    assert await world.rows("SELECT next_poll_at FROM feed_state WHERE host = 'h.example'") == [
+        (IN_MARCH + timedelta(hours=1),)
+    ]
+    assert "clock cannot be trusted" in {line["event"] for line in logs}
+
+
+async def test_nothing_is_counted_by_a_clock_that_jumped(world: World, database: Database) -> None:
+    world.clock.now = IN_MARCH
+    await claim(a_retainer(world))
+    counter = Counter(database, world.clock)
+    for state in await counter.claim(1):
+        await counter.work(state)
+    async with database.transaction() as conn:
+        before = await counting.find_counting(conn)
+    world.clock.move(days=200)
+
+    assert list(await counter.claim(1)) == []
+    async with database.transaction() as conn:
+        assert await counting.find_counting(conn) == before
+
+
+async def test_an_article_is_kept_for_its_time_after_the_date_it_carries(world: World) -> None:
+    seen = datetime(2026, 1, 31, tzinfo=UTC)
+    await world.see(PAGE, seen)
+    await world.rows_changed("UPDATE articles SET published_at = %(at)s", at=datetime(2026, 2, 20, tzinfo=UTC))
+    world.clock.now = datetime(2026, 2, 20, tzinfo=UTC) + timedelta(days=90) - SECOND
+
+    before = await world.retain()
+    world.clock.move(seconds=1)
+    after = await world.retain()
+
+    assert (before.months, len(after.months)) == ([], 1)
+
+
+async def test_an_article_dated_far_in_the_future_does_not_keep_its_month_for_ever(world: World) -> None:
+    await world.see(PAGE, datetime(2026, 1, 31, tzinfo=UTC))
+    await world.rows_changed("UPDATE articles SET published_at = %(at)s", at=datetime(2099, 1, 1, tzinfo=UTC))
+    world.clock.now = datetime(2026, 2, 1, tzinfo=UTC) + timedelta(days=31 + 90)
+
+    assert (await world.retain()).months
+    assert await world.urls() == set()
