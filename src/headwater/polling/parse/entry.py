@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headwater.polling.parse.dates import parse_date
 from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
 from headwater.polling.parse.links import unreferenced
+from headwater.polling.parse.links import whole as whole_url
 from headwater.polling.parse.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.polling.parse.names import RDF, Element
 from headwater.polling.parse.people import WORDS as AUTHORS
@@ -160,11 +161,11 @@ def _rank(link: Element) -> int:
 
 
 def _permalink(element: Element) -> str | None:
-    """The URL that a guid is, unless it says that it is none; a bare word or number is no URL either."""
+    """The URL that a guid is, unless it says that it is none; a bare word, a number or a sentence is no URL either."""
     if (element.get("isPermaLink") or element.get("ispermalink") or "true").strip().lower() != "true":
         return None
     text = plain(element)
-    return text if "/" in text and " " not in text else None
+    return text if "/" in text and (" " not in text or whole_url(text)) else None
 
 
 def _identity(document: Document, drafted: Draft, url: str | None) -> str:
