@@ -11,6 +11,7 @@ from headwater.urls import (
     is_same_site,
     parse_url,
     read_url,
+    site_of,
     url_and_key,
     url_key,
 )
@@ -159,3 +160,44 @@ def test_a_url_and_its_key_come_with_one_look() -> None:
         assert url_and_key(text) == (parse_url(text), url_key(text))
     with pytest.raises(InvalidUrl):
         url_and_key("javascript:alert(1)")
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://example.com/a", "example.com"),
+        ("http://EXAMPLE.com:8080/", "example.com"),
+        ("https://news.example.com./", "example.com"),
+        ("https://a.b.example.co.uk/", "example.co.uk"),
+        ("https://a.github.io/", "a.github.io"),  # the private section: each name has an owner of its own
+        ("https://x.a.github.io/", "a.github.io"),
+        ("https://github.io/", "github.io"),
+        ("https://co.uk/", "co.uk"),
+        ("https://a.b.foo.ck/", "b.foo.ck"),  # a wildcard rule
+        ("https://a.www.ck/", "www.ck"),  # and its exception
+        ("https://www.xn--mnchen-3ya.de/", "münchen.de"),
+        ("https://www.münchen.de/", "münchen.de"),
+        ("https://a.b.xn--55qx5d.cn/", "b.公司.cn"),  # a suffix that the list names in Unicode
+        ("https://a.site.internal/", "site.internal"),  # a suffix that it does not name
+        ("http://127.0.0.1/", "127.0.0.1"),
+        ("http://127.0.0.1:80/", "127.0.0.1"),
+        ("http://127.0.0.1:8001/", "127.0.0.1:8001"),
+        ("http://0x7f.1:8001/", "127.0.0.1:8001"),
+        ("http://[::1]:8001/", "[::1]:8001"),
+        ("http://localhost:8001/", "localhost:8001"),
+        ("http://a.localhost:8001/", "a.localhost"),
+    ],
+)
+def test_a_site_is_the_registrable_domain_or_an_address_with_its_port(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+@given(st.text())
+def test_any_url_has_a_site(text: str) -> None:
+    try:
+        url = complete_url(text)
+    except InvalidUrl:
+        return
+
+    assert site_of(url)
+    assert site_of(url) == site_of(canonical(url))

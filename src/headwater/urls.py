@@ -7,9 +7,11 @@ end a host's name: `example.com.` is `example.com`, wherever a host is named.
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import can_ada
+from tld import get_fld  # pyright: ignore[reportUnknownVariableType]  its **kwargs have no type
 
 from headwater.errors import InvalidUrl
 
@@ -136,6 +138,41 @@ def is_same_site(host: str, other: str) -> bool:
     """Whether two host names belong to one site: the same, or one inside the other; `www.` counts for nothing."""
     host, other = (_without_root(name).removeprefix("www.") for name in (host, other))
     return host == other or host.endswith(f".{other}") or other.endswith(f".{host}")
+
+
+def site_of(url: str) -> str:
+    """The site that a URL belongs to, for deciding who may write about it. Raises InvalidUrl.
+
+    It is the registrable domain by the public suffix list with its private section: `news.example.co.uk` belongs to
+    `example.co.uk`, and `a.github.io` and `b.github.io` are two sites. Scheme and port do not matter. A host without a
+    registrable domain (an address, `localhost`) is a site of its own on each port.
+    """
+    parsed = _parsed(url)
+    return _site(_host(parsed), "" if parsed.port in {"80", "443"} else parsed.port)
+
+
+@lru_cache(maxsize=50_000)
+def _site(host: str, port: str) -> str:
+    if domain := _registrable_domain(host):
+        return domain
+    return f"{host}:{port}" if port else host
+
+
+def _registrable_domain(host: str) -> str | None:
+    """None for an address, and for a name of one label."""
+    labels = _in_unicode(host).split(".")
+    if len(labels) < 2 or "" in labels or host.startswith("[") or labels[-1].isdecimal():
+        return None
+    # A suffix that the list does not know is one label long (publicsuffix.org: "the prevailing rule is *").
+    return get_fld(f"https://{'.'.join(labels)}", fail_silently=True) or ".".join(labels[-2:])
+
+
+def _in_unicode(host: str) -> str:
+    """The list names suffixes in Unicode; a browser and `can_ada` name hosts in Punycode."""
+    try:
+        return host.encode("ascii").decode("idna")
+    except UnicodeError:
+        return host
 
 
 def is_file(url: str) -> bool:
