@@ -93,12 +93,34 @@ async def test_a_changed_text_is_renewed(conn: Connection, source: Source) -> No
 async def test_the_same_text_under_another_url_is_linked_and_stored_once(conn: Connection, source: Source) -> None:
     first = await put(conn, source, "https://example.com/1", a_record(LONG))
 
-    second = await put(conn, source, "https://example.org/2", a_record(LONG.upper(), title="Taken over"))
+    second = await put(conn, source, "https://news.example.com/2", a_record(LONG.upper(), title="Taken over"))
 
     found = await find(conn, article_id=second.article_id)
     assert found is not None
     assert second.duplicate_of == first.article_id
     assert (found.title, found.text, await text_rows(conn)) == ("Taken over", LONG, 1)
+
+
+async def test_the_same_text_and_markup_on_another_site_is_stored_once(conn: Connection, source: Source) -> None:
+    first = await put(conn, source, "https://example.com/1", a_record(LONG))
+
+    second = await put(conn, source, "https://example.org/2", a_record(LONG))
+
+    assert (second.duplicate_of, await text_rows(conn)) == (first.article_id, 1)
+
+
+async def test_a_copy_on_another_site_does_not_give_an_article_its_links(conn: Connection, source: Source) -> None:
+    hostile = a_record(LONG, html=f'<p><a href="https://evil.example/">{LONG}</a></p>')
+    copy = await put(conn, source, "https://evil.example/copy", hostile)
+
+    article = await put(conn, source, "https://example.com/1", a_record(LONG))
+    again = await put(conn, source, "https://www.example.com/2", a_record(LONG, html=f"<div>{LONG}</div>"))
+
+    found = await find(conn, article_id=article.article_id)
+    assert found is not None
+    assert found.html == f"<p>{LONG}</p>"
+    assert (article.duplicate_of, article.near_duplicate_of) == (None, copy.article_id)
+    assert again.duplicate_of == article.article_id  # of its own site
 
 
 async def test_the_same_text_twice_in_one_batch_is_stored_once(conn: Connection, source: Source) -> None:

@@ -1,17 +1,30 @@
 """Which stored text a record's is the same as, or nearly. Pure; told of each record in turn, as they are stored."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from headwater.content.fingerprint import NEAR_BITS, distance
 from headwater.content.types import Fate, NewContent, Plan, Saved, Stored
+from headwater.errors import InvalidUrl
 from headwater.types import ArticleId
+from headwater.urls import site_of
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A stored text: of which article, under which URL, and the SHA-256 of its HTML."""
+
+    article_id: ArticleId
+    url: str
+    html_hash: bytes
 
 
 @dataclass(slots=True)
 class Links:
     """Who has which text, in the database and then in the records that were linked before."""
 
-    originals: dict[bytes, ArticleId]
+    originals: dict[bytes, list[Original]]  # by the hash of the text
     alike: dict[ArticleId, ArticleId]  # the nearest stored text of a record
     fresh: list[tuple[int, ArticleId]] = field(default_factory=list[tuple[int, ArticleId]])
 
@@ -35,7 +48,8 @@ def link(record: NewContent, before: Stored | None, plan: Plan, links: Links) ->
         changed = record.extracted.content_hash not in {None, before.content_hash}
         return Saved(record.article_id, plan.fate, version, changed, before.duplicate_of, before.near_duplicate_of)
     content_hash = plan.merged.content_hash
-    original = links.originals.get(content_hash) if content_hash else None
+    originals = links.originals.get(content_hash, []) if content_hash else []
+    original = _shared_original(record, plan, originals)
     if original is not None and original != record.article_id:
         return Saved(
             record.article_id, plan.fate, version, text_changed=True, duplicate_of=original, near_duplicate_of=None
@@ -43,13 +57,40 @@ def link(record: NewContent, before: Stored | None, plan: Plan, links: Links) ->
     near = links.near(record)
     if content_hash:
         _forget(links, record.article_id)
-        links.originals[content_hash] = record.article_id
+        kept = Original(record.article_id, record.url, html_hash(plan.merged.html))
+        links.originals.setdefault(content_hash, []).append(kept)
     if plan.merged.simhash is not None and near is None:
         links.fresh.append((plan.merged.simhash, record.article_id))
     return Saved(record.article_id, plan.fate, version, text_changed=True, duplicate_of=None, near_duplicate_of=near)
 
 
+def html_hash(html: str) -> bytes:
+    """SHA-256, as PostgreSQL computes it of what is stored."""
+    return sha256(html.encode("utf-8", "surrogatepass")).digest()
+
+
+def _shared_original(record: NewContent, plan: Plan, originals: Sequence[Original]) -> ArticleId | None:
+    """The article whose stored text and HTML may be shown for this one: its own, its site's, or one that is equal.
+
+    The hash covers the words alone. A copy on another site may have the same words and other links.
+    """
+    if not originals:
+        return None
+    for one in originals:
+        if one.article_id == record.article_id:
+            return one.article_id
+    html = html_hash(plan.merged.html)
+    return next((one.article_id for one in originals if one.html_hash == html or _is_same_site(one, record)), None)
+
+
+def _is_same_site(original: Original, record: NewContent) -> bool:
+    try:
+        return site_of(original.url) == site_of(record.url)
+    except InvalidUrl:
+        return False
+
+
 def _forget(links: Links, article_id: ArticleId) -> None:
     """The text it had before is no longer to be found there."""
-    for content_hash in [key for key, owner in links.originals.items() if owner == article_id]:
-        del links.originals[content_hash]
+    for content_hash, originals in links.originals.items():
+        links.originals[content_hash] = [one for one in originals if one.article_id != article_id]

@@ -7,7 +7,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from headwater.content.decide import decide
-from headwater.content.links import Links, link
+from headwater.content.links import Links, Original, link
 from headwater.content.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
 from headwater.db import Connection
 from headwater.types import ArticleId
@@ -61,18 +61,21 @@ async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) ->
         return {row.article_id: row for row in await cur.fetchall()}
 
 
-async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, ArticleId]:
-    """Who has these texts already."""
+async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
+    """The articles that these texts are stored with, the oldest first."""
     cur = await conn.execute(
         """
-        SELECT DISTINCT ON (content_hash) content_hash, article_id
+        SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
         FROM content
         WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL
-        ORDER BY content_hash, article_id
+        ORDER BY article_id
         """,
         {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]},
     )
-    return {bytes(content_hash): article_id for content_hash, article_id in await cur.fetchall()}
+    originals: dict[bytes, list[Original]] = {}
+    for content_hash, article_id, url, html in await cur.fetchall():
+        originals.setdefault(bytes(content_hash), []).append(Original(article_id, url, bytes(html)))
+    return originals
 
 
 async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
