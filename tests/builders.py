@@ -21,8 +21,14 @@ async def a_source(
 
 
 def an_article(
-    url: str = "https://example.com/1", *, title: str = "One", published_at: datetime | None = START, **more: str
+    url: str = "https://example.com/1",
+    *,
+    title: str = "One",
+    published_at: datetime | None = START,
+    is_own: bool = True,
+    **more: str,
 ) -> NewArticle:
+    """What a feed of the article's own site says of it, or with `is_own=False` a feed of another site."""
     return NewArticle(
         entry_id=more.get("entry_id", url),
         url=url,
@@ -32,6 +38,7 @@ def an_article(
         summary=more.get("summary"),
         content=more.get("content"),
         published_at=published_at,
+        is_own=is_own,
     )
 
 

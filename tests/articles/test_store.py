@@ -13,10 +13,11 @@ from tests.clock import START
 pytestmark = pytest.mark.database
 
 DAY = timedelta(days=1)
+SITE = "example.com"
 
 
 async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: list[NewArticle]) -> Kept:
-    kept = await store.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article) for article in articles])
+    kept = await store.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article, SITE) for article in articles])
     return kept[source_id]
 
 

@@ -87,6 +87,20 @@ TOLD = {
     "summaries": [None] * ENTRIES,
     "contents": [None] * ENTRIES,
     "published": [None] * ENTRIES,
+    "own": [True] * ENTRIES,
+    "urls": ["https://example.com/a"] * ENTRIES,
+}
+LINKED = {
+    "seen_at": START,
+    "article_ids": [an_id(f"a{n}") for n in range(1, ENTRIES)],
+    "source_ids": [an_id(str(n + 1)) for n in range(1, ENTRIES)],
+    "entry_ids": [str(n) for n in range(1, ENTRIES)],
+    "titles": ["Another title"] * (ENTRIES - 1),
+    "authors": ["Ann"] * (ENTRIES - 1),
+    "summaries": ["More words"] * (ENTRIES - 1),
+    "contents": ["All words"] * (ENTRIES - 1),
+    "published": [START] * (ENTRIES - 1),
+    "own": [False] * (ENTRIES - 1),
 }
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
@@ -118,15 +132,8 @@ HOT = {
     ),
     "articles._find_outdated": (TOLD, 1_000),
     "articles._renew": (TOLD, 10_000),
-    "articles._link": (
-        {
-            "seen_at": START,
-            "article_ids": [an_id(f"a{n}") for n in range(1, ENTRIES)],
-            "source_ids": [an_id(str(n + 1)) for n in range(1, ENTRIES)],
-            "entry_ids": [str(n) for n in range(1, ENTRIES)],
-        },
-        3_000,
-    ),
+    "articles._link": (LINKED, 3_000),
+    "articles._tell_again": (LINKED, 3_000),
     "articles.latest": ({"limit": 50}, 1_000),
     "articles.latest_of_source": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b"), "limit": 50}, 100),
 }

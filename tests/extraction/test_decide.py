@@ -3,8 +3,16 @@
 import pytest
 
 from headwater.content.types import Extracted, Fate, Saved
-from headwater.extraction.decide import KnownArticle, about_to_be, alias_of, choose_article, keys_of, settle
-from headwater.extraction.types import Failed, Failure
+from headwater.extraction.decide import (
+    KnownArticle,
+    about_to_be,
+    alias_of,
+    choose_article,
+    keys_of,
+    selectors_for,
+    settle,
+)
+from headwater.extraction.types import NO_SELECTORS, Failed, Failure, Selectors, SourceSelectors
 from headwater.frontier.types import Settled
 from headwater.ids import new_id
 from headwater.types import ArticleId
@@ -25,7 +33,12 @@ def known(url: str, found: Extracted | None = None) -> dict[bytes, KnownArticle]
         (PAGE, CANONICAL, True),
         (PAGE, "http://www.example.com/a", True),
         ("https://m.example.com/a", CANONICAL, True),
+        ("https://one.example.com/a", "https://two.example.com/a", True),
         (PAGE, "https://other.example/a", False),
+        ("https://a.github.io/a", "https://b.github.io/a", False),
+        ("https://a.github.io/a", "https://github.io/a", False),
+        ("https://example.com.evil.example/a", CANONICAL, False),
+        ("http://127.0.0.1:8001/a", "http://127.0.0.1:8002/a", False),
         (PAGE, "https://example.com/", False),
         (PAGE, "https://example.com", False),
         (PAGE, None, False),
@@ -48,6 +61,36 @@ def test_an_article_where_the_redirects_ended_comes_next() -> None:
     url, _ = choose_article(PAGE, "https://example.com/end", None, a_record(), here)
 
     assert url == "https://example.com/end"
+
+
+@pytest.mark.parametrize(
+    ("served_from", "is_its_page"),
+    [("https://example.com/b", True), ("https://www.example.com/b", True), ("https://evil.example/b", False)],
+)
+def test_an_article_of_one_site_is_not_taken_for_the_page_of_another(served_from: str, is_its_page: bool) -> None:
+    listed_under = {url_key("https://evil.example/b"): about_to_be(CANONICAL, Extracted())}  # as a feed's id and link
+
+    url, article = choose_article("https://evil.example/b", served_from, None, a_record(), listed_under)
+
+    assert (url, article is not None) == ((CANONICAL, True) if is_its_page else (served_from, False))
+
+
+@pytest.mark.parametrize(
+    ("url", "is_own"),
+    [
+        ("https://example.com/1", True),
+        ("https://news.example.com/1", True),
+        ("https://feeds.example/1", True),
+        ("https://evil.example/1", False),
+        ("https://example.com.evil.example/1", False),
+        ("nonsense", False),
+    ],
+)
+def test_selectors_are_for_pages_of_the_source_s_own_sites(url: str, is_own: bool) -> None:
+    mine = SourceSelectors(Selectors(title=("h1",)), ["https://example.com/", "https://feeds.example/example"])
+
+    assert selectors_for(url, mine) == (mine.selectors if is_own else NO_SELECTORS)
+    assert selectors_for(url, None) == NO_SELECTORS
 
 
 def test_a_new_article_is_made_under_its_canonical_url() -> None:

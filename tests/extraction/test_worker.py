@@ -178,6 +178,41 @@ async def test_an_article_that_its_feed_knows_by_this_url_is_the_same(
     assert await rows(database, "SELECT url FROM content") == [("https://river.example/short",)]
 
 
+async def test_a_page_is_not_taken_for_an_article_of_another_site_that_its_feed_lists_under_its_url(
+    database: Database, extractor: Extractor
+) -> None:
+    async with database.transaction() as conn:
+        hostile = (await a_source(conn, url="https://evil.example/feed.xml")).id
+        article = an_article(URL, title="False", entry_id="https://evil.example/fake", is_own=False)
+        await keep_articles(conn, seen_at=START, listed=[Listed(hostile, article, "evil.example")])
+    await fetched(database, a_page(JSON_LD), "https://evil.example/fake", source=hostile)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT url, title FROM articles ORDER BY url") == [
+        ("https://evil.example/fake", "High water at Tarn"),
+        (URL, ""),
+    ]
+    assert await rows(database, "SELECT url FROM content") == [("https://evil.example/fake",)]
+
+
+async def test_a_page_tells_what_only_feeds_of_other_sites_have_told(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    async with database.transaction() as conn:
+        planet = (await a_source(conn, url="https://planet.example/feed.xml")).id
+        article = an_article(URL, title="As another has it", author="Eve", is_own=False)
+        await keep_articles(conn, seen_at=START, listed=[Listed(planet, article, "planet.example")])
+    await fetched(database, a_page(JSON_LD), source=planet)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT title, author FROM articles") == [
+        ("High water at Tarn", "Ann Author, Bo Writer")
+    ]
+    assert await rows(database, "SELECT title, author FROM article_sources") == [("As another has it", "Eve")]
+
+
 async def test_a_page_of_no_source_becomes_an_article_too(database: Database, extractor: Extractor) -> None:
     await fetched(database, a_page())
 
@@ -221,6 +256,18 @@ async def test_the_selectors_of_its_source_count(database: Database, extractor: 
     assert await rows(database, "SELECT title, text, origins ->> 'text' FROM content") == [
         ("Mine", "Only this.", "selector")
     ]
+
+
+async def test_selectors_are_not_applied_to_a_page_of_another_site(
+    database: Database, extractor: Extractor, source: SourceId
+) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET selectors = %(selectors)s", {"selectors": Jsonb({"title": "p"})})
+    await fetched(database, a_page(JSON_LD), "https://elsewhere.example/flood", source=source)
+
+    await run(extractor)
+
+    assert await rows(database, "SELECT title FROM content") == [("High water at Tarn",)]
 
 
 async def test_the_same_text_under_two_urls_is_stored_once(database: Database, extractor: Extractor) -> None:

@@ -224,15 +224,22 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
     assert beside == {"Daily": 0, "Weekly": 1}
 
 
-async def test_an_article_whose_date_changes_keeps_its_one_place(database: Database, readers: Readers) -> None:
+@pytest.mark.parametrize(
+    ("feed", "ada", "bob"), [("weekly", "54321", "542"), ("daily", "25431", "542")], ids=["the same", "another"]
+)
+async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_lists_it(
+    database: Database, readers: Readers, feed: str, ada: str, bob: str
+) -> None:
     async with database.transaction() as conn:
-        daily = await sources.find_by_url(conn, url="https://daily.example/feed")
+        source = await sources.find_by_url(conn, url=f"https://{feed}.example/feed")
         moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
-        await articles.keep(conn, seen_at=NOW, listed=[Listed(daily.id, moved)])
+        await articles.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
     async with database.as_user(readers.ada.id) as conn:
         shown = titles(await store.list_newest(conn, query=ArticlesQuery()))
+    async with database.as_user(readers.bob.id) as conn:
+        bobs = titles(await store.list_newest(conn, query=ArticlesQuery()))
 
-    assert shown == ["5", "4", "3", "2", "1"]
+    assert (shown, bobs) == (list(ada), list(bob))
 
 
 @pytest.mark.parametrize(("step", "rare"), [(2, 1), (2, 100), (300, 1)], ids=["steps", "index", "one step"])

@@ -48,38 +48,47 @@ steps = st.one_of(
 class Model:
     """What is listed where, what was marked, and up to when each feed is read."""
 
-    listed: dict[ArticleId, tuple[datetime, set[int]]] = field(
-        default_factory=dict[ArticleId, tuple[datetime, set[int]]]
-    )
+    listed: dict[ArticleId, dict[int, datetime]] = field(default_factory=dict[ArticleId, dict[int, datetime]])
     marks: dict[ArticleId, bool | None] = field(default_factory=dict[ArticleId, bool | None])
     read_until: list[datetime] = field(default_factory=lambda: [LONG_AGO] * FEEDS)
 
-    def come(self, article: ArticleId, at: datetime, new: set[int]) -> None:
-        known = self.listed.get(article)
-        if known is None and article not in self.marks and any(at <= self.read_until[one] for one in new):
-            self.marks[article] = False
-        at, old = known or (at, set[int]())
-        self.listed[article] = (at, old | new)
+    def come(self, article: ArticleId, at: datetime, where: set[int]) -> None:
+        known = self.listed.setdefault(article, {})
+        new = where - set(known)
+        if self.marks.get(article) is None:
+            if not known and any(at <= self.read_until[one] for one in new):
+                self.marks[article] = False  # dated before what was read, and yet new
+            elif known and self.is_read(article) and any(at > self.read_until[one] for one in new):
+                self.marks[article] = True  # read in another feed
+        known |= dict.fromkeys(new, at)
 
     def is_unread_in(self, article: ArticleId, feed: int) -> bool:
-        mark, at = self.marks.get(article), self.listed[article][0]
+        mark, at = self.marks.get(article), self.listed[article][feed]
         return at > self.read_until[feed] if mark is None else not mark
 
     def unread(self, chosen: set[int]) -> list[ArticleId]:
-        return [one for one in self.all(chosen) if any(self.is_unread_in(one, n) for n in self.listed[one][1] & chosen)]
+        unread = {
+            one: {feed: at for feed, at in places.items() if self.is_unread_in(one, feed)}
+            for one, places in self.listed.items()
+        }
+        return self.ordered(unread, chosen)
 
     def all(self, chosen: set[int]) -> list[ArticleId]:
-        found = [(at, one) for one, (at, where) in self.listed.items() if where & chosen]
-        return [one for _, one in sorted(found, reverse=True)]
+        return self.ordered(self.listed, chosen)
+
+    def ordered(self, listed: dict[ArticleId, dict[int, datetime]], chosen: set[int]) -> list[ArticleId]:
+        """Each once, at the newest of its places."""
+        newest = {one: [at for feed, at in places.items() if feed in chosen] for one, places in listed.items()}
+        return [one for _, one in sorted(((max(at), one) for one, at in newest.items() if at), reverse=True)]
 
     def is_read(self, article: ArticleId) -> bool:
-        return not any(self.is_unread_in(article, one) for one in self.listed[article][1])
+        return not any(self.is_unread_in(article, one) for one in self.listed[article])
 
     def read(self, article: ArticleId) -> None:
         """And the marks of its feeds move up to their oldest unread one."""
         self.marks[article] = True
-        for feed in self.listed[article][1]:
-            mine = [(at, one) for one, (at, where) in self.listed.items() if feed in where]
+        for feed in self.listed[article]:
+            mine = [(places[feed], one) for one, places in self.listed.items() if feed in places]
             waiting = [at for at, one in mine if at > self.read_until[feed] and self.marks.get(one) is not True]
             newest = max(self.read_until[feed], max(mine)[0])
             self.read_until[feed] = min(waiting) - timedelta(microseconds=1) if waiting else newest
@@ -87,13 +96,19 @@ class Model:
     def read_all(self, chosen: set[int], until: datetime) -> None:
         for feed in chosen:
             self.read_until[feed] = max(self.read_until[feed], until)
-        for article in self.all(chosen):
-            if self.marks.get(article) is False and self.listed[article][0] <= until:
+        for article, places in self.listed.items():
+            if self.marks.get(article) is False and any(places.get(feed, self.never) <= until for feed in chosen):
                 self.marks[article] = None
+
+    never = datetime.max.replace(tzinfo=START.tzinfo)
 
     def read_above(self, chosen: set[int], place: Place) -> None:
         for article in self.unread(chosen):
-            if (self.listed[article][0], article) >= (place.listed_at, place.article_id):
+            if any(
+                (at, article) >= (place.listed_at, place.article_id) and self.is_unread_in(article, feed)
+                for feed, at in self.listed[article].items()
+                if feed in chosen
+            ):
                 self.marks[article] = True
 
 
@@ -155,7 +170,7 @@ class World:
             self.model.marks[article] = False
 
     async def above(self, feed: int | None, category: str | None, article: ArticleId) -> None:
-        place = Place(self.model.listed[article][0], article)
+        place = Place(max(self.model.listed[article].values()), article)
         self.model.read_above(self.chosen(feed, category), place)
         query = self.query(feed, category, 1)
         await store.mark_above_read(

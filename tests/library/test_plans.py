@@ -114,7 +114,7 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     "feeds": ("list_feeds", {"search": "", "status": "all", "limit": 20, "offset": 0}, 500),
     "neighbours": ("list_neighbours", {"most": 100}, 120_000),
     "one article": ("find_article", {"id": UUID(int=5)}, 50),
-    "hits of a rare word": ("find_hits", {"words": "quokka", "most": 5_000}, 300),
+    "hits of a rare word": ("find_hits", {"words": "quokka", "most": 5_000}, 400),
     "hits of a common word": ("find_hits", {"words": "water", "most": 5_000}, 2_000),
     "hits among some": ("find_hits_among", {"words": "water", "article_ids": SOME}, 3_000),
     "lines among some": ("list_among", PAGE | {"article_ids": SOME, "since": None}, 2_000),

@@ -8,6 +8,7 @@ from tests.builders import a_parsed_feed
 from tests.clock import START
 
 FEED = "https://example.com/feed.xml"
+SITE = "example.com"
 
 
 def test_an_entry_becomes_an_article() -> None:
@@ -20,7 +21,7 @@ def test_an_entry_becomes_an_article() -> None:
         summary="<p>S</p>",
     )
 
-    (article,) = articles_of(a_parsed_feed(entry), FEED)
+    (article,) = articles_of(a_parsed_feed(entry), FEED, site=SITE)
 
     assert (article.url, article.url_key) == ("https://example.com/1", url_key("https://example.com/1"))
     assert (article.title, article.author, article.published_at) == ("One", "Ann, Bob", START)
@@ -28,7 +29,9 @@ def test_an_entry_becomes_an_article() -> None:
 
 
 def test_the_time_of_change_stands_in_for_a_missing_time_of_publication() -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1", updated_at=START)), FEED)
+    (article,) = articles_of(
+        a_parsed_feed(Entry(id="1", url="https://example.com/1", updated_at=START)), FEED, site=SITE
+    )
 
     assert article.published_at == START
 
@@ -36,28 +39,30 @@ def test_the_time_of_change_stands_in_for_a_missing_time_of_publication() -> Non
 def test_a_post_without_a_title_is_named_by_its_first_words() -> None:
     text = "<p>It rained &amp; rained all day long here at the very edge of the sea today</p>"
 
-    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1", summary=text)), FEED)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1", summary=text)), FEED, site=SITE)
 
     assert article.title == "It rained & rained all day long here at the very edge…"
 
 
 def test_an_entry_without_anything_is_named_by_its_address() -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1")), FEED)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url="https://example.com/1")), FEED, site=SITE)
 
     assert article.title == "https://example.com/1"
 
 
 @pytest.mark.parametrize("url", [None, "javascript:alert(1)", "mailto:ann@example.com", "not a url"])
 def test_entries_without_a_usable_link_are_known_by_feed_and_id_and_lead_to_the_site(url: str | None) -> None:
-    first, second = articles_of(a_parsed_feed(Entry(id="1", url=url), Entry(id="2", url=url)), FEED)
-    (elsewhere,) = articles_of(a_parsed_feed(Entry(id="1", url=url)), "https://other.example/feed")
+    first, second = articles_of(a_parsed_feed(Entry(id="1", url=url), Entry(id="2", url=url)), FEED, site=SITE)
+    (elsewhere,) = articles_of(
+        a_parsed_feed(Entry(id="1", url=url)), "https://other.example/feed", site="other.example"
+    )
 
     assert first.url == "https://example.com/"
     assert len({first.url_key, second.url_key, elsewhere.url_key}) == 3
 
 
 def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1"), site_url="javascript:alert(1)"), FEED)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1"), site_url="javascript:alert(1)"), FEED, site=SITE)
 
     assert article.url == FEED
 
@@ -76,7 +81,7 @@ def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:
 )
 @pytest.mark.parametrize("site_url", ["https://example.com/", None])
 def test_only_an_entry_s_own_link_is_a_page_to_fetch(url: str | None, is_own: bool, site_url: str | None) -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1", url=url), site_url=site_url), FEED)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url=url), site_url=site_url), FEED, site=SITE)
 
     assert article.has_page is is_own
 

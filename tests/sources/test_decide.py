@@ -129,11 +129,28 @@ def test_a_source_is_entered_where_it_says(
         ({"is_set_up": True}, False),
         ({"has_pages": True}, False),
         ({"are_read": False}, False),
+        ({"other_feed_url": "https://victim.example/feed"}, False),
+        ({"feed_url": "https://a.github.io/feed", "other_feed_url": "https://b.github.io/feed"}, False),
+        ({"feed_url": None}, False),
     ],
-    ids=["private", "operator's", "into-suggested", "operator's-into-suggested", "suggested", "set-up", "pages", "off"],
+    ids=[
+        "private",
+        "operator's",
+        "into-suggested",
+        "operator's-into-suggested",
+        "suggested",
+        "set-up",
+        "pages",
+        "off",
+        "another-site",
+        "another-owner",
+        "no-feed",
+    ],
 )
-def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, bool], joins: bool) -> None:
-    plain = {
+def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, Any], joins: bool) -> None:
+    plain: dict[str, Any] = {
+        "feed_url": "http://example.com/feed",
+        "other_feed_url": "https://www.example.com/rss",
         "are_read": True,
         "is_system": False,
         "is_suggested": False,

@@ -24,7 +24,7 @@ from tests.clock import START
 
 pytestmark = pytest.mark.database
 
-OLD, NEW = "https://old.example/feed", "https://new.example/feed"
+OLD, NEW = "https://old.river.example/feed", "https://new.river.example/feed"
 
 
 async def a_reader(database: Database, name: str = "ada") -> User:
@@ -74,28 +74,28 @@ async def move(database: Database, old: str, new: str) -> None:
 
 async def test_a_feed_that_moved_gets_its_new_address_and_keeps_its_state(database: Database) -> None:
     async with database.transaction() as conn:
-        await a_source(conn, url="https://old.example/feed")
+        await a_source(conn, url="https://old.river.example/feed")
 
-    await move(database, "https://old.example/feed", "https://new.example/feed")
+    await move(database, "https://old.river.example/feed", "https://new.river.example/feed")
 
     async with database.transaction() as conn:
         (source,) = await list_all(conn)
         rows = await conn.execute("SELECT feed_url, host FROM feed_state")
         hosts = await conn.execute("SELECT host FROM poll_hosts ORDER BY host")
-        assert source.feed_url == "https://new.example/feed"
-        assert await rows.fetchall() == [("https://new.example/feed", "new.example")]
-        assert await hosts.fetchall() == [("new.example",), ("old.example",)]
+        assert source.feed_url == "https://new.river.example/feed"
+        assert await rows.fetchall() == [("https://new.river.example/feed", "new.river.example")]
+        assert await hosts.fetchall() == [("new.river.example",), ("old.river.example",)]
 
 
 async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: Database) -> None:
     async with database.transaction() as conn:
-        old = await a_source(conn, url="https://old.example/feed", name="Old")
-        new = await a_source(conn, url="https://new.example/feed", name="New")
+        old = await a_source(conn, url="https://old.river.example/feed", name="Old")
+        new = await a_source(conn, url="https://new.river.example/feed", name="New")
         own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
         listed = [Listed(old.id, own), Listed(old.id, shared), Listed(new.id, shared)]
         await articles.keep(conn, seen_at=START, listed=listed)
 
-    await move(database, "https://old.example/feed", "http://NEW.example/feed/")
+    await move(database, "https://old.river.example/feed", "http://NEW.river.example/feed/")
 
     async with database.transaction() as conn:
         assert [source.name for source in await list_health(conn)] == ["New"]
@@ -103,14 +103,29 @@ async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: D
         assert {article.url: article.sources for article in found} == {own.url: ["New"], shared.url: ["New"]}
 
 
+async def test_a_feed_that_moved_onto_the_feed_of_another_site_brings_nothing_into_its_lists(
+    database: Database,
+) -> None:
+    ada, eve = await a_reader(database), await a_reader(database, "eve")
+    victim = await adds(database, ada, "Victim", "https://victim.example/feed")
+    hostile = await adds(database, eve, "Hostile", "https://evil.example/feed")
+    await lists(database, victim, 10)
+    await lists(database, hostile, 20)
+
+    await move(database, "https://evil.example/feed", "https://victim.example/feed")
+
+    assert (await unread(database, ada), await unread(database, eve)) == (["10"], ["20"])
+    assert await urls(database) == ["https://evil.example/feed", "https://victim.example/feed"]
+
+
 async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:
     async with database.transaction() as conn:
-        await a_source(conn, url="https://old.example/feed")
+        await a_source(conn, url="https://old.river.example/feed")
 
-    await move(database, "https://old.example/feed", "javascript:alert(1)")
+    await move(database, "https://old.river.example/feed", "javascript:alert(1)")
 
     async with database.transaction() as conn:
-        assert [source.feed_url for source in await list_all(conn)] == ["https://old.example/feed"]
+        assert [source.feed_url for source in await list_all(conn)] == ["https://old.river.example/feed"]
 
 
 async def test_who_follows_a_feed_that_joins_another_follows_that_one_under_their_own_name(database: Database) -> None:
@@ -211,7 +226,7 @@ async def test_nothing_joins_a_source_whose_feed_is_disabled(database: Database)
 
 @pytest.mark.parametrize(
     "wishes",
-    [Wishes(selectors=["title=h1"]), Wishes(sitemap="https://old.example/map.xml"), Wishes(mode="both")],
+    [Wishes(selectors=["title=h1"]), Wishes(sitemap="https://old.river.example/map.xml"), Wishes(mode="both")],
     ids=["selectors", "sitemap", "links"],
 )
 async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(database: Database, wishes: Wishes) -> None:
@@ -227,7 +242,7 @@ async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(databas
 async def test_a_source_joins_another_when_its_pages_have_been_read(database: Database) -> None:
     async with database.transaction() as conn:
         old, _ = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
-        url = "https://old.example/1"
+        url = "https://old.river.example/1"
         page = NewPage(url, url, PageKind.ARTICLE, old.id, 0, "text/html", b"<p>One", START)
         await pages.keep(conn, pages=[page])
 

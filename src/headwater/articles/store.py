@@ -11,32 +11,35 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
+from headwater.articles.decide import is_of_site
 from headwater.articles.types import Kept, Listed, ListedArticle, NewArticle
 from headwater.db import Connection
-from headwater.db.arrays import byteas, texts, times, uuids
+from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.ids import ids_at
 from headwater.types import ArticleId, SourceId
 
 
 async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
-    """Keep what feeds list: new URLs are added, changed ones renewed, each linked to its source.
+    """Keep what feeds list: new URLs are added, changed ones updated, each linked to its source.
 
-    What was forgotten in its time stays forgotten, however long feeds go on listing it.
+    Only the article's own site and its page write the shared record; what other feeds say is kept with their link. An
+    article that retention has deleted is not added again, however long feeds go on listing it.
     """
     if not listed:
         return {}
     listed = await _known_by_id(conn, listed=listed)
     # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
     first = {one.article.url_key: one for one in reversed(listed)}
+    first |= {one.article.url_key: one for one in reversed(listed) if one.writes_record}
     keys = sorted(first)
     known = await _find_known(conn, url_keys=keys)
     fresh = [first[key] for key in keys if key not in known]
     made, linked = await _add(conn, seen_at=seen_at, listed=fresh)
-    if len(made) < len(fresh):  # somebody was quicker
+    if len(made) < len(fresh):  # another transaction added them first
         lost = [one.article.url_key for one in fresh if one.article.url_key not in made]
         known |= await _find_known(conn, url_keys=lost)
     here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
-    await _renew(conn, ids=here, articles=[first[key].article for key in sorted(here)])
+    await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].writes_record])
     ids = made | here
     others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
     linked += await _link(conn, seen_at=seen_at, ids=ids, listed=others)
@@ -65,14 +68,14 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
 async def _add(
     conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]
 ) -> tuple[dict[bytes, ArticleId], list[Listed]]:
-    """The ids of those that nobody else has added meanwhile, and which are linked to the source that lists them.
+    """The ids of those that no other transaction has added meanwhile, and which of them are linked to their source.
 
-    All in one statement: what is new needs no look at what is there. A source that is gone lists nothing.
+    All in one statement: what is new needs no look at what is there. A deleted source is not linked. Of a feed of
+    another site the shared record takes the URL alone.
     """
     if not listed:
         return {}, []
-    articles = [one.article for one in listed]
-    keys = [article.url_key for article in articles]
+    keys = [one.article.url_key for one in listed]
     ids = {key: ArticleId(new) for key, new in zip(keys, ids_at(seen_at, len(keys)), strict=True)}
     cur = await conn.execute(
         """
@@ -81,9 +84,9 @@ async def _add(
             FROM unnest(
                 %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
                 %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(source_ids)b::uuid[],
-                %(entry_ids)b::text[]
+                %(entry_ids)b::text[], %(own)b::boolean[]
             ) WITH ORDINALITY AS entry (
-                id, url, url_key, title, author, summary, content, published_at, source_id, entry_id, number
+                id, url, url_key, title, author, summary, content, published_at, source_id, entry_id, is_own, number
             )
         ), named AS (
             INSERT INTO article_urls (url_key, article_id)
@@ -92,14 +95,24 @@ async def _add(
             ON CONFLICT (url_key) DO NOTHING
             RETURNING article_id
         ), made AS (
-            INSERT INTO articles (id, url, url_key, title, author, summary, content, published_at, seen_at)
-            SELECT id, url, url_key, title, author, summary, content, published_at, %(seen_at)s
+            INSERT INTO articles (
+                id, url, url_key, title, author, summary, content, published_at, seen_at, is_told_by_site
+            )
+            SELECT id, url, url_key, CASE WHEN is_own IS NOT false THEN title ELSE '' END,
+                CASE WHEN is_own IS NOT false THEN author END, CASE WHEN is_own IS NOT false THEN summary END,
+                CASE WHEN is_own IS NOT false THEN content END, CASE WHEN is_own IS NOT false THEN published_at END,
+                %(seen_at)s, is_own IS true
             FROM entry
             JOIN named ON named.article_id = entry.id
-            RETURNING id, listed_at
+            RETURNING id
         ), linked AS (
-            INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
-            SELECT made.id, entry.source_id, entry.entry_id, %(seen_at)s, made.listed_at
+            INSERT INTO article_sources (
+                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+            )
+            SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
+                CASE WHEN NOT is_own THEN title END, CASE WHEN NOT is_own THEN author END,
+                CASE WHEN NOT is_own THEN summary END, CASE WHEN NOT is_own THEN content END,
+                CASE WHEN NOT is_own THEN published_at END
             FROM made
             JOIN entry USING (id)
             WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
@@ -112,12 +125,13 @@ async def _add(
         WHERE linked.article_id IS NULL
         """,
         {
-            **_told(ids, articles),
+            **_told(listed),
+            "ids": uuids([ids[key] for key in keys]),
             "seen_at": seen_at,
-            "urls": texts([article.url for article in articles]),
+            "urls": texts([one.article.url for one in listed]),
             "url_keys": byteas(keys),
             "source_ids": uuids([one.source_id for one in listed]),
-            "entry_ids": texts([article.entry_id for article in articles]),
+            "entry_ids": texts([one.article.entry_id for one in listed]),
         },
     )
     unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
@@ -125,21 +139,21 @@ async def _add(
     return made, [one for at, one in enumerate(listed) if at not in unlinked]
 
 
-async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> None:
-    """Articles that are here become what is told of them now, as far as that is something."""
-    if not articles:
+async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
+    """Update the shared records that differ from what is said now; what is left out stays as it was."""
+    if not listed:
         return
-    outdated = await _find_outdated(conn, ids=ids, articles=articles)
+    outdated = await _find_outdated(conn, ids=ids, listed=listed)
     if not outdated:
         return
-    told = [article for article in articles if ids[article.url_key] in outdated]
+    told = [one for one in listed if ids[one.article.url_key] in outdated]
     await conn.execute(
         """
         WITH locked AS MATERIALIZED (
             SELECT id
             FROM articles
             WHERE id = ANY(%(ids)b::uuid[])
-            ORDER BY id  -- two who renew the same ones do not wait for each other
+            ORDER BY id  -- two that update the same ones do not wait for each other
             FOR UPDATE
         )
         UPDATE articles
@@ -147,31 +161,39 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: 
             author = coalesce(told.author, articles.author),
             summary = coalesce(told.summary, articles.summary),
             content = coalesce(told.content, articles.content),
-            published_at = coalesce(told.published_at, articles.published_at)
+            published_at = coalesce(told.published_at, articles.published_at),
+            -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
+            url = CASE WHEN told.is_own AND NOT articles.is_told_by_site THEN told.url ELSE articles.url END,
+            is_told_by_site = articles.is_told_by_site OR told.is_own IS true
         FROM unnest(
             %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-            %(published)b::timestamptz[]
-        ) AS told (id, title, author, summary, content, published_at)
+            %(published)b::timestamptz[], %(urls)b::text[], %(own)b::boolean[]
+        ) AS told (id, title, author, summary, content, published_at, url, is_own)
         JOIN locked USING (id)
         WHERE articles.id = told.id AND articles.id = ANY(%(ids)b::uuid[])
         """,
-        _told(ids, told),
+        {
+            **_told(told),
+            "ids": uuids([ids[one.article.url_key] for one in told]),
+            "urls": texts([one.article.url for one in told]),
+        },
     )
 
 
 async def _find_outdated(
-    conn: Connection, *, ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]
+    conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
 ) -> set[ArticleId]:
-    """Those of which something else is told now; most often none."""
+    """Articles whose shared record differs from what is said now; most often none."""
     cur = await conn.execute(
         """
         SELECT articles.id
         FROM unnest(
             %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-            %(published)b::timestamptz[]
-        ) AS told (id, title, author, summary, content, published_at)
+            %(published)b::timestamptz[], %(own)b::boolean[]
+        ) AS told (id, title, author, summary, content, published_at, is_own)
         CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = told.id OFFSET 0) AS articles
-        WHERE (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
+        WHERE (told.is_own AND NOT articles.is_told_by_site)
+            OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
             IS DISTINCT FROM (
                 coalesce(nullif(told.title, ''), articles.title),
                 coalesce(told.author, articles.author),
@@ -180,19 +202,20 @@ async def _find_outdated(
                 coalesce(told.published_at, articles.published_at)
             )
         """,
-        _told(ids, articles),
+        {**_told(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
     )
     return {ArticleId(row[0]) for row in await cur.fetchall()}
 
 
-def _told(ids: Mapping[bytes, ArticleId], articles: Sequence[NewArticle]) -> dict[str, object]:
+def _told(listed: Sequence[Listed]) -> dict[str, object]:
+    articles = [one.article for one in listed]
     return {
-        "ids": uuids([ids[article.url_key] for article in articles]),
         "titles": texts([article.title for article in articles]),
         "authors": texts([article.author for article in articles]),
         "summaries": texts([article.summary for article in articles]),
         "contents": texts([article.content for article in articles]),
         "published": times([article.published_at for article in articles]),
+        "own": bools([None if one.is_page else one.article.is_own for one in listed]),  # NULL for the page itself
     }
 
 
@@ -216,11 +239,15 @@ async def hold(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, Ar
 async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequence[Listed]:
     """Entries that their feed has listed before under the same id are the same article, whatever their URL is now.
 
-    A feed that gives several entries one id has no ids: only one that meets one counts.
+    A feed that gives several entries one id has no ids: only one that meets one counts. Whether the feed may write the
+    shared record is decided by the URL that the article is kept under, not by the one that the feed names now.
     """
+    by_feeds = [one for one in listed if not one.is_page]
+    if not by_feeds:
+        return listed
     cur = await conn.execute(
         """
-        SELECT source_id, entry_id, (array_agg(articles.url_key))[1]
+        SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1]
         FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[], %(url_keys)b::bytea[])
             AS entry (source_id, entry_id, url_key)
         CROSS JOIN LATERAL (
@@ -229,83 +256,147 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
             WHERE article_sources.source_id = entry.source_id AND article_sources.entry_id = entry.entry_id
             OFFSET 0
         ) AS listed
-        CROSS JOIN LATERAL (SELECT url_key FROM articles WHERE id = listed.article_id OFFSET 0) AS articles
+        CROSS JOIN LATERAL (SELECT url_key, url FROM articles WHERE id = listed.article_id OFFSET 0) AS articles
         GROUP BY source_id, entry_id
         HAVING count(*) = 1 AND bool_and(articles.url_key <> entry.url_key)
         """,
         {
-            "source_ids": uuids([one.source_id for one in listed]),
-            "entry_ids": texts([one.article.entry_id for one in listed]),
-            "url_keys": byteas([one.article.url_key for one in listed]),
+            "source_ids": uuids([one.source_id for one in by_feeds]),
+            "entry_ids": texts([one.article.entry_id for one in by_feeds]),
+            "url_keys": byteas([one.article.url_key for one in by_feeds]),
         },
     )
-    known = {(source_id, entry_id): bytes(key) for source_id, entry_id, key in await cur.fetchall()}
+    known = {(source_id, entry_id): (bytes(key), url) for source_id, entry_id, key, url in await cur.fetchall()}
     if not known:
         return listed
     return [
-        one._replace(article=replace(one.article, url_key=known[mark]))
-        if (mark := (one.source_id, one.article.entry_id)) in known
+        _as_known(one, *known[mark]) if not one.is_page and (mark := (one.source_id, one.article.entry_id)) in known
         else one
         for one in listed
-    ]
+    ]  # fmt: skip
+
+
+def _as_known(one: Listed, key: bytes, url: str) -> Listed:
+    is_own = is_of_site(url, key, one.site)
+    return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
 
 
 async def _link(
     conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
 ) -> list[Listed]:
-    """Those that their source had not listed before. A source that is gone lists nothing."""
+    """Those that their source had not listed before. A deleted source is not linked.
+
+    Each feed gives the article a place of its own in the lists of its readers. What a feed of another site says is
+    kept with its link, and updated when it changes.
+    """
     if not listed:
         return []
     # A feed may list an article twice; the first time counts.
     pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
+    entries = list(pairs.values())
     cur = await conn.execute(
         """
         WITH entry AS MATERIALIZED (
             SELECT *
-            FROM unnest(%(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[])
-                WITH ORDINALITY AS entry (article_id, source_id, entry_id, number)
+            FROM unnest(
+                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[], %(titles)b::text[],
+                %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[],
+                %(own)b::boolean[]
+            ) WITH ORDINALITY AS entry (
+                article_id, source_id, entry_id, title, author, summary, content, published_at, is_own, number
+            )
+        ), known AS MATERIALIZED (
+            SELECT number,
+                CASE
+                    WHEN is_own THEN known.title IS NOT NULL
+                    WHEN NOT is_own THEN
+                        (known.title, known.author, known.summary, known.content, known.published_at)
+                        IS DISTINCT FROM (
+                            entry.title,
+                            coalesce(entry.author, known.author),
+                            coalesce(entry.summary, known.summary),
+                            coalesce(entry.content, known.content),
+                            coalesce(entry.published_at, known.published_at)
+                        )
+                END AS is_outdated
+            FROM entry
+            CROSS JOIN LATERAL (
+                SELECT *
+                FROM article_sources
+                WHERE article_sources.article_id = entry.article_id AND article_sources.source_id = entry.source_id
+                OFFSET 0
+            ) AS known
         ), linked AS (
-            INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
+            INSERT INTO article_sources (
+                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+            )
             SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s,
-                coalesce(
-                    -- As it is listed already, though its date may have changed: it has one place in every list.
-                    (
-                        SELECT known.listed_at
-                        FROM article_sources AS known
-                        WHERE known.article_id = entry.article_id
-                        LIMIT 1
-                    ),
-                    articles.listed_at
-                )
+                least(entry.published_at, %(seen_at)s::timestamptz),
+                CASE WHEN NOT is_own THEN entry.title END, CASE WHEN NOT is_own THEN entry.author END,
+                CASE WHEN NOT is_own THEN entry.summary END, CASE WHEN NOT is_own THEN entry.content END,
+                CASE WHEN NOT is_own THEN entry.published_at END
             FROM entry
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = entry.article_id OFFSET 0) AS articles
             JOIN sources ON sources.id = entry.source_id
-            WHERE NOT EXISTS (
-                SELECT
-                FROM article_sources AS known
-                WHERE known.article_id = entry.article_id AND known.source_id = entry.source_id
-                OFFSET 0
-            )
+            WHERE NOT EXISTS (SELECT FROM known WHERE known.number = entry.number)
             ORDER BY entry.article_id, sources.id
             FOR KEY SHARE OF articles
             ON CONFLICT (article_id, source_id) DO NOTHING
             RETURNING article_id, source_id
         )
-        SELECT array_agg(number)
-        FROM linked
-        JOIN entry USING (article_id, source_id)
+        SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
+            (SELECT array_agg(number) FROM known WHERE is_outdated)
         """,
         {
+            **_told(entries),
             "seen_at": seen_at,
             "article_ids": uuids([article_id for article_id, _ in pairs]),
             "source_ids": uuids([source_id for _, source_id in pairs]),
-            "entry_ids": texts([one.article.entry_id for one in pairs.values()]),
+            "entry_ids": texts([one.article.entry_id for one in entries]),
         },
     )
-    row: tuple[list[int] | None] | None = await cur.fetchone()
-    numbers = row[0] if row else None
-    unlinked = list(pairs.values())
-    return [unlinked[number - 1] for number in numbers or ()]
+    row: tuple[list[int] | None, list[int] | None] | None = await cur.fetchone()
+    new, outdated = row or (None, None)
+    if outdated:
+        await _tell_again(conn, ids=ids, listed=[entries[number - 1] for number in outdated])
+    return [entries[number - 1] for number in new or ()]
+
+
+async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
+    """Update what feeds of other sites say; a feed of the article's own site says it in the shared record."""
+    await conn.execute(
+        """
+        WITH told AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(titles)b::text[], %(authors)b::text[],
+                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(own)b::boolean[]
+            ) AS told (article_id, source_id, title, author, summary, content, published_at, is_own)
+        ), locked AS MATERIALIZED (
+            SELECT article_id, source_id
+            FROM article_sources
+            WHERE article_id = ANY(%(article_ids)b::uuid[]) AND source_id = ANY(%(source_ids)b::uuid[])
+            ORDER BY article_id, source_id  -- two that update the same ones do not wait for each other
+            FOR UPDATE
+        )
+        UPDATE article_sources AS link
+        SET title = CASE WHEN NOT is_own THEN told.title END,
+            author = CASE WHEN NOT is_own THEN coalesce(told.author, link.author) END,
+            summary = CASE WHEN NOT is_own THEN coalesce(told.summary, link.summary) END,
+            content = CASE WHEN NOT is_own THEN coalesce(told.content, link.content) END,
+            published_at = CASE WHEN NOT is_own THEN coalesce(told.published_at, link.published_at) END
+        FROM told
+        JOIN locked USING (article_id, source_id)
+        WHERE link.article_id = told.article_id
+            AND link.source_id = told.source_id
+            AND link.article_id = ANY(%(article_ids)b::uuid[])
+        """,
+        {
+            **_told(listed),
+            "article_ids": uuids([ids[one.article.url_key] for one in listed]),
+            "source_ids": uuids([one.source_id for one in listed]),
+        },
+    )
 
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
@@ -313,7 +404,9 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
     async with conn.cursor(row_factory=class_row(ListedArticle)) as cur:
         await cur.execute(
             """
-            SELECT id, url, title, author, summary, published_at, listed_at,
+            SELECT id, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
+                coalesce(articles.author, told.author) AS author, coalesce(articles.summary, told.summary) AS summary,
+                coalesce(articles.published_at, told.published_at) AS published_at, listed_at,
                 ARRAY(
                     SELECT sources.name
                     FROM article_sources
@@ -321,18 +414,31 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
                     WHERE article_sources.article_id = articles.id
                     ORDER BY article_sources.seen_at, sources.name
                 ) AS sources
-            FROM articles
-            WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
-                OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
-                OR EXISTS (
-                    SELECT
-                    FROM article_sources
-                    JOIN sources ON sources.id = source_id
-                    WHERE article_id = articles.id
-                    OFFSET 0
-                )
+            FROM (
+                SELECT *
+                FROM articles
+                WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
+                    OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
+                    OR EXISTS (
+                        SELECT
+                        FROM article_sources
+                        JOIN sources ON sources.id = source_id
+                        WHERE article_id = articles.id
+                        OFFSET 0
+                    )
+                ORDER BY listed_at DESC, id DESC
+                LIMIT %(limit)s
+            ) AS articles
+            LEFT JOIN LATERAL (
+                -- Until the article's own site or its page has said anything: the feed that listed it first.
+                SELECT title, author, summary, published_at
+                FROM article_sources
+                JOIN sources ON sources.id = source_id
+                WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
+                ORDER BY seen_at, source_id
+                LIMIT 1
+            ) AS told ON true
             ORDER BY listed_at DESC, id DESC
-            LIMIT %(limit)s
             """,
             {"limit": limit},
         )
@@ -344,8 +450,12 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
     async with conn.cursor(row_factory=class_row(ListedArticle)) as cur:
         await cur.execute(
             """
-            SELECT articles.id, articles.url, articles.title, author, summary, published_at, articles.listed_at,
-                ARRAY[sources.name] AS sources
+            SELECT articles.id, articles.url,
+                coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,
+                coalesce(articles.author, article_sources.author) AS author,
+                coalesce(articles.summary, article_sources.summary) AS summary,
+                coalesce(articles.published_at, article_sources.published_at) AS published_at,
+                article_sources.listed_at, ARRAY[sources.name] AS sources
             FROM article_sources
             JOIN articles ON articles.id = article_sources.article_id
             JOIN sources ON sources.id = article_sources.source_id
@@ -362,8 +472,10 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
     """What one source lists is listed by another from now on. Returns how many that one had not listed."""
     cur = await conn.execute(
         """
-        INSERT INTO article_sources (article_id, source_id, entry_id, seen_at, listed_at)
-        SELECT article_id, %(to)s, entry_id, seen_at, listed_at
+        INSERT INTO article_sources (
+            article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+        )
+        SELECT article_id, %(to)s, entry_id, seen_at, listed_at, title, author, summary, content, published_at
         FROM article_sources
         WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING

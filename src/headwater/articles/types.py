@@ -10,7 +10,10 @@ from headwater.types import ArticleId, SourceId, record
 
 @record
 class NewArticle:
-    """An article as a feed tells of it. Without a `has_page` it only borrows the URL of its site or feed."""
+    """An article as a feed or its page describes it. Without `has_page` it only borrows the URL of its site or feed.
+
+    `is_own`: the feed was served from the article's own site, so that what it says is the shared record.
+    """
 
     entry_id: str
     url: str
@@ -21,13 +24,24 @@ class NewArticle:
     content: str | None
     published_at: datetime | None
     has_page: bool = True
+    is_own: bool = False
 
 
 class Listed(NamedTuple):
-    """An article, and the source whose feed lists it."""
+    """An article, and the source whose feed lists it, or from whose queue its page was read (`is_page`).
+
+    `site` is the one that the feed was served from.
+    """
 
     source_id: SourceId
     article: NewArticle
+    site: str = ""
+    is_page: bool = False
+
+    @property
+    def writes_record(self) -> bool:
+        """Whether it may change the shared record."""
+        return self.article.is_own or self.is_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class ListedArticle:
-    """A line in a list of articles."""
+    """A line in a list of articles: the shared record, or what the first source says while there is none."""
 
     id: ArticleId
     url: str

@@ -18,7 +18,8 @@ _HEADER = Struct("!iiIii")  # dimensions, whether it holds NULLs, the type of el
 _LENGTH = Struct("!i").pack
 _NULL = _LENGTH(-1)
 _BIGINT = Struct("!iq").pack
-_BYTEA, _BIGINT_OID, _TEXT, _TIMESTAMPTZ, _UUID = 17, 20, 25, 1184, 2950
+_BOOL, _BYTEA, _BIGINT_OID, _TEXT, _TIMESTAMPTZ, _UUID = 16, 17, 20, 25, 1184, 2950
+_BOOLS = {None: _NULL, False: b"\0\0\0\1\0", True: b"\0\0\0\1\1"}
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -39,6 +40,11 @@ psycopg.adapters.register_dumper(Array, _ArrayDumper)
 def texts(values: Iterable[str | None]) -> Array:
     """For text[]. A NUL is refused by PostgreSQL, and half of a character by Python."""
     return _array(_TEXT, [_NULL if value is None else _sized(value.encode()) for value in values])
+
+
+def bools(values: Iterable[bool | None]) -> Array:
+    """For boolean[]."""
+    return _array(_BOOL, [_BOOLS[value] for value in values])
 
 
 def byteas(values: Iterable[bytes]) -> Array:

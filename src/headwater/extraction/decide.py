@@ -6,13 +6,14 @@ from datetime import datetime
 
 import can_ada
 
+from headwater.articles.decide import is_of_site
 from headwater.content.fingerprint import NEAR_BITS, distance
 from headwater.content.types import Extracted, Saved
 from headwater.errors import InvalidUrl
-from headwater.extraction.types import Failed, Failure
+from headwater.extraction.types import NO_SELECTORS, Failed, Failure, Selectors, SourceSelectors
 from headwater.frontier.types import Settled
 from headwater.types import ArticleId
-from headwater.urls import is_same_site, url_key
+from headwater.urls import site_of, url_key
 
 READERS_LOST = 2  # of one page: it is not given to a third
 
@@ -32,6 +33,17 @@ class KnownArticle:
     simhash: int | None
 
 
+def selectors_for(url: str, source: SourceSelectors | None) -> Selectors:
+    """The selectors of a page's source, if the page was served from one of the source's own sites."""
+    if source is None:
+        return NO_SELECTORS
+    try:
+        is_own = site_of(url) in {site_of(one) for one in source.urls}
+    except InvalidUrl:
+        return NO_SELECTORS
+    return source.selectors if is_own else NO_SELECTORS
+
+
 def keys_of(urls: Sequence[str | None]) -> list[bytes]:
     """The keys of those that are URLs, each once, in order."""
     keys: dict[bytes, None] = {}
@@ -48,11 +60,12 @@ def alias_of(url: str, canonical: str | None) -> str | None:
     if canonical is None:
         return None
     try:
-        here, there = can_ada.parse(url), can_ada.parse(canonical)
-    except ValueError:
+        there = can_ada.parse(canonical)
+        is_same_site = site_of(url) == site_of(canonical)
+    except (ValueError, InvalidUrl):
         return None
     is_front_page = there.pathname in {"", "/"} and not there.search
-    return canonical if is_same_site(here.hostname, there.hostname) and not is_front_page else None
+    return canonical if is_same_site and not is_front_page else None
 
 
 def choose_article(
@@ -61,17 +74,27 @@ def choose_article(
     """The URL under which a page's article is kept, and the article where there is one.
 
     The page's own URL counts first, then its canonical. That is believed of an article that is here only when their
-    texts agree: many sites name one canonical URL for all their pages.
+    texts agree: many sites name one canonical URL for all their pages. What was served from one site is never taken
+    for an article of another, whatever a feed said about the two (it may give an entry any id and any link).
     """
     for key in keys_of([url, final_url]):
-        if key in known:
+        if key in known and _may_write(known[key], key, final_url):
             return known[key].url, known[key]
     if alias is None:
         return final_url, None
     for key in keys_of([alias]):
         if key in known:
-            return (known[key].url, known[key]) if _may_be(known[key], found) else (final_url, None)
+            is_it = _may_be(known[key], found) and _may_write(known[key], key, final_url)
+            return (known[key].url, known[key]) if is_it else (final_url, None)
     return alias, None
+
+
+def _may_write(article: KnownArticle, key: bytes, final_url: str) -> bool:
+    """Whether the article is kept under this key, or belongs to the site that the page was served from."""
+    try:
+        return article.url_key == key or is_of_site(article.url, article.url_key, site_of(final_url))
+    except InvalidUrl:
+        return False
 
 
 def _may_be(article: KnownArticle, found: Extracted) -> bool:

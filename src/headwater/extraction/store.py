@@ -7,16 +7,21 @@ from psycopg.rows import class_row
 from headwater.db import Connection
 from headwater.extraction.decide import KnownArticle
 from headwater.extraction.selected import read_selectors
-from headwater.extraction.types import Selectors
+from headwater.extraction.types import Selectors, SourceSelectors
 from headwater.types import SourceId
 
 
-async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, Selectors]:
+async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, SourceSelectors]:
     """The selectors of those sources that have some."""
     cur = await conn.execute(
-        "SELECT id, selectors FROM sources WHERE id = ANY(%(ids)s) AND selectors IS NOT NULL", {"ids": list(source_ids)}
+        """
+        SELECT id, selectors, array_remove(ARRAY[url, feed_url, sitemap_url], NULL)
+        FROM sources
+        WHERE id = ANY(%(ids)s) AND selectors IS NOT NULL
+        """,
+        {"ids": list(source_ids)},
     )
-    return {source_id: read_selectors(value) for source_id, value in await cur.fetchall()}
+    return {source_id: SourceSelectors(read_selectors(value), urls) for source_id, value, urls in await cur.fetchall()}
 
 
 async def hold_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:

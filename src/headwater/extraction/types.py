@@ -1,5 +1,6 @@
 """How pages are read, what a source says of its own, and what reading a page came to. Pure data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -28,6 +29,14 @@ class Selectors:
 
 
 NO_SELECTORS = Selectors()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSelectors:
+    """A source's selectors, and the URLs of its site, feed and sitemap: they are for pages of these sites alone."""
+
+    selectors: Selectors
+    urls: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

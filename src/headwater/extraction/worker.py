@@ -22,11 +22,11 @@ from headwater.extraction.decide import (
     alias_of,
     choose_article,
     keys_of,
+    selectors_for,
     settle,
 )
 from headwater.extraction.extract import extract
 from headwater.extraction.types import (
-    NO_SELECTORS,
     ClaimedPage,
     ExtractionOptions,
     ExtractionReport,
@@ -99,7 +99,7 @@ class Extractor:
         async with self._database.transaction() as conn:
             selectors = await store.find_selectors(conn, source_ids=list(sources)) if sources else {}
         return [
-            ClaimedPage(page, selectors.get(page.source_id, NO_SELECTORS) if page.source_id else NO_SELECTORS)
+            ClaimedPage(page, selectors_for(page.final_url, selectors.get(page.source_id) if page.source_id else None))
             for page in claimed
         ]
 
@@ -217,7 +217,8 @@ def _listed(placed: _Placed) -> Listed:
         content=None,
         published_at=found.published_at if known is None or known.published_at is None else None,
     )
-    return Listed(page.source_id, article)  # pyright: ignore[reportArgumentType]  without a source it is linked to none
+    # Without a source it is linked to none.
+    return Listed(page.source_id, article, is_page=True)  # pyright: ignore[reportArgumentType]
 
 
 def _changes(records: Sequence[NewContent], saved: Sequence[Saved]) -> list[OutboxEntry]:

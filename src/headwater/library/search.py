@@ -26,7 +26,7 @@ async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: d
     if then is None or len(lines) == query.limit:
         return Found(lines, then)
     hits = await store.find_hits(conn, words=words, most=RARE)
-    if len(hits) < RARE:
+    if hits is not None:
         return page_of(await store.list_among(conn, article_ids=hits, query=query, since=since), query.limit)
     for _ in range(STEPS - 1):
         rest = replace(query, after=then, limit=query.limit - len(lines))

@@ -240,15 +240,17 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
 async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """The newest articles of this person's feeds.
 
-    Who follows much of what comes in finds a page of it among the newest of all: `walked`. Otherwise each feed is
-    asked: the newest N of all are among the newest N of those feeds whose own newest is one of the N newest of such
+    A person who follows much of what comes in finds a page of it among the newest of all: `walked`. Otherwise each feed
+    is asked: the newest N of all are among the newest N of those feeds whose own newest is one of the N newest of such
     (ranked, since feeds may share it). So the cost grows with the number of feeds at most, never with that of articles.
+
+    An article has a place in each feed that lists it. It is shown once, at the newest of these places.
     """
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
             """
             WITH walked AS MATERIALIZED (
-                SELECT listed_at, article_id, name
+                SELECT DISTINCT ON (article_id) listed_at, article_id, name
                 FROM (
                     SELECT listed_at, article_id, source_id
                     FROM article_sources
@@ -259,6 +261,18 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                     LIMIT %(look)s
                 ) AS latest
                 JOIN subscriptions USING (source_id)
+                ORDER BY article_id, listed_at DESC, name
+            ), first AS MATERIALIZED (
+                SELECT listed_at, article_id, name
+                FROM (SELECT * FROM walked ORDER BY listed_at DESC, article_id DESC OFFSET 0) AS walked
+                WHERE NOT EXISTS (  -- on an earlier page
+                    SELECT
+                    FROM article_sources AS other
+                    JOIN subscriptions USING (source_id)
+                    WHERE other.article_id = walked.article_id AND other.listed_at > walked.listed_at
+                    OFFSET 0
+                )
+                LIMIT %(limit)s
             ), fresh AS MATERIALIZED (
                 SELECT source_id, name, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
                 FROM subscriptions
@@ -267,15 +281,25 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                     FROM article_sources
                     WHERE article_sources.source_id = subscriptions.source_id
                         AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                        AND NOT EXISTS (
+                            SELECT
+                            FROM article_sources AS other
+                            JOIN subscriptions AS also ON also.source_id = other.source_id
+                            WHERE %(feed)s::uuid IS NULL
+                                AND (%(category)s::text IS NULL OR also.category = %(category)s)
+                                AND other.article_id = article_sources.article_id
+                                AND other.listed_at > article_sources.listed_at
+                            OFFSET 0
+                        )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT 1
                 ) AS newest
                 WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
                     AND (%(category)s::text IS NULL OR category = %(category)s)
-                    AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+                    AND (SELECT count(*) FROM first) < %(limit)s
             ), listed AS (
                 SELECT listed_at, article_id, name
-                FROM walked
+                FROM first
                 UNION ALL
                 SELECT listed_at, article_id, name
                 FROM fresh
@@ -284,6 +308,16 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                     FROM article_sources
                     WHERE article_sources.source_id = fresh.source_id
                         AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                        AND NOT EXISTS (
+                            SELECT
+                            FROM article_sources AS other
+                            JOIN subscriptions AS also ON also.source_id = other.source_id
+                            WHERE %(feed)s::uuid IS NULL
+                                AND (%(category)s::text IS NULL OR also.category = %(category)s)
+                                AND other.article_id = article_sources.article_id
+                                AND other.listed_at > article_sources.listed_at
+                            OFFSET 0
+                        )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT %(limit)s
                 ) AS listed
@@ -294,7 +328,9 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 ORDER BY listed_at DESC, article_id DESC, name
                 LIMIT %(limit)s
             )
-            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
+            SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+                coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
+                newest.listed_at, newest.name AS feed_name,
                 coalesce(
                     marks.is_read,
                     (
@@ -309,6 +345,7 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
             FROM newest
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
             LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
+            LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             _page(query),
@@ -320,7 +357,7 @@ async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[Article
 async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """The newest unread articles: those after a feed's mark that were not read, and those that were marked unread.
 
-    Found as `list_newest` finds the newest.
+    Found as `list_newest` finds the newest: each once, at the newest of the places where it is unread.
     """
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
@@ -331,7 +368,7 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 WHERE (%(feed)s::uuid IS NULL OR id = %(feed)s)
                     AND (%(category)s::text IS NULL OR category = %(category)s)
             ), walked AS MATERIALIZED (
-                SELECT listed_at, article_id, name
+                SELECT DISTINCT ON (article_id) listed_at, article_id, name
                 FROM (
                     SELECT listed_at, article_id, source_id
                     FROM article_sources
@@ -344,6 +381,23 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                 JOIN feed USING (source_id)
                 WHERE listed_at > read_until
                     AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read OFFSET 0)
+                ORDER BY article_id, listed_at DESC, name
+            ), first AS MATERIALIZED (
+                SELECT listed_at, article_id, name
+                FROM (SELECT * FROM walked ORDER BY listed_at DESC, article_id DESC OFFSET 0) AS walked
+                WHERE NOT EXISTS (
+                    SELECT
+                    FROM article_sources AS other
+                    JOIN subscriptions USING (source_id)
+                    WHERE other.article_id = walked.article_id
+                        AND other.listed_at > walked.listed_at
+                        AND (
+                            other.listed_at > read_until
+                            OR EXISTS (SELECT FROM marks WHERE marks.article_id = other.article_id AND NOT is_read)
+                        )
+                    OFFSET 0
+                )
+                LIMIT %(limit)s
             ), fresh AS MATERIALIZED (
                 SELECT source_id, name, read_until,
                     dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
@@ -357,13 +411,29 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                         AND NOT EXISTS (
                             SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                         )
+                        AND NOT EXISTS (
+                            SELECT
+                            FROM article_sources AS other
+                            JOIN subscriptions AS also ON also.source_id = other.source_id
+                            WHERE %(feed)s::uuid IS NULL
+                                AND (%(category)s::text IS NULL OR also.category = %(category)s)
+                                AND other.article_id = article_sources.article_id
+                                AND other.listed_at > article_sources.listed_at
+                                AND (
+                                    other.listed_at > also.read_until
+                                    OR EXISTS (
+                                        SELECT FROM marks WHERE marks.article_id = other.article_id AND NOT is_read
+                                    )
+                                )
+                            OFFSET 0
+                        )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT 1
                 ) AS newest
-                WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+                WHERE (SELECT count(*) FROM first) < %(limit)s
             ), unread AS (
                 SELECT listed_at, article_id, name
-                FROM walked
+                FROM first
                 UNION ALL
                 SELECT listed_at, article_id, name
                 FROM fresh
@@ -376,31 +446,52 @@ async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[Article
                         AND NOT EXISTS (
                             SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
                         )
+                        AND NOT EXISTS (
+                            SELECT
+                            FROM article_sources AS other
+                            JOIN subscriptions AS also ON also.source_id = other.source_id
+                            WHERE %(feed)s::uuid IS NULL
+                                AND (%(category)s::text IS NULL OR also.category = %(category)s)
+                                AND other.article_id = article_sources.article_id
+                                AND other.listed_at > article_sources.listed_at
+                                AND (
+                                    other.listed_at > also.read_until
+                                    OR EXISTS (
+                                        SELECT FROM marks WHERE marks.article_id = other.article_id AND NOT is_read
+                                    )
+                                )
+                            OFFSET 0
+                        )
                     ORDER BY listed_at DESC, article_id DESC
                     LIMIT %(limit)s
                 ) AS listed
                 WHERE rank <= %(limit)s
                 UNION ALL
                 SELECT listed_at, article_id, name
-                FROM marks
-                CROSS JOIN LATERAL (
-                    SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
-                ) AS listed
-                JOIN feed USING (source_id)
-                WHERE NOT is_read
-                    AND listed_at <= feed.read_until
-                    AND (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                FROM (
+                    SELECT DISTINCT ON (article_id) listed_at, article_id, name
+                    FROM marks
+                    CROSS JOIN LATERAL (
+                        SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+                    ) AS listed
+                    JOIN feed USING (source_id)
+                    WHERE NOT is_read
+                    ORDER BY article_id, listed_at DESC, name
+                ) AS kept
+                WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
             ), newest AS MATERIALIZED (
                 SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
                 FROM unread
                 ORDER BY listed_at DESC, article_id DESC, name
                 LIMIT %(limit)s
             )
-            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
-                false AS is_read, starred_at IS NOT NULL AS is_starred
+            SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+                coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
+                newest.listed_at, newest.name AS feed_name, false AS is_read, starred_at IS NOT NULL AS is_starred
             FROM newest
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
             LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
+            LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             _page(query),
@@ -425,7 +516,10 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
     async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
         await cur.execute(
             """
-            SELECT articles.id, url, title, author, summary, marks.starred_at AS listed_at,
+            SELECT articles.id, url,
+                coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+                coalesce(told.author, articles.author) AS author,
+                coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
                 coalesce(
                     (
                         SELECT subscriptions.name
@@ -450,6 +544,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
                 true AS is_starred
             FROM marks
             JOIN articles ON articles.id = marks.article_id
+            LEFT JOIN LATERAL told_to_reader(marks.article_id) AS told ON true
             WHERE starred_at IS NOT NULL
                 AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
             ORDER BY starred_at DESC, article_id DESC
@@ -466,11 +561,15 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
         await cur.execute(
             """
             SELECT articles.id, articles.url,
-                coalesce(nullif(articles.title, ''), content.title, articles.url) AS title,
-                coalesce(articles.author, array_to_string(content.authors, ', ')) AS author,
-                coalesce(content.html, original.html, articles.content, articles.summary) AS html,
+                coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
+                    AS title,
+                coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,
+                coalesce(
+                    content.html, original.html, told.content, told.summary, articles.content, articles.summary
+                ) AS html,
                 coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
-                coalesce(articles.published_at, content.published_at) AS published_at, articles.listed_at,
+                coalesce(told.published_at, articles.published_at, content.published_at) AS published_at,
+                coalesce(mine.listed_at, articles.listed_at) AS listed_at,
                 content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
                 coalesce(marks.is_read, mine.is_read, false) AS is_read,
                 starred_at IS NOT NULL AS is_starred
@@ -480,11 +579,13 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
             LEFT JOIN marks ON marks.article_id = articles.id
             CROSS JOIN LATERAL (
                 SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
+                    max(article_sources.listed_at) AS listed_at,
                     bool_and(article_sources.listed_at <= read_until) AS is_read
                 FROM article_sources
                 JOIN subscriptions USING (source_id)
                 WHERE article_sources.article_id = articles.id
             ) AS mine
+            LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
             WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
             """,
             {"id": article_id},
@@ -531,8 +632,11 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
         return await cur.fetchall()
 
 
-async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleId]:
-    """Articles that hold these words, whoever lists them: all, or `most` and more."""
+async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleId] | None:
+    """Articles whose text or shared title holds these words, or of which one of this person's feeds says them.
+
+    None when there may be more than `most`, whoever lists them.
+    """
     cur = await conn.execute(
         """
         WITH told AS MATERIALIZED (
@@ -545,16 +649,25 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
             FROM articles
             WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
             LIMIT %(most)s
+        ), listed AS MATERIALIZED (
+            SELECT article_id, source_id
+            FROM article_sources
+            WHERE title IS NOT NULL AND to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
+            LIMIT %(most)s
         )
-        SELECT article_id FROM told
+        SELECT article_id, true FROM told
         UNION
-        SELECT content.article_id FROM told JOIN content ON content.duplicate_of = told.article_id
+        SELECT content.article_id, true FROM told JOIN content ON content.duplicate_of = told.article_id
         UNION
-        SELECT id FROM titled
+        SELECT id, true FROM titled
+        UNION
+        SELECT article_id, EXISTS (SELECT FROM subscriptions WHERE subscriptions.source_id = listed.source_id)
+        FROM listed
         """,
         {"words": words, "most": most},
     )
-    return [ArticleId(row[0]) for row in await cur.fetchall()]
+    hits: list[tuple[ArticleId, bool]] = await cur.fetchall()
+    return [article_id for article_id, is_visible in hits if is_visible] if len(hits) < most else None
 
 
 async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
@@ -570,6 +683,13 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
             SELECT * FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
         ) AS original ON true
         WHERE to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
+            OR EXISTS (
+                SELECT
+                FROM article_sources
+                JOIN subscriptions USING (source_id)
+                WHERE article_sources.article_id = wanted.id
+                    AND to_tsvector('simple', article_sources.title) @@ websearch_to_tsquery('simple', %(words)s)
+            )
             OR EXISTS (
                 SELECT FROM spoken
                 WHERE coalesce(content.search, original.search) @@ spoken.query
@@ -589,18 +709,29 @@ async def list_among(
         await cur.execute(
             """
             WITH newest AS MATERIALIZED (
-                SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, subscriptions.name
-                FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-                CROSS JOIN LATERAL (SELECT * FROM article_sources WHERE article_id = wanted.id OFFSET 0) AS listed
-                JOIN subscriptions USING (source_id)
+                SELECT listed_at, article_id, name
+                FROM (
+                    SELECT DISTINCT ON (article_id) listed_at, article_id, subscriptions.name
+                    FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+                    CROSS JOIN LATERAL (
+                        SELECT article_id, source_id, listed_at
+                        FROM article_sources
+                        WHERE article_id = wanted.id
+                        OFFSET 0
+                    ) AS listed
+                    JOIN subscriptions USING (source_id)
+                    WHERE (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
+                        AND (%(category)s::text IS NULL OR category = %(category)s)
+                    ORDER BY article_id, listed_at DESC, subscriptions.name
+                ) AS placed
                 WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
                     AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
-                    AND (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
-                    AND (%(category)s::text IS NULL OR category = %(category)s)
-                ORDER BY listed_at DESC, article_id DESC, subscriptions.name
+                ORDER BY listed_at DESC, article_id DESC
                 LIMIT %(limit)s
             )
-            SELECT articles.id, url, title, author, summary, newest.listed_at, newest.name AS feed_name,
+            SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+                coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
+                newest.listed_at, newest.name AS feed_name,
                 coalesce(
                     marks.is_read,
                     (
@@ -615,6 +746,7 @@ async def list_among(
             FROM newest
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
             LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
+            LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
             ORDER BY newest.listed_at DESC, newest.article_id DESC
             """,
             {**_page(query), "article_ids": list(article_ids), "since": since},
@@ -630,28 +762,34 @@ async def search_starred(
         await cur.execute(
             """
             WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
-            SELECT articles.id, articles.url, articles.title, articles.author, articles.summary,
-                marks.starred_at AS listed_at, coalesce(mine.name, '') AS feed_name,
-                coalesce(marks.is_read, mine.is_read, false) AS is_read, true AS is_starred
+            SELECT articles.id, articles.url,
+                coalesce(nullif(told.title, ''), nullif(articles.title, ''), articles.url) AS title,
+                coalesce(told.author, articles.author) AS author,
+                coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+                coalesce(mine.name, '') AS feed_name, coalesce(marks.is_read, mine.is_read, false) AS is_read,
+                true AS is_starred
             FROM marks
             JOIN articles ON articles.id = marks.article_id
             LEFT JOIN content ON content.article_id = articles.id
             LEFT JOIN content AS original ON original.article_id = content.duplicate_of
             CROSS JOIN LATERAL (
-                SELECT min(subscriptions.name) AS name, bool_and(article_sources.listed_at <= read_until) AS is_read,
+                SELECT min(subscriptions.name) AS name, max(article_sources.listed_at) AS listed_at,
+                    bool_and(article_sources.listed_at <= read_until) AS is_read,
                     bool_or(subscriptions.id = %(feed)s) AS is_of_feed,
                     bool_or(subscriptions.category = %(category)s) AS is_of_category
                 FROM article_sources
                 JOIN subscriptions USING (source_id)
                 WHERE article_sources.article_id = articles.id
             ) AS mine
+            LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
             WHERE starred_at IS NOT NULL
                 AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-                AND articles.listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+                AND coalesce(mine.listed_at, articles.listed_at) >= coalesce(%(since)s::timestamptz, '-infinity')
                 AND (%(feed)s::uuid IS NULL OR mine.is_of_feed)
                 AND (%(category)s::text IS NULL OR mine.is_of_category)
                 AND (
                     to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
+                    OR to_tsvector('simple', coalesce(told.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
                     OR EXISTS (
                         SELECT FROM spoken
                         WHERE coalesce(content.search, original.search) @@ spoken.query
@@ -675,21 +813,30 @@ async def mark(
     is_starred: bool | None,
     now: datetime,
 ) -> None:
-    """Read or unread, starred or not; None leaves it as it is."""
+    """Read or unread, starred or not; None leaves it as it is. What a feed of another site says stays with a star."""
     await conn.execute(
         """
-        INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at)
-        VALUES (
-            %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
-            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END
+        INSERT INTO marks (
+            user_id, article_id, is_read, read_at, starred_at, title, author, summary, content, published_at
         )
+        SELECT
+            %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
+            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, told.title, told.author, told.summary,
+            told.content, told.published_at
+        FROM (SELECT) AS nothing
+        LEFT JOIN LATERAL told_to_reader(%(article_id)s) AS told ON %(is_starred)s
         ON CONFLICT (user_id, article_id) DO UPDATE
         SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
             starred_at = CASE
                 WHEN %(is_starred)s IS NULL THEN marks.starred_at
                 WHEN %(is_starred)s THEN coalesce(marks.starred_at, excluded.starred_at)
-            END
+            END,
+            title = CASE WHEN %(is_starred)s IS NULL THEN marks.title ELSE excluded.title END,
+            author = CASE WHEN %(is_starred)s IS NULL THEN marks.author ELSE excluded.author END,
+            summary = CASE WHEN %(is_starred)s IS NULL THEN marks.summary ELSE excluded.summary END,
+            content = CASE WHEN %(is_starred)s IS NULL THEN marks.content ELSE excluded.content END,
+            published_at = CASE WHEN %(is_starred)s IS NULL THEN marks.published_at ELSE excluded.published_at END
         """,
         {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now},
     )

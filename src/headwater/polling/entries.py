@@ -8,19 +8,19 @@ from headwater.encodings import storable
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
 from headwater.references import unescape
-from headwater.urls import url_and_key, url_key
+from headwater.urls import site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
 MAX_ID_BYTES = 2048  # an index holds no more than a third of a page
 _TAG = re.compile(r"<[^>]*>")
 
 
-def articles_of(feed: ParsedFeed, feed_url: str) -> tuple[NewArticle, ...]:
-    """An article for each entry, whatever it lacks."""
-    return tuple(_article(entry, feed, feed_url) for entry in feed.entries)
+def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
+    """An article for each entry, whatever it lacks. `site` is the one that the feed was served from."""
+    return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries)
 
 
-def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
+def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArticle:
     own = _followable(entry.url)
     url, key = own or _borrowed(entry, feed, feed_url)
     return NewArticle(
@@ -33,6 +33,7 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str) -> NewArticle:
         content=storable(entry.content or "") or None,
         published_at=entry.published_at or entry.updated_at,
         has_page=own is not None,
+        is_own=own is None or site_of(url) == site,
     )
 
 

@@ -12,13 +12,17 @@ from headwater.polling.entries import articles_of
 from headwater.polling.parse import parse_feed
 from headwater.polling.types import ReadFeed
 from headwater.sandbox import Overrun
+from headwater.urls import site_of
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=str)  # for what is nearly a str, as lxml's text
 _DECODER = msgspec.msgpack.Decoder(ReadFeed)
 
+site_of("https://example.com/")  # reads the public suffix list, before the first feed waits for it
+
 
 def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None, max_entries: int) -> bytes:
     """What is kept of the feed that was served from `url`, packed. Raises UnreadableBody."""
+    site = site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
     read = ReadFeed(
         format=feed.format,
@@ -27,7 +31,8 @@ def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None,
         update_period=feed.update_period,
         skip_hours=feed.skip_hours,
         skip_days=feed.skip_days,
-        entries=articles_of(feed, feed_url),
+        site=site,
+        entries=articles_of(feed, feed_url, site=site),
     )
     return _ENCODER.encode(read)
 

@@ -176,7 +176,7 @@ class ClaimedFeed:
 
 @record
 class ReadFeed:
-    """What is kept of a feed that was read: how often it wants to be asked, and what it lists."""
+    """What is kept of a feed that was read: how often it wants to be asked, what it lists, and who served it."""
 
     format: str
     title: str = ""
@@ -184,6 +184,7 @@ class ReadFeed:
     update_period: timedelta | None = None
     skip_hours: frozenset[int] = frozenset()
     skip_days: frozenset[int] = frozenset()
+    site: str = ""
     entries: tuple[NewArticle, ...] = ()
 
     @property

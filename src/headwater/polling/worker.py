@@ -74,6 +74,11 @@ class _Done:
         """What the feed lists."""
         return self.asked.outcome.feed.entries if isinstance(self.asked.outcome, Polled) else ()
 
+    @property
+    def site(self) -> str:
+        """The site that the feed was served from."""
+        return self.asked.outcome.feed.site if isinstance(self.asked.outcome, Polled) else ""
+
 
 class Poller:
     """The polling stage."""
@@ -259,7 +264,7 @@ class Poller:
             listing = [done for done in batch if done.articles]
             followed = await store.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
             listed = [
-                Listed(done.feed.source_id, article)
+                Listed(done.feed.source_id, article, done.site)
                 for done in listing
                 if done.feed.source_id in followed
                 for article in done.articles

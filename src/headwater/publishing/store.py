@@ -34,7 +34,7 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
         await cur.execute(
             """
             SELECT content.article_id, content.url, listed.source_id::text, listed.source_name,
-                coalesce(nullif(content.title, ''), articles.title) AS title,
+                coalesce(nullif(content.title, ''), nullif(articles.title, ''), content.url) AS title,
                 coalesce(content.text, original.text) AS text, coalesce(content.html, original.html) AS html,
                 content.description, content.keywords, content.authors,
                 coalesce(content.published_at, articles.published_at) AS published_at, content.canonical_url,

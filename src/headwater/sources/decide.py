@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from headwater.errors import Invalid
+from headwater.errors import Invalid, InvalidUrl
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import NEVER, FailureClass
 from headwater.sources.types import IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind
-from headwater.urls import complete_url, parse_url
+from headwater.urls import complete_url, parse_url, site_of
 
 PATTERNS_MOST = 50
 PATTERN_LENGTH = 500
@@ -71,9 +71,21 @@ def may_join(pair: Pair) -> bool:
 
     What is off on either side was switched off, or has failed: its readers would read no more. What was suggested has
     a submitter and moderators, and a source of an operator does not become theirs.
+
+    A feed of another site stays apart, and is read through its redirect: whoever owns it would put all that it has
+    listed before into the lists of the other's readers.
     """
+    if not _is_one_site(pair):
+        return False
     is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
     return pair.are_read and not (is_moderated or pair.is_set_up or pair.has_pages)
+
+
+def _is_one_site(pair: Pair) -> bool:
+    try:
+        return site_of(pair.feed_url or "") == site_of(pair.other_feed_url or "")
+    except InvalidUrl:
+        return False
 
 
 def entrances(source: Source) -> list[Submission]:

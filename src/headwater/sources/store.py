@@ -246,7 +246,8 @@ async def hold_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
                 mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL
                     AS is_set_up,
                 EXISTS (SELECT FROM pages WHERE pages.source_id = mine.id) AS has_pages,
-                other.moderation_status IS NOT NULL AS other_is_suggested
+                other.moderation_status IS NOT NULL AS other_is_suggested, mine.feed_url,
+                other.feed_url AS other_feed_url
             FROM sources AS mine
             CROSS JOIN sources AS other
             WHERE mine.id = %(id)s AND other.id = %(other_id)s

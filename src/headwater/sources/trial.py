@@ -11,6 +11,7 @@ from headwater.content.types import Extracted
 from headwater.db import Database
 from headwater.errors import NothingToPoll
 from headwater.extraction.compare import Comparison
+from headwater.extraction.decide import selectors_for
 from headwater.extraction.extract import extract
 from headwater.extraction.store import find_selectors
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
@@ -94,13 +95,14 @@ class Trials:
         """Read a page with the source's selectors, and without any. Raises InvalidUrl, Unavailable."""
         url = complete_url(url)
         async with self._database.transaction() as conn:
-            selectors = (await find_selectors(conn, source_ids=[source.id])).get(source.id, NO_SELECTORS)
+            of_source = (await find_selectors(conn, source_ids=[source.id])).get(source.id)
         try:
             page = await self._client.get(
                 url, within=self._options.timeout, max_bytes=self._options.max_bytes, headers={"Accept": PAGE}
             )
             if page.status != HTTPStatus.OK:
                 return Unread(f"The server answered {page.status}.")
+            selectors = selectors_for(page.url, of_source)
             chosen, plain = [await self._extracted(page, wanted) for wanted in (selectors, NO_SELECTORS)]
         except FetchError as error:
             return Unread(error.detail)

@@ -127,6 +127,8 @@ class Pair:
     is_set_up: bool  # a person has said how its pages are found or read
     has_pages: bool  # that were fetched and wait to be read
     other_is_suggested: bool
+    feed_url: str | None = None
+    other_feed_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

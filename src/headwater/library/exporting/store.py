@@ -120,9 +120,13 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> list[Expor
     async with conn.cursor(row_factory=class_row(ExportedMark)) as cur:
         await cur.execute(
             """
-            SELECT article_id AS id, url, title, published_at, is_read, read_at, starred_at
+            SELECT article_id AS id, url,
+                coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+                coalesce(told.published_at, articles.published_at) AS published_at, is_read,
+                read_at, starred_at
             FROM marks
             JOIN articles ON articles.id = article_id
+            LEFT JOIN LATERAL told_to_reader(article_id) AS told ON true
             WHERE article_id > %(after)s
             ORDER BY article_id
             LIMIT %(limit)s

@@ -19,27 +19,39 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
     cur = await conn.execute(
         """
         WITH newest AS (
-            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
-            FROM subscriptions
-            CROSS JOIN LATERAL (
-                SELECT listed_at, article_id
-                FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id
-                    AND listed_at >= %(since)s
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT %(limit)s
-            ) AS listed
-            ORDER BY listed_at DESC, article_id DESC, name
+            SELECT listed_at, article_id, name
+            FROM (
+                -- An article has a place in each feed that lists it: the newest counts.
+                SELECT DISTINCT ON (article_id) listed_at, article_id, name
+                FROM subscriptions
+                CROSS JOIN LATERAL (
+                    SELECT listed_at, article_id
+                    FROM article_sources
+                    WHERE article_sources.source_id = subscriptions.source_id
+                        AND listed_at >= %(since)s
+                    ORDER BY listed_at DESC, article_id DESC
+                    LIMIT %(limit)s
+                ) AS listed
+                ORDER BY article_id, listed_at DESC, name
+            ) AS placed
+            ORDER BY listed_at DESC, article_id DESC
             LIMIT %(limit)s
         )
-        SELECT articles.id, coalesce(nullif(articles.title, ''), content.title, articles.url), newest.name,
-            coalesce(articles.published_at, newest.listed_at),
+        SELECT articles.id,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url), newest.name,
+            coalesce(told.published_at, articles.published_at, newest.listed_at),
             left(coalesce(nullif(content.text, ''), original.text), 4000),
-            left(coalesce(nullif(articles.content, ''), articles.summary), 12000)
+            left(
+                coalesce(
+                    nullif(told.content, ''), told.summary, nullif(articles.content, ''), articles.summary
+                ),
+                12000
+            )
         FROM newest
         JOIN articles ON articles.id = newest.article_id
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
         """,
         {"since": since, "limit": limit},

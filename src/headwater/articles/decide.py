@@ -1,0 +1,16 @@
+"""Who may write the shared record of an article. Pure."""
+
+from headwater.errors import InvalidUrl
+from headwater.urls import site_of, url_key
+
+
+def is_of_site(url: str, key: bytes, site: str) -> bool:
+    """Whether a feed that was served from `site` may write the shared record of the article under this URL and key.
+
+    An entry without a page of its own borrows the URL of its site; its key is made of the feed's URL and the entry's
+    id, so that only that feed lists it.
+    """
+    try:
+        return url_key(url) != key or site_of(url) == site
+    except InvalidUrl:
+        return False

@@ -1,0 +1,317 @@
+"""Only an article's own site and its page write the shared record; what another feed says stays with its readers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from headwater.articles import store
+from headwater.articles.decide import is_of_site
+from headwater.articles.types import Listed, NewArticle
+from headwater.db import Connection, speak_for
+from headwater.ids import new_id
+from headwater.library import store as library
+from headwater.library.search import search
+from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, Shelf
+from headwater.types import SourceId, UserId
+from headwater.urls import url_key
+from tests.builders import a_source, an_article
+from tests.clock import START
+
+pytestmark = pytest.mark.database
+
+URL = "https://victim.example/post"
+HOUR = timedelta(hours=1)
+FEEDS = {"own": "victim.example", "second": "planet.example", "hostile": "evil.example"}
+
+
+@dataclass
+class World:
+    """Three readers, each of one feed, and one who follows all of them."""
+
+    conn: Connection
+    sources: dict[str, SourceId] = field(default_factory=dict[str, SourceId])
+    readers: dict[str, UserId] = field(default_factory=dict[str, UserId])
+    now: datetime = START
+
+    async def lists(self, feed: str, article: NewArticle) -> None:
+        self.now += HOUR
+        await self.conn.execute("RESET ROLE")
+        await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources[feed], article, FEEDS[feed])])
+
+    async def reads_page(self, article: NewArticle) -> None:
+        self.now += HOUR
+        await self.conn.execute("RESET ROLE")
+        await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources["own"], article, is_page=True)])
+
+    async def sees(self, reader: str) -> list[ArticleLine]:
+        await speak_for(self.conn, self.readers[reader])
+        newest = await library.list_newest(self.conn, query=ArticlesQuery(shelf=Shelf.ALL))
+        unread = await library.list_unread(self.conn, query=ArticlesQuery())
+        assert [line.id for line in newest if not line.is_read] == [line.id for line in unread]
+        assert {(line.id, line.title, line.listed_at) for line in unread} <= {
+            (line.id, line.title, line.listed_at) for line in newest
+        }
+        return newest
+
+    async def opens(self, reader: str) -> ArticleFull:
+        (line,) = await self.sees(reader)
+        found = await library.find_article(self.conn, article_id=line.id)
+        assert found is not None
+        return found
+
+    async def finds(self, reader: str, words: str) -> int:
+        await speak_for(self.conn, self.readers[reader])
+        found = await search(self.conn, words=words, query=ArticlesQuery(shelf=Shelf.ALL), since=None)
+        among = await library.find_hits(self.conn, words=words, most=100)
+        assert among is not None
+        assert len(found.lines) <= len(among)
+        return len(found.lines)
+
+
+async def a_world(conn: Connection) -> World:
+    world = World(conn)
+    for number, name in enumerate([*FEEDS, "both"], start=1):
+        world.readers[name] = UserId(UUID(int=number))
+        await conn.execute(
+            "INSERT INTO users (id, email, email_key) VALUES (%(id)s, %(name)s, %(name)s)",
+            {"id": world.readers[name], "name": name},
+        )
+    for feed, site in FEEDS.items():
+        source = await a_source(conn, url=f"https://{site}/feed")
+        world.sources[feed] = source.id
+        for reader in (feed, "both"):
+            await library.subscribe(
+                conn, subscription_id=new_id(), user_id=world.readers[reader], source_id=source.id, name=feed,
+                category=None, now=START,
+            )  # fmt: skip
+    return world
+
+
+@pytest.fixture
+async def world(conn: Connection) -> World:
+    return await a_world(conn)
+
+
+OWN = an_article(URL, title="True title", author="Ann", summary="True summary", content="True text")
+HOSTILE = an_article(
+    URL, title="False title", author="Eve", summary="False summary", content="False text", is_own=False,
+    published_at=START - 1000 * HOUR,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [("own", "hostile"), ("hostile", "own"), ("hostile", "own", "hostile", "own")])
+async def test_a_feed_of_another_site_changes_nothing_for_readers_of_the_article_s_own(
+    world: World, order: Sequence[str]
+) -> None:
+    for feed in order:
+        await world.lists(feed, OWN if feed == "own" else HOSTILE)
+
+    seen, hostile = await world.opens("own"), await world.opens("hostile")
+
+    assert (seen.title, seen.author, seen.html, seen.published_at, seen.listed_at) == (
+        "True title", "Ann", "True text", START, START,
+    )  # fmt: skip
+    assert (hostile.title, hostile.author, hostile.html) == ("False title", "Eve", "False text")
+    assert await world.finds("own", "false") == 0
+    assert (await world.finds("own", "true"), await world.finds("hostile", "false")) == (1, 1)
+
+
+async def test_one_batch_of_polls_that_begins_with_a_feed_of_another_site_keeps_what_the_own_site_says(
+    world: World,
+) -> None:
+    listed = [
+        Listed(world.sources["hostile"], HOSTILE, FEEDS["hostile"]),
+        Listed(world.sources["own"], OWN, FEEDS["own"]),
+        Listed(world.sources["second"], HOSTILE, FEEDS["second"]),
+    ]
+
+    for _ in range(2):
+        await store.keep(world.conn, seen_at=START + HOUR, listed=listed)
+
+    (shared,) = await store.latest(world.conn, limit=10)
+    assert (shared.title, shared.author, shared.published_at) == ("True title", "Ann", START)
+    assert ((await world.opens("own")).title, (await world.opens("hostile")).title) == ("True title", "False title")
+
+
+async def test_a_reader_of_several_feeds_sees_the_own_site_and_else_the_feed_that_listed_it_first(
+    world: World,
+) -> None:
+    second = an_article(URL, title="Seen elsewhere", is_own=False, published_at=None)
+
+    await world.lists("second", second)
+    await world.lists("hostile", HOSTILE)
+    first = await world.opens("both")
+    await world.lists("own", OWN)
+    then = await world.opens("both")
+
+    assert (first.title, first.feeds) == ("Seen elsewhere", ["hostile", "second"])
+    assert (then.title, then.feeds) == ("True title", ["hostile", "own", "second"])
+
+
+async def test_without_a_word_of_its_own_site_operators_see_what_the_first_feed_says(world: World) -> None:
+    await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False))
+    await world.lists("hostile", HOSTILE)
+
+    (shared,) = await store.latest(world.conn, limit=10)
+    kept = await (await world.conn.execute("SELECT title, author, published_at FROM articles")).fetchall()
+
+    assert (shared.title, shared.author) == ("Seen elsewhere", None)
+    assert kept == [("", None, None)]
+
+
+async def test_the_page_fills_a_record_that_no_feed_of_its_site_has_written(world: World) -> None:
+    await world.lists("hostile", HOSTILE)
+    await world.reads_page(an_article(URL, title="Page title", author="Ann", published_at=START))
+    await world.lists("hostile", HOSTILE)
+
+    (shared,) = await store.latest(world.conn, limit=10)
+
+    assert (shared.title, shared.author, shared.published_at) == ("Page title", "Ann", START)
+    assert (await world.opens("hostile")).title == "False title"
+
+
+async def test_an_entry_that_moves_onto_another_url_does_not_take_its_feed_s_right_along(world: World) -> None:
+    await world.lists("own", OWN)
+    await world.lists("hostile", an_article(URL, title="Mine?", is_own=False, entry_id="1"))
+
+    # The same id with a link to the feed's own site: still the victim's article, and still not the feed's to write.
+    await world.lists("hostile", an_article("https://evil.example/1", title="False title", entry_id="1"))
+
+    (shared,) = await store.latest(world.conn, limit=10)
+    assert (shared.url, shared.title) == (URL, "True title")
+    assert ((await world.opens("own")).title, (await world.opens("hostile")).title) == ("True title", "False title")
+
+
+async def test_an_entry_of_the_feed_s_own_that_moves_onto_another_s_url_stays_its_own_article(world: World) -> None:
+    await world.lists("own", OWN)
+    await world.lists("hostile", an_article("https://evil.example/1", title="Mine", entry_id="1"))
+
+    await world.lists("hostile", an_article(URL, title="False title", is_own=False, entry_id="1"))
+
+    assert {(one.url, one.title) for one in await store.latest(world.conn, limit=10)} == {
+        (URL, "True title"), ("https://evil.example/1", "False title"),
+    }  # fmt: skip
+
+
+async def test_the_site_s_own_form_of_a_url_replaces_the_one_that_another_feed_gave(world: World) -> None:
+    await world.lists("hostile", an_article("http://victim.example/post?ref=evil", is_own=False))
+    await world.lists("own", OWN)
+    await world.lists("own", an_article("http://victim.example/post/", title="True title"))
+
+    assert [one.url for one in await store.latest(world.conn, limit=10)] == [URL]
+
+
+async def test_a_feed_that_is_served_from_the_article_s_site_no_more_speaks_for_itself(world: World) -> None:
+    await world.lists("own", OWN)
+    elsewhere = an_article(URL, title="Through a redirect", is_own=False)
+    await world.lists("own", elsewhere)
+    apart = await world.opens("own")
+    await world.lists("own", OWN)
+
+    (shared,) = await store.latest(world.conn, limit=10)
+    assert (apart.title, shared.title, (await world.opens("own")).title) == (
+        "Through a redirect", "True title", "True title",
+    )  # fmt: skip
+
+
+async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -> None:
+    await world.lists("hostile", HOSTILE)
+    (line,) = await world.sees("hostile")
+    reader = world.readers["hostile"]
+    await library.mark(
+        world.conn, user_id=reader, article_id=line.id, is_read=None, is_starred=True, now=world.now
+    )  # fmt: skip
+    await world.conn.execute("RESET ROLE")
+    await world.conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": world.sources["hostile"]})
+    await world.lists("second", an_article(URL, title="Another's word", is_own=False))
+
+    await speak_for(world.conn, reader)
+    (starred,) = await library.list_starred(world.conn, query=ArticlesQuery(shelf=Shelf.STARRED))
+    found = await library.find_article(world.conn, article_id=line.id)
+    words = await search(world.conn, words="false", query=ArticlesQuery(shelf=Shelf.STARRED), since=None)
+
+    assert found is not None
+    assert (starred.title, found.title, found.html, len(words.lines)) == (
+        "False title", "False title", "False text", 1,
+    )  # fmt: skip
+
+
+async def test_an_article_that_was_read_stays_read_when_another_feed_lists_it_later(world: World) -> None:
+    await world.lists("own", OWN)
+    await speak_for(world.conn, world.readers["both"])
+    await library.mark_all_read(world.conn, feed=None, category=None, until=world.now)
+
+    await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False, published_at=None))
+
+    assert [line.is_read for line in await world.sees("both")] == [True]
+    assert [line.is_read for line in await world.sees("second")] == [False]
+
+
+@pytest.mark.parametrize(
+    ("url", "site", "expected"),
+    [
+        (URL, "victim.example", True),
+        ("http://news.victim.example:8080/post", "victim.example", True),
+        (URL, "evil.example", False),
+        ("https://a.github.io/post", "b.github.io", False),
+        ("https://a.github.io/post", "github.io", False),
+        ("http://127.0.0.1:8001/post", "127.0.0.1:8002", False),
+        (URL, "", False),
+    ],
+)
+def test_a_feed_writes_what_lies_on_the_site_that_served_it(url: str, site: str, expected: bool) -> None:
+    assert is_of_site(url, url_key(url), site) is expected
+
+
+def test_an_entry_without_a_page_belongs_to_the_feed_whose_key_it_has() -> None:
+    assert is_of_site(URL, b"a key made of the feed and the id", "evil.example")
+
+
+Step = tuple[str, int, int | None]
+steps = st.tuples(st.sampled_from([*FEEDS, "page"]), st.integers(0, 5), st.none() | st.integers(-50, 50))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.lists(steps, min_size=1, max_size=8))
+async def test_in_whatever_order_feeds_come_each_reader_sees_what_their_own_says(
+    shared_conn: Connection, taken: list[Step]
+) -> None:
+    async with shared_conn.transaction(force_rollback=True):
+        world = await a_world(shared_conn)
+        title: dict[str, str] = {}  # what each says last
+        place: dict[str, datetime] = {}
+        for who, number, hours in taken:
+            published = None if hours is None else START + hours * HOUR
+            said = an_article(URL, title=f"{who}{number}", published_at=published, is_own=who == "own")
+            if who == "page":  # as extraction does: only what is missing
+                if "shared" not in title:
+                    await world.reads_page(said)
+                    title["shared"] = said.title
+                    place.setdefault("own", min(published or world.now, world.now))
+                continue
+            await world.lists(who, said)
+            title["shared" if who == "own" else who] = said.title
+            place.setdefault(who, min(published or world.now, world.now))
+
+        for reader in FEEDS:
+            expected = title.get("shared" if reader == "own" else reader)
+            lines = await world.sees(reader)
+            assert [(line.title, line.listed_at) for line in lines] == (
+                [(expected, place[reader])] if reader in place else []
+            )
+        (both,) = await world.sees("both")
+        assert both.listed_at == max(place.values())
+        for word in set(title.values()):
+            mine = title.get("shared" if "shared" in title else "own")
+            assert await world.finds("own", word) == ("own" in place and word == mine)
