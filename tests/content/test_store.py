@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from headwater.articles.store import forget_those_only_of
+from headwater.articles.store import forget_unowned, list_linked
 from headwater.content.store import find, save, search
 from headwater.content.types import Extracted, Fate, NewContent, Saved
 from headwater.db import Connection, Database
@@ -193,7 +193,7 @@ async def test_a_text_outlives_the_article_that_brought_it(conn: Connection, sou
     second = await put(conn, other, "https://example.org/2", a_record(LONG))
     third = await put(conn, other, "https://example.org/3", a_record(LONG))
 
-    await forget_those_only_of(conn, source_id=source.id)
+    await forget_unowned(conn, ids=await list_linked(conn, source_id=source.id, limit=10), except_for=source.id)
 
     heir = await find(conn, article_id=second.article_id)
     last = await find(conn, article_id=third.article_id)
@@ -229,7 +229,8 @@ async def test_forgetting_all_that_share_a_text_leaves_nothing(database: Databas
             await put(conn, source, f"https://example.com/{number}", a_record(LONG))
 
     async with database.transaction() as conn:
-        await forget_those_only_of(conn, source_id=source.id)
+        ids = await list_linked(conn, source_id=source.id, limit=10)
+        await forget_unowned(conn, ids=ids, except_for=source.id)
 
     async with database.transaction() as conn:
         cur = await conn.execute("SELECT count(*) FROM content")
