@@ -128,7 +128,7 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
         for name, host, path, category in feeds:
             add_feed(page, name, place.zoo.url(host, path), category)
         for name, *_ in feeds:
-            expect(state_of(page, name)).not_to_have_text("pending", timeout=60_000)
+            expect(state_of(page, name)).not_to_have_text("Pending", timeout=60_000)
         page.locator("#summary-container").get_by_role("button", name="Generate").click()
         expect(page.locator("#summary-container time")).to_be_visible(timeout=60_000)
         suggest(page, "Feather", place.zoo.url("feather", "/feed.xml"))

@@ -54,7 +54,7 @@ class Site:
         if request.method == "HEAD" and self.refuses_head:
             status, kind, body = 405, "text/plain", b""
         headers = {"Content-Type": kind}
-        if status in {301, 302, 307, 308}:
+        if status in {301, 302, 303, 307, 308}:
             headers["Location"] = body.decode()
         return web.Response(status=status, body=body, headers=headers)
 

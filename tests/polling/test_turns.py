@@ -153,3 +153,27 @@ async def test_a_feed_that_leads_to_a_host_with_many_feeds_of_its_own_gets_its_t
 
     assert redirected.outcome_name == "polled"
     assert min(gaps(site, "many.example")) >= DELAY.total_seconds()
+
+
+@pytest.mark.parametrize(("moderation", "articles"), [("approved", 0), ("pending", 1), (None, 1)])
+async def test_an_approved_suggestion_is_not_read_through_a_blocked_domain(
+    database: Database, poller: Poller, site: Site, moderation: str | None, articles: int
+) -> None:
+    site.answers["a.spam.example/feed"] = rss("Spam", "a")
+    site.answers["fine.example/feed"] = (302, "text/plain", site.url("a.spam.example/feed").encode())
+    await follow(database, site.url("fine.example/feed"))
+    async with database.transaction() as conn:
+        await conn.execute(
+            "UPDATE sources SET is_system = false, moderation_status = %(status)s", {"status": moderation}
+        )
+        await conn.execute("INSERT INTO blocked_domains VALUES ('spam.example', 'A farm.', NULL, 'mo', now())")
+
+    (feed,) = await poller.claim(1)
+    await poller.work(feed)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT article_count, last_error FROM feed_state")
+        ((count, error),) = await cur.fetchall()
+    assert count == articles
+    assert ("spam.example is a blocked domain" in (error or "")) is (articles == 0)
+    assert ("GET a.spam.example/feed" in site.asked) is (articles == 1)

@@ -20,18 +20,23 @@ from headwater.errors import (
     Forbidden,
     Invalid,
     InvalidProposal,
+    NotApproved,
     NotFound,
     SubmissionNotFound,
     TooManyAttempts,
 )
 from headwater.polling import store as polling
+from headwater.sources import operate
 from headwater.sources import store as sources
+from headwater.sources.catalogue.load import load
+from headwater.sources.catalogue.types import Feed, Line, LineFate
 from headwater.sources.custom import judge, store
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.queue import hints_of
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
 from headwater.sources.follow import follow
+from headwater.sources.operate import Changes
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId
 from tests.clock import MovableClock
@@ -576,7 +581,7 @@ async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
 
     async with world.database.transaction() as conn:
         waiting = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
-        hints = await hints_of(conn, waiting)
+        hints = await hints_of(conn, waiting, world.clock())
 
     assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.likenesses[feed.id]] == [
         ("good NEWS!", False, True),
@@ -600,3 +605,119 @@ async def test_a_poller_does_not_claim_what_waits(world: World) -> None:
     assert await claim() == []
     await world.approve(feed.id)
     assert await claim() == [feed.url]
+
+
+# Blocked domains hold across every redirect.
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_kind_of_redirect_leads_around_the_blocklist(world: World, status: int) -> None:
+    world.site.answers["fine.example/feed"] = (status, "text/plain", world.site.url("a.Spam.example/feed").encode())
+    world.site.answers["a.spam.example/feed"] = rss("Spam", "x")
+    await block(world, "SPAM.example.")
+
+    with pytest.raises(InvalidProposal, match=r"Nothing is taken from spam\.example"):
+        await world.suggest(await world.somebody("ada@example.com"), "fine.example/feed")
+
+    assert await world.own(await world.somebody("eve@example.com")) == []
+
+
+async def test_a_blocked_domain_in_the_middle_of_the_redirects_is_refused(world: World) -> None:
+    world.site.answers["fine.example/feed"] = (302, "text/plain", world.site.url("spam.example/feed").encode())
+    world.site.answers["spam.example/feed"] = (302, "text/plain", world.site.url("good.example/feed").encode())
+    await block(world, "spam.example")
+
+    with pytest.raises(InvalidProposal, match="Nothing is taken"):
+        await world.suggest(await world.somebody("ada@example.com"), "fine.example/feed")
+
+
+@pytest.mark.parametrize("host", ["SPAM.example", "spam.example.", "b.spam.example.", "xn--bcher-kva.spam.example"])
+async def test_case_trailing_dots_ports_and_punycode_do_not_hide_a_domain(world: World, host: str) -> None:
+    await block(world, "spam.example")
+    proposal = Proposal("A", f"https://{host}:8443/feed", None, None)
+
+    with pytest.raises(InvalidProposal, match="Nothing is taken"):
+        await submit(
+            world.database,
+            world.inspector,
+            world.clock,
+            user=await world.somebody("ada@example.com"),
+            proposal=proposal,
+        )
+
+
+async def test_a_domain_is_blocked_by_its_unicode_and_its_punycode_name_alike(world: World) -> None:
+    await block(world, "bücher.example")
+
+    with pytest.raises(InvalidProposal, match="Nothing is taken"):
+        await world.suggest(await world.somebody("ada@example.com"), "xn--bcher-kva.example/feed")
+
+
+# The spam score.
+
+
+async def test_a_trusted_readers_suggestion_waits_when_its_spam_score_is_high(world: World) -> None:
+    ada = await world.somebody("ada@example.com", karma=10)
+    world.site.answers["farm.example/1"] = rss("Farm", "Best casino slots", "Payday loans")
+    world.site.answers["farm.example/2"] = rss("Farm", "Best casino slots", "Payday loans")
+    eve = await world.somebody("eve@example.com")
+    await world.reject((await world.suggest(eve, "farm.example/1", "Farm one")).id)
+
+    suspect = await world.suggest(ada, "farm.example/2", "Farm two")
+    fine = await world.suggest(ada)
+
+    assert (suspect.status, fine.status) == (PENDING, APPROVED)
+
+
+async def test_moderators_see_the_spam_score_with_its_parts_and_the_domains_record(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    for number in range(3):
+        world.site.answers[f"blog{number}.farm.example/feed"] = rss("Farm", "Casino")
+    await world.reject((await world.suggest(ada, "blog0.farm.example/feed", "Zero")).id)
+    await world.approve((await world.suggest(ada, "blog1.farm.example/feed", "One")).id)
+    feed = await world.suggest(ada, "blog2.farm.example/feed", "Two")
+
+    async with world.database.transaction() as conn:
+        waiting = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
+        hints = await hints_of(conn, waiting, world.clock())
+        decided = (await store.list_decided(conn, status=REJECTED, limit=10)).submissions
+        earlier = await hints_of(conn, decided, world.clock())
+
+    domain, score = hints.domains[feed.id], hints.scores[feed.id]
+    assert (domain.domain, domain.approved, domain.rejected, domain.reputation) == ("farm.example", 1, 1, "mixed")
+    assert [signal.reason for signal in score.signals][:2] == [
+        "1 of its domain's suggestions rejected, 1 approved",
+        "words of spam in its titles: casino",
+    ]
+    assert score.points == sum(signal.points for signal in score.signals)
+    assert earlier.domains[decided[0].id].rejected == 0  # a decision does not count against itself
+
+
+# Nothing but an approval enables a suggestion.
+
+
+@pytest.mark.parametrize("is_decided", [True, False], ids=["rejected", "pending"])
+async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: bool) -> None:
+    feed = await world.suggest(await world.somebody("ada@example.com"))
+    if is_decided:
+        await world.reject(feed.id)
+
+    async with world.database.transaction() as conn:
+        source = await sources.find_by_id(conn, source_id=feed.id)
+    changes = [Changes(enabled=True), Changes(is_system=True)]
+    ways = [
+        lambda conn: operate.change(conn, source, wanted=changes[0], actor=MODERATOR, now=world.clock()),
+        lambda conn: operate.change(conn, source, wanted=changes[1], actor=MODERATOR, now=world.clock()),
+        lambda conn: operate.enable(conn, source, actor=MODERATOR, now=world.clock()),
+        lambda conn: operate.enable_whole(conn, source, actor=MODERATOR, now=world.clock()),
+        lambda conn: operate.refresh(conn, source, actor=MODERATOR, now=world.clock()),
+    ]
+    for way in ways:
+        with pytest.raises(NotApproved):
+            async with world.database.transaction() as conn:
+                await way(conn)
+    lines = [Line(1, Feed("Good News", feed.url, None, None, False))]
+    report = await load(world.database, world.clock, lines=lines, origin="a file", actor=MODERATOR)
+
+    assert report.count(LineFate.FAILED) == 1
+    assert await world.polled() == []

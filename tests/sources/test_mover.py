@@ -290,3 +290,15 @@ async def test_who_says_where_a_feed_is_while_it_moves_is_heard(database: Databa
 
     async with database.transaction() as conn:
         assert (await find_by_id(conn, source_id=source.id)).feed_url == "https://chosen.example/feed"
+
+
+async def test_an_approved_suggestion_does_not_move_to_a_blocked_domain(database: Database) -> None:
+    async with database.transaction() as conn:
+        await a_source(conn, url=OLD)
+        await conn.execute("UPDATE sources SET is_system = false, moderation_status = 'approved'")
+        await conn.execute("INSERT INTO blocked_domains VALUES ('new.example', 'A farm.', NULL, 'mo', now())")
+
+    await move(database, OLD, NEW)
+
+    async with database.transaction() as conn:
+        assert [source.feed_url for source in await list_all(conn)] == [OLD]

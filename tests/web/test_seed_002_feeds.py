@@ -83,7 +83,7 @@ async def test_the_dashboards_filters_are_filled_in_from_the_address(ada: Person
     page = Elements(text)
     assert page.named["search"]["value"] == 'a "b"'
     assert '<option value="error" selected>' in text
-    assert page.by_id["feed-list-container"]["hx-get"] == "/feeds?page=3"
+    assert (page.named["page"]["value"], page.named["page"]["form"]) == ("3", "feed-filters")
 
 
 @pytest.mark.parametrize("query", [{"status": "odd"}, {"page": "0"}, {"page": "x"}, {"search": "x" * 256}], ids=str)
@@ -355,6 +355,28 @@ async def test_what_we_break_is_said_in_the_seeds_words(
     assert response.status_code == 500
     assert message in response.text
     assert response.headers.get("hx-retarget", "") == place.format(feed=feed)
+
+
+async def test_a_dashboard_that_breaks_says_so_in_the_seeds_words(ada: Person, database: Database) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("ALTER TABLE analytics_consents RENAME TO hidden")
+
+    page = await ada.open("/dashboard")
+
+    assert page.status_code == 500
+    assert "Failed to load dashboard. Please refresh the page." in page.text
+
+
+async def test_a_page_past_the_last_one_is_the_last_one(ada: Person) -> None:
+    for number in range(21):
+        await ada.send("POST", "/feeds", name=f"Feed {number:02}", url=f"https://{number}.example/feed")
+
+    beyond = (await ada.part("/feeds", params={"page": "9"})).text
+    nothing = (await ada.part("/feeds", params={"page": "9", "search": "nowhere"})).text
+
+    assert "Page 2 of 2, 21 feeds" in beyond
+    assert beyond.count('class="feed ') == 1
+    assert "No feed meets this filter." in nothing
 
 
 async def test_nobody_reaches_anothers_feed(app: Litestar, ada: Person, database: Database) -> None:

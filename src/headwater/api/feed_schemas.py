@@ -131,6 +131,22 @@ class SimilarSource(Told):
     is_same_name: bool
 
 
+class DomainReputation(Told):
+    """What was decided about suggestions of a domain and of what is below it."""
+
+    domain: Annotated[str, Field(examples=["news.example"])]
+    reputation: Annotated[str, Field(description="good, bad, mixed, unknown or blocked.", examples=["good"])]
+    approved: Annotated[int, Field(examples=[2])]
+    rejected: Annotated[int, Field(examples=[0])]
+
+
+class Signal(Told):
+    """A rule that applied, and what it adds to the spam score."""
+
+    points: Annotated[int, Field(examples=[10])]
+    reason: Annotated[str, Field(examples=["its newest entry is older than a year"])]
+
+
 class ModeratedFeed(Told):
     """A suggestion with what a moderator needs to judge it."""
 
@@ -148,6 +164,9 @@ class ModeratedFeed(Told):
     subscriber_count: Annotated[int, Field(description="How many follow it, each for themselves.", examples=[0])]
     similar: Annotated[list[SimilarSource], Field(description="What it may be a duplicate of.")]
     blocked_domain: Annotated[str | None, Field(description="Its domain is on the blocklist.", examples=[None])]
+    domain: Annotated[DomainReputation, Field(description="What was decided about its domain before.")]
+    spam_score: Annotated[int, Field(description="0 to 100; from 50 on a trusted reader's waits too.", examples=[20])]
+    spam_signals: Annotated[list[Signal], Field(description="What the score is made of.")]
     decided_at: Annotated[datetime | None, Field(description="Null while no person has decided.")]
     decided_by: Annotated[str | None, Field(examples=[None])]
     reason: Annotated[str | None, Field(description="Why it was rejected.", examples=[None])]
@@ -246,6 +265,9 @@ def moderated_of(one: Submission, hints: Hints) -> ModeratedFeed:
         subscriber_count=one.subscriber_count,
         similar=[_similar(alike) for alike in hints.likenesses.get(one.id, ())],
         blocked_domain=blocked.domain if blocked else None,
+        domain=DomainReputation.model_validate(hints.domains[one.id]),
+        spam_score=hints.scores[one.id].points,
+        spam_signals=[Signal.model_validate(signal) for signal in hints.scores[one.id].signals],
         decided_at=one.decided_at,
         decided_by=one.decided_by_name,
         reason=one.reason,

@@ -384,6 +384,29 @@ async def reserve(conn: Connection, *, host: str) -> datetime | None:
     return row[0] if row else None
 
 
+async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: str) -> str | None:
+    """The blocked domain that a host belongs to, for a source that was approved from a reader's suggestion.
+
+    Sources of operators, and what readers follow for themselves alone, are not moderated.
+    """
+    labels = host.split(".")
+    cur = await conn.execute(
+        """
+        SELECT domain
+        FROM blocked_domains
+        WHERE domain = ANY(%(domains)s::text[])
+            AND EXISTS (
+                SELECT FROM sources WHERE id = %(id)s AND moderation_status = 'approved' AND NOT is_system
+            )
+        ORDER BY length(domain)
+        LIMIT 1
+        """,
+        {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]},
+    )
+    row = await cur.fetchone()
+    return row[0] if row else None
+
+
 async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, delay: timedelta) -> None:
     """A host was asked and is held no more: who comes next keeps its delay."""
     await conn.execute(

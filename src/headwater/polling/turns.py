@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from headwater.db import Database
 from headwater.errors import HostBusy
+from headwater.net import FetchError, FetchFailure
 from headwater.polling import store
 from headwater.polling.types import ClaimedFeed, PollingOptions
 from headwater.types import Clock
@@ -25,12 +26,16 @@ class Turns:
         self._held: str | None = None
 
     async def wait_for(self, url: str) -> None:
-        """Returns when the host of this URL may be asked, and is ours. Raises HostBusy, DatabaseUnavailable."""
+        """Returns when the host of this URL may be asked, and is ours.
+
+        Raises FetchError where moderators blocked its domain, HostBusy, DatabaseUnavailable.
+        """
         host = host_of(url)
         if host in {self._feed.host, self._held}:  # which is ours already
             await asyncio.sleep(self._options.host_delay.total_seconds())
             return
         await self.end()
+        await self._check_domain(url, host)
         for _ in range(round(PATIENCE.total_seconds() / LOOK_EVERY_S)):
             if await self._borrow(host):
                 self._held = host
@@ -47,6 +52,12 @@ class Turns:
             await store.give_back(
                 conn, host=host, lease=self._feed.lease, now=self._clock(), delay=self._options.host_delay
             )
+
+    async def _check_domain(self, url: str, host: str) -> None:
+        async with self._database.transaction() as conn:
+            domain = await store.find_blocked_domain(conn, source_id=self._feed.source_id, host=host)
+        if domain is not None:
+            raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
 
     async def _borrow(self, host: str) -> bool:
         now = self._clock()

@@ -40,7 +40,11 @@ class Mover:
         async with self._database.transaction() as conn:
             if not await polling.is_moving(conn, moved=moved):
                 return  # somebody said otherwise meanwhile
-            if url is None or not await self._rename(conn, moved, url):
+            if url is not None and await polling.find_blocked_domain(
+                conn, source_id=moved.source_id, host=host_of(url)
+            ):
+                await polling.stay(conn, source_id=moved.source_id)
+            elif url is None or not await self._rename(conn, moved, url):
                 await self._merge_or_stay(conn, moved, url)
 
     async def lag(self) -> timedelta:

@@ -55,6 +55,8 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
     if wanted.enabled:
         await _check_approved(conn, source)
+    if wanted.is_system and not source.is_system and await store.is_held_back(conn, source_id=source.id):
+        raise NotApproved(source.name)  # a system source is public
     await _file(conn, source, wanted, name=wanted.name)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)

@@ -108,7 +108,7 @@ def state_of(page: Page, name: str) -> Locator:
 def follow(page: Page, name: str, url: str, category: str = "") -> None:
     """Add a feed and wait until it has been read, without a reload."""
     add_feed(page, name, url, category)
-    expect(state_of(page, name)).to_have_text("working")
+    expect(state_of(page, name)).to_have_text("Working")
 
 
 def overflow_of(page: Page) -> int:

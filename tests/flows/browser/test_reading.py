@@ -84,11 +84,11 @@ def test_a_feed_turns_from_pending_to_working_before_ones_eyes(at_feeds: Page) -
         stand.documents = {"/feed.xml": ("application/rss+xml", RSS)}
         stand.gate.clear()
         add_feed(at_feeds, "Slow Review", stand.url("/feed.xml"))
-        expect(state_of(at_feeds, "Slow Review")).to_have_text("pending")
+        expect(state_of(at_feeds, "Slow Review")).to_have_text("Pending")
 
         stand.gate.set()
 
-        expect(state_of(at_feeds, "Slow Review")).to_have_text("working")
+        expect(state_of(at_feeds, "Slow Review")).to_have_text("Working")
         expect(feed_line(at_feeds, "Slow Review")).to_contain_text("1 article ")
 
 
@@ -309,7 +309,7 @@ def test_by_keyboard_alone_from_the_door_to_an_article(page: Page, place: Place)
         keys.press("Tab")
         keys.type(text)
     keys.press("Enter")
-    expect(state_of(page, "Rivage")).to_have_text("working")
+    expect(state_of(page, "Rivage")).to_have_text("Working")
     page.locator("body").focus()
     press_until(page, "Tab", ".feed .name")
     keys.press("Enter")

@@ -73,7 +73,7 @@ def test_a_feed_is_suggested_approved_polled_found_and_followed(browser: Browser
         expect(found).to_contain_text("You follow it")
         assert faults_of(bob) == []
         bob.goto("/dashboard")
-        expect(bob.locator(".feed .badge")).to_have_text("working")  # it was polled since it was approved
+        expect(bob.locator(".feed .badge")).to_have_text("Working")  # it was polled since it was approved
         ada.reload()
         expect(ada.locator("#suggested .badge")).to_have_text("public")
         for path in ("/admin/moderation?show=approved", "/admin/people", "/admin/audit", "/admin/settings"):

@@ -1,5 +1,6 @@
 """/admin/api/feeds/moderation and /blocked-domains: deciding on what readers suggest. For moderators."""
 
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -60,6 +61,7 @@ Domain = Annotated[str, PathParameter(description="The domain, as the list names
 @get("/moderation", operation_id="listModeration", opt=OPT)
 async def queue(
     database: Db,
+    clock: Now,
     status: ByStatus = Shown.PENDING,
     q: ByText = None,
     submitter_id: BySubmitter = None,
@@ -72,7 +74,7 @@ async def queue(
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
     async with database.transaction() as conn:
         found = await list_shown(conn, status, wanted=wanted, after=after, limit=limit)
-        hints = await hints_of(conn, found.submissions)
+        hints = await hints_of(conn, found.submissions, clock())
     return ModerationPage(
         feeds=[moderated_of(one, hints) for one in found.submissions],
         next_cursor=word_of(found.next) if found.next else None,
@@ -85,7 +87,7 @@ async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId
     source_id = SourceId(feed_id)
     async with database.transaction() as conn:
         await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
-        return await _told(conn, source_id)
+        return await _told(conn, source_id, clock())
 
 
 @post("/moderation/{feed_id:uuid}/reject", operation_id="rejectFeed", status_code=200, opt=DECIDING)
@@ -96,7 +98,7 @@ async def reject(
     source_id = SourceId(feed_id)
     async with database.transaction() as conn:
         await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
-        return await _told(conn, source_id)
+        return await _told(conn, source_id, clock())
 
 
 @get("/blocked-domains", operation_id="listBlockedDomains", opt=OPT)
@@ -129,11 +131,11 @@ async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain)
         await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
 
 
-async def _told(conn: Connection, source_id: SourceId) -> ModeratedFeed:
+async def _told(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:
     found = await store.hold(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
-    return moderated_of(found, await hints_of(conn, [found]))
+    return moderated_of(found, await hints_of(conn, [found], now))
 
 
 def refuse_invalid(_request: AnyRequest, error: Invalid) -> Response[Problem]:

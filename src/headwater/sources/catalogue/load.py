@@ -9,7 +9,7 @@ from datetime import timedelta
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, SourceExists, SourceNotFound
+from headwater.errors import Invalid, NotApproved, SourceExists, SourceNotFound
 from headwater.sources import operate, store
 from headwater.sources.catalogue.types import Feed, Line, LineFate, Outcome, Report
 from headwater.sources.operate import NOTHING, Changes
@@ -36,7 +36,7 @@ async def _load(database: Database, clock: Clock, line: Line, actor: Actor) -> O
     try:
         async with database.transaction() as conn:
             fate, source = await _follow(conn, line.feed, actor, clock)
-    except (Invalid, SourceExists) as error:
+    except (Invalid, SourceExists, NotApproved) as error:
         return Outcome(line.number, line.feed.name, line.feed.url, LineFate.FAILED, reason=str(error))
     return Outcome(line.number, line.feed.name, line.feed.url, fate, source.id)
 

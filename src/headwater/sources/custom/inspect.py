@@ -96,7 +96,7 @@ class Inspector:
         final = moved_to(response) or url
         if len(final) > MAX_LENGTH:
             return NoFeed(f"It redirects to an address longer than {MAX_LENGTH} characters.")
-        return Inspected(final, sample_of(feed))
+        return Inspected(final, sample_of(feed), (*(hop.url for hop in response.hops), response.url))
 
 
 def sample_of(feed: ParsedFeed) -> Sample:

@@ -1,30 +1,38 @@
 """What moderators look at: suggestions by where they stand, and what is known beside each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from headwater.db import Connection
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import domains_of
+from headwater.sources.custom.spam import domain_of, spam_score
 from headwater.sources.custom.types import (
     BlockedDomain,
+    DomainRecord,
     Likeness,
     ModerationStatus,
     QueueCursor,
     QueueFilter,
     QueuePage,
     Shown,
+    SpamScore,
     Submission,
+    SubmitterRecord,
 )
 from headwater.types import SourceId
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known beside suggestions: what each may be a duplicate of, and whether its domain is blocked by now."""
+    """What is known beside suggestions: what each may be a duplicate of, whether its domain is blocked by now, the
+    reputation of its domain, and its spam score."""
 
     likenesses: Mapping[SourceId, Sequence[Likeness]]
     blocked: Mapping[SourceId, BlockedDomain]
+    domains: Mapping[SourceId, DomainRecord]
+    scores: Mapping[SourceId, SpamScore]
 
 
 async def list_shown(
@@ -43,11 +51,34 @@ async def list_shown(
             return await store.list_decided(conn, status=status, wanted=wanted, after=after, limit=limit)
 
 
-async def hints_of(conn: Connection, submissions: Sequence[Submission]) -> Hints:
+async def hints_of(conn: Connection, submissions: Sequence[Submission], now: datetime) -> Hints:
     """What stands beside some suggestions."""
     likenesses: dict[SourceId, list[Likeness]] = {}
     for one in await store.list_like(conn, source_ids=[found.id for found in submissions]):
         likenesses.setdefault(one.suggestion_id, []).append(one)
     domains = {found.id: domains_of(found.host) for found in submissions}
     blocked = await store.find_blocked(conn, domains=sorted({name for names in domains.values() for name in names}))
-    return Hints(likenesses, {id_: one for one in blocked for id_, names in domains.items() if one.domain in names})
+    records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in submissions}))
+    known = {found.id: _without(records[domain_of(found.host)], found) for found in submissions}
+    return Hints(
+        likenesses,
+        {id_: one for one in blocked for id_, names in domains.items() if one.domain in names},
+        known,
+        {found.id: _score(found, known[found.id], now) for found in submissions},
+    )
+
+
+def _score(one: Submission, domain: DomainRecord, now: datetime) -> SpamScore:
+    """By what was known apart from the decision on itself."""
+    is_approved, is_rejected = _decision(one)
+    record = SubmitterRecord(one.approved_count - is_approved, one.rejected_count - is_rejected)
+    return spam_score(one.host, one.sample, domain, record, now)
+
+
+def _without(record: DomainRecord, one: Submission) -> DomainRecord:
+    is_approved, is_rejected = _decision(one) if one.decided_at else (False, False)
+    return replace(record, approved=record.approved - is_approved, rejected=record.rejected - is_rejected)
+
+
+def _decision(one: Submission) -> tuple[bool, bool]:
+    return one.status is ModerationStatus.APPROVED, one.status is ModerationStatus.REJECTED

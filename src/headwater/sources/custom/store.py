@@ -13,6 +13,7 @@ from headwater.errors import SourceExists
 from headwater.sources.custom.types import (
     BlockedDomain,
     CustomFeed,
+    DomainRecord,
     Known,
     Likeness,
     ModerationStatus,
@@ -23,6 +24,7 @@ from headwater.sources.custom.types import (
     QueuePage,
     Sample,
     Submission,
+    SubmitterRecord,
 )
 from headwater.types import SourceId, UserId
 
@@ -374,6 +376,42 @@ async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[Bloc
             {"domains": list(domains)},
         )
         return await cur.fetchall()
+
+
+async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str, DomainRecord]:
+    """What was decided about suggestions of these domains and of what is below them."""
+    async with conn.cursor(row_factory=class_row(DomainRecord)) as cur:
+        await cur.execute(
+            """
+            SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+                count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,
+                EXISTS (SELECT FROM blocked_domains WHERE blocked_domains.domain = wanted.domain) AS is_blocked
+            FROM unnest(%(domains)s::text[]) AS wanted (domain)
+            LEFT JOIN submissions ON decided_at IS NOT NULL
+                AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
+            LEFT JOIN sources ON sources.id = source_id
+            GROUP BY domain
+            """,
+            {"domains": list(domains)},
+        )
+        return {one.domain: one for one in await cur.fetchall()}
+
+
+async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:
+    """What was decided about a reader's suggestions."""
+    async with conn.cursor(row_factory=class_row(SubmitterRecord)) as cur:
+        await cur.execute(
+            """
+            SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+                count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
+            FROM submissions
+            JOIN sources ON sources.id = source_id
+            WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
+            """,
+            {"user_id": user_id},
+        )
+        found = await cur.fetchone()
+    return found or SubmitterRecord()
 
 
 async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list[BlockedDomain]:

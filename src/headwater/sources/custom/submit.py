@@ -4,6 +4,7 @@ A reader's own subscription has nothing to do with it: that is private and immed
 suggested becomes a source that is not read until it is approved, unless somebody follows it for themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -25,6 +26,7 @@ from headwater.sources import store as sources
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.spam import HELD_FROM, domain_of, spam_score
 from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
 from headwater.sources.types import Source
 from headwater.types import Clock, SourceId
@@ -80,9 +82,12 @@ async def _count(database: Database, user: User, now: datetime) -> None:
         raise TooManyAttempts(ends_at - now)
 
 
-async def _refuse(conn: Connection, *urls: str) -> Known | None:
-    """The source that has one of these addresses and may be suggested. Raises InvalidProposal, FeedTaken."""
-    domains = [domain for url in urls for domain in domains_of(host_of(url))]
+async def _refuse(conn: Connection, *urls: str, hops: Sequence[str] = ()) -> Known | None:
+    """The source that has one of these addresses and may be suggested. Raises InvalidProposal, FeedTaken.
+
+    A blocked domain is refused wherever it is among the redirects, temporary ones too.
+    """
+    domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
     for blocked in await store.find_blocked(conn, domains=domains):
         raise InvalidProposal({"url": f"Nothing is taken from {blocked.domain}. Ask a moderator if that is a mistake."})
     known = await store.find_known(conn, url_keys=[url_key(url) for url in urls])
@@ -93,8 +98,10 @@ async def _refuse(conn: Connection, *urls: str) -> Known | None:
 
 
 async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected, now: datetime) -> CustomFeed:
-    known = await _refuse(conn, wanted.url, found.url)
-    is_live = is_trusted(await accounts.find_karma(conn, user_id=user.id))
+    known = await _refuse(conn, wanted.url, found.url, hops=found.hops)
+    is_live = is_trusted(await accounts.find_karma(conn, user_id=user.id)) and not await _is_suspect(
+        conn, user, found, now
+    )
     source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await sources.set_moderation(conn, source_id=source.id, status=status.value)
@@ -115,6 +122,15 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     if is_live:
         await _record(conn, HEADWATER, Deed.FEED_APPROVED, kept, now)
     return kept
+
+
+async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datetime) -> bool:
+    """Whether its spam score is so high that a moderator looks at it, whoever suggested it."""
+    host = host_of(found.url)
+    domain = domain_of(host)
+    records = await store.list_records(conn, domains=[domain])
+    record = await store.find_submitter_record(conn, user_id=user.id)
+    return spam_score(host, found.sample, records[domain], record, now).points >= HELD_FROM
 
 
 async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:

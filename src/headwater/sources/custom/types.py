@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 from headwater.types import SourceId, UserId
 
@@ -46,6 +47,11 @@ class Sample:
     latest_at: datetime | None
     titles: tuple[str, ...]
 
+    @property
+    def site_host(self) -> str:
+        """The host of its site; empty where it names none."""
+        return (urlsplit(self.site_url).hostname or "").rstrip(".") if self.site_url else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -57,10 +63,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A feed that was fetched and read. `url` is where it lives for good."""
+    """A feed that was fetched and read. `url` is where it lives for good, `hops` all that its redirects led through."""
 
     url: str
     sample: Sample
+    hops: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,49 @@ class Likeness:
     is_system: bool
     is_same_host: bool
     is_same_name: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRecord:
+    """The reputation of a domain: what was decided about suggestions of it and of what is below it."""
+
+    domain: str
+    approved: int = 0
+    rejected: int = 0
+    is_blocked: bool = False
+
+    @property
+    def reputation(self) -> str:
+        """`blocked`, `good`, `bad`, `mixed` or, where nothing was decided yet, `unknown`."""
+        if self.is_blocked:
+            return "blocked"
+        if not self.approved and not self.rejected:
+            return "unknown"
+        return "mixed" if self.approved and self.rejected else "good" if self.approved else "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitterRecord:
+    """What was decided about other suggestions of the same reader."""
+
+    approved: int = 0
+    rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpamSignal:
+    """What one rule found, and what it adds to the score."""
+
+    points: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpamScore:
+    """From 0, nothing speaks against it, to 100; and why."""
+
+    points: int
+    signals: tuple[SpamSignal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

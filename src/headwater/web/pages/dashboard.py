@@ -9,15 +9,30 @@ from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.analytics import store as analytics
+from headwater.asgi.errors import AnyResponse, respond
 from headwater.db import Database
+from headwater.errors import Unavailable
 from headwater.library.types import FeedsQuery
+from headwater.observability.log import get_logger
 from headwater.web.consent import objects_to_counting
 from headwater.web.pages.feeds import read_query
+
+log = get_logger()
 
 AnyRequest = Request[Any, Any, Any]
 
 
-@get("/dashboard")
+BROKEN = "Failed to load dashboard. Please refresh the page."  # seed 002
+
+
+def break_down(request: AnyRequest, error: Exception) -> AnyResponse:
+    """The words of seed 002, whether it is our fault or the database's."""
+    if not isinstance(error, Unavailable):
+        log.error("request broke", path=request.url.path, exc_info=error)
+    return respond(request, 500, BROKEN)
+
+
+@get("/dashboard", exception_handlers={Unavailable: break_down, Exception: break_down})
 async def dashboard(
     request: AnyRequest,
     database: NamedDependency[Database],

@@ -6,7 +6,7 @@ and only those that have changed come back. A line that is being edited does not
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -53,16 +53,20 @@ async def feeds(
     search: FromQuery[str] = "",
     status: FromQuery[str] = "all",
     page: FromQuery[str] = "1",
+    editing: FromQuery[list[str] | None] = None,
+    closing: FromQuery[str] = "",
 ) -> Template:
-    """A page of the list."""
+    """A page of the list; past the last one, the last one. Lines that are being edited stay as they are."""
     query = read_query(search, status, page)
     async with database.as_user(request.user.id) as conn:
         total = await library.count_feeds(conn, query=query)
         pages = page_count(total, FEEDS_PER_PAGE)
+        query = replace(query, page=min(query.page, max(pages, 1)))
         items = await library.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
         offers = await list_offered(conn, items)
     found = FeedPage(items, query.page, pages, total)
-    context = {"found": found, "query": query, "now": clock(), "offers": offers}
+    edited = {item.id for item in items if str(item.id) in set(editing or ()) - {closing}}
+    context = {"found": found, "query": query, "now": clock(), "offers": offers, "editing": edited}
     return Template("feeds/list.html", context=context)
 
 

@@ -10,6 +10,34 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// A line that was saved is not edited any more: the list, which is asked for next, shows it as it is.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const form = event.target.closest("form[data-closes]");
+  if (event.target === form && event.detail.xhr.status < 300) form.parentElement.querySelector("[name=editing]")?.remove();
+});
+
+// Text fields of a filter act as one types. The event that they fire when they lose the focus would replace the list
+// under the button that is being pressed.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("form[role=search] input:not([type=checkbox])")) event.stopPropagation();
+}, true);
+
+// A list may be replaced while a request of one of its lines is under way. htmx would then drop the answer: its events do
+// not reach the page, and its target is not part of it any more.
+document.addEventListener("htmx:beforeSend", (event) => {
+  const { elt, target, xhr } = event.detail;
+  xhr.addEventListener("readystatechange", () => {
+    if (xhr.readyState !== XMLHttpRequest.DONE || document.body.contains(elt)) return;
+    const swapStyle = elt.closest("[hx-swap]")?.getAttribute("hx-swap").split(" ")[0] ?? "innerHTML";
+    const place = target.isConnected ? null : document.getElementById(target.id);
+    xhr.addEventListener("load", () => {
+      if (place && xhr.status === 200 && swapStyle !== "none") htmx.swap(place, xhr.responseText, { swapStyle });
+      const names = xhr.getResponseHeader("HX-Trigger")?.split(",") ?? [];
+      names.forEach((name) => htmx.trigger(document.body, name.trim()));
+    });
+  });
+});
+
 // The keyboard: j and k walk through the lines, the other keys press the button or link that names them.
 const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
 const REPEATED = new Set(["j", "k"]);

@@ -181,7 +181,7 @@ async def _some(database: Database, clock: Clock, show: str, text: str, cursor: 
     wanted = QueueFilter(text or None)
     async with database.transaction() as conn:
         found = await list_shown(conn, shown, wanted=wanted, after=after, limit=PAGE)
-        hints = await hints_of(conn, found.submissions)
+        hints = await hints_of(conn, found.submissions, clock())
         waiting = await store.count_waiting(conn)
     last = found.submissions[-1] if found.submissions else None
     here = to_word(UrlCursor(last.submitted_at, last.id)) if last else cursor

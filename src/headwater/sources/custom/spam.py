@@ -1,0 +1,95 @@
+"""How likely a suggestion is spam: a score from 0 to 100 with the rules that led to it. Pure.
+
+The rules read what the machine has anyway: the domain's and the submitter's record, the host's name, and the sample of
+the feed. No other service is asked.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from headwater.sources.custom.types import DomainRecord, Sample, SpamScore, SpamSignal, SubmitterRecord
+
+HELD_FROM = 50  # points from which a trusted submitter's suggestion waits for a moderator too
+MOST = 100
+STALE_AFTER = timedelta(days=365)
+SHOUTING = 0.7  # share of capitals
+WORDS = frozenset(
+    {
+        *("casino", "casinos", "slots", "betting", "jackpot", "gambling", "poker", "togel", "sbobet"),
+        *("viagra", "cialis", "porn", "xxx", "escort", "escorts", "weightloss"),
+        *("payday", "loan", "loans", "forex", "airdrop", "giveaway"),
+        *("replica", "coupon", "coupons", "backlink", "backlinks", "seo"),
+    }
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_SECOND_LEVEL = frozenset({"ac", "co", "com", "edu", "gov", "go", "ne", "net", "or", "org"})
+
+
+def domain_of(host: str) -> str:
+    """The domain that a host's reputation is kept for: `news.example.com` counts for `example.com`."""
+    labels = host.split(".")
+    if ":" in host or labels[-1].isdigit():
+        return host  # an address
+    size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
+    return ".".join(labels[-size:])
+
+
+def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:
+    """The sum of what each rule found, between 0 and 100."""
+    signals = [
+        *_of_domain(domain),
+        *_of_submitter(submitter),
+        *_of_host(host),
+        *_of_titles(sample.titles),
+        *_of_feed(host, sample, now),
+    ]
+    return SpamScore(min(max(sum(one.points for one in signals), 0), MOST), tuple(signals))
+
+
+def _of_domain(domain: DomainRecord) -> Iterator[SpamSignal]:
+    if domain.is_blocked:
+        yield SpamSignal(60, f"{domain.domain} is blocked")
+    if domain.rejected:
+        share = domain.rejected / (domain.rejected + domain.approved)
+        points = round(share * min(20 + 10 * domain.rejected, 50))
+        yield SpamSignal(points, f"{domain.rejected} of its domain's suggestions rejected, {domain.approved} approved")
+    elif domain.approved:
+        yield SpamSignal(-min(10 * domain.approved, 30), f"{domain.approved} of its domain's suggestions approved")
+
+
+def _of_submitter(submitter: SubmitterRecord) -> Iterator[SpamSignal]:
+    if submitter.rejected > submitter.approved:
+        yield SpamSignal(15, f"its submitter had {submitter.rejected} rejected, {submitter.approved} approved")
+
+
+def _of_host(host: str) -> Iterator[SpamSignal]:
+    if ":" in host or host.rpartition(".")[2].isdigit():
+        yield SpamSignal(20, "its host is an IP address")
+    elif host.count("-") >= 3 or sum(char.isdigit() for char in host) >= 5:
+        yield SpamSignal(10, "its host name has many hyphens or digits")
+
+
+def _of_titles(titles: Sequence[str]) -> Iterator[SpamSignal]:
+    told = [words for title in titles if (words := {word.lower() for word in _WORD.findall(title)} & WORDS)]
+    if told:
+        found = ", ".join(sorted({word for words in told for word in words})[:3])
+        yield SpamSignal(40 if len(told) * 2 >= len(titles) else 20, f"words of spam in its titles: {found}")
+    if len(titles) > 1 and len(set(titles)) * 2 <= len(titles):
+        yield SpamSignal(15, "its titles repeat")
+    if titles and all(_is_shouted(title) for title in titles):
+        yield SpamSignal(10, "its titles are in capitals")
+
+
+def _is_shouted(title: str) -> bool:
+    letters = [char for char in title if char.isalpha() and char.lower() != char.upper()]
+    return len(letters) >= 8 and sum(char.isupper() for char in letters) >= SHOUTING * len(letters)
+
+
+def _of_feed(host: str, sample: Sample, now: datetime) -> Iterator[SpamSignal]:
+    if sample.entry_count == 0:
+        yield SpamSignal(15, "it has no entries")
+    if sample.latest_at is not None and now - sample.latest_at > STALE_AFTER:
+        yield SpamSignal(10, "its newest entry is older than a year")
+    if sample.site_host and domain_of(sample.site_host) != domain_of(host):
+        yield SpamSignal(10, f"its site is on another domain, {sample.site_host}")
