@@ -58,6 +58,7 @@ class Runtime:
     settings: Settings
     tools: Tools
     server: EmbeddedServer | None
+    upload_sandbox: Sandbox
 
     @property
     def database(self) -> Database:
@@ -109,12 +110,15 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             open_client(settings) as client,
             open_sandbox(settings) as feeds,
             open_page_sandbox(settings) as pages,
+            open_upload_sandbox(settings) as uploads,
             open_index(settings) as index,
         ):
             async with database.transaction() as conn:
                 await check_schema(conn)
             options, mailer = options_of(settings), mailer_of(settings)
-            yield Runtime(settings, Tools(database, client, feeds, pages, utc_now, options, index, mailer), server)
+            yield Runtime(
+                settings, Tools(database, client, feeds, pages, utc_now, options, index, mailer), server, uploads
+            )
 
 
 def open_client(settings: Settings) -> Client:
@@ -133,6 +137,16 @@ def open_sandbox(settings: Settings) -> Sandbox:
         time_limit=settings.parse_timeout,
         memory_limit=settings.parse_memory,
         preload=("headwater.polling.read",),
+    )
+
+
+def open_upload_sandbox(settings: Settings) -> Sandbox:
+    """The process that parses the files of readers; they wait for each other, and no stage waits for them."""
+    return Sandbox(
+        processes=1,
+        time_limit=settings.parse_timeout,
+        memory_limit=settings.parse_memory,
+        preload=("headwater.sources.opml",),
     )
 
 

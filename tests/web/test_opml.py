@@ -13,6 +13,7 @@ from litestar import Litestar
 from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
+from headwater.sandbox import Sandbox
 from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.sources.importing import store
@@ -20,6 +21,7 @@ from headwater.sources.importing.types import IMPORTS_KEPT, Import, LineOutcome
 from headwater.sources.importing.work import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.types import UserId
+from headwater.web import WebOptions
 from tests.builders import a_source, another_administrator
 from tests.clock import START, MovableClock
 from tests.removals import remove_all
@@ -452,3 +454,36 @@ async def test_what_goes_out_comes_in_again_with_its_categories(app: Litestar, a
     assert sent.headers["content-type"].startswith("text/x-opml+xml")
     assert told(read_opml(sent.content)) == told(mine)
     assert told(read_opml(again.content)) == told(mine)
+
+
+def an_upload_sandbox(time_limit: timedelta) -> Sandbox:
+    return Sandbox(processes=1, time_limit=time_limit, memory_limit=1_000_000_000, preload=("headwater.sources.opml",))
+
+
+async def test_a_file_that_takes_too_long_is_given_up_in_another_process(
+    database: Database, clock: MovableClock
+) -> None:
+    """4.9 MB of `&` take seconds to read: in this process nothing else would be answered meanwhile."""
+    async with (
+        an_upload_sandbox(timedelta(milliseconds=100)) as sandbox,
+        a_person(create_app(database, clock, web=WebOptions(upload_sandbox=sandbox))) as ada,
+    ):
+        await ada.register()
+        answers = await asyncio.gather(*(upload(ada, b"<opml>" + b"&" * 4_900_000) for _ in range(4)))
+
+    assert {answer.status_code for answer in answers} == {400}
+    assert "takes too long to read" in answers[0].text
+
+
+async def test_a_file_is_read_in_another_process(database: Database, clock: MovableClock) -> None:
+    async with (
+        an_upload_sandbox(timedelta(seconds=60)) as sandbox,
+        a_person(create_app(database, clock, web=WebOptions(upload_sandbox=sandbox))) as ada,
+    ):
+        await ada.register()
+        taken = await upload(ada)
+        refused = await upload(ada, b"<opml><outline>" * 200)
+
+    assert taken.status_code == 303
+    assert "nested more than 100 deep" in refused.text
+    assert await scalar(database, "SELECT count(*) FROM subscriptions") == 2

@@ -62,6 +62,7 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
         web_options(runtime.settings, listens_at=address_of(listener)),
         trials=make_trials(runtime.tools),
         inspector=make_inspector(runtime.tools),
+        upload_sandbox=runtime.upload_sandbox,
     )
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)

@@ -594,7 +594,11 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
 
 
 async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
-    """This person's feeds by category and name, each with how much of it is unread, counted up to `most`."""
+    """This person's feeds by category and name, each with how much of it is unread, counted up to `most`.
+
+    BETWEEN says nothing new, but is estimated at 0.5 % of the rows however they are spread: so the index is used even
+    where one source has every article, and `=` alone would be estimated at all of them.
+    """
     async with conn.cursor(row_factory=class_row(Neighbour)) as cur:
         await cur.execute(
             """
@@ -618,6 +622,7 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
                     SELECT
                     FROM article_sources
                     WHERE article_sources.source_id = subscriptions.source_id
+                        AND article_sources.source_id BETWEEN subscriptions.source_id AND subscriptions.source_id
                         AND listed_at > read_until
                         AND NOT EXISTS (
                             SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0

@@ -24,6 +24,7 @@ from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
+from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
@@ -59,6 +60,7 @@ class WebOptions:
     polling: PollingOptions = USUAL_POLLING
     trials: Trials | None = None  # None: this server asks no other sites
     inspector: Inspector | None = None
+    upload_sandbox: Sandbox | None = None  # None: files are parsed in a thread of this process
     settings: Sequence[SettingLine] = ()
 
 
@@ -111,6 +113,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             "access": Provide(lambda: access, sync_to_thread=False),
             "post_office": Provide(lambda: office, sync_to_thread=False),
             "polling_options": Provide(lambda: options.polling, sync_to_thread=False),
+            "upload_sandbox": Provide(lambda: options.upload_sandbox, sync_to_thread=False),
             "trials": Provide(lambda: options.trials, sync_to_thread=False),
             "setting_lines": Provide(lambda: options.settings, sync_to_thread=False),
             "frontier_options": Provide(lambda: options.frontier, sync_to_thread=False),

@@ -11,12 +11,13 @@ from uuid import UUID
 
 from headwater.db import Connection, Database, speak_for
 from headwater.db.pool import unavailable
-from headwater.errors import AlreadySubscribed, HeadwaterError, SourceExists, Unavailable
+from headwater.errors import AlreadySubscribed, HeadwaterError, Invalid, SourceExists, Unavailable
 from headwater.ids import new_id
 from headwater.observability.log import get_logger
+from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.importing import store
 from headwater.sources.importing.types import IMPORTS_KEPT, ImportLine, LineOutcome
-from headwater.sources.opml import read_opml
+from headwater.sources.opml import OpmlLine, read_opml
 from headwater.sources.subscribe import add_feed
 from headwater.types import Clock, UserId
 
@@ -30,13 +31,14 @@ BROKEN = "Headwater made a mistake with this line. The log tells what happened."
 class Importer:
     """Imports of readers."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, sandbox: Sandbox | None = None) -> None:
         self._database = database
         self._clock = clock
+        self._sandbox = sandbox
 
     async def begin(self, user_id: UserId, file_name: str, data: bytes) -> UUID:
         """Read a file and keep its lines, all or none. Raises Invalid, Conflict, Unavailable."""
-        lines = await asyncio.to_thread(read_opml, data)
+        lines = await self._read(data)
         import_id = new_id()
         async with self._database.as_user(user_id) as conn:
             await store.forget_older(conn, keep=IMPORTS_KEPT - 1)
@@ -45,6 +47,15 @@ class Importer:
             ids = [new_id() for _ in lines]
             await store.add_lines(conn, import_id=import_id, user_id=user_id, ids=ids, lines=lines)
         return import_id
+
+    async def _read(self, data: bytes) -> list[OpmlLine]:
+        """Parse a file where it can hold up nobody. Raises Invalid."""
+        if self._sandbox is None:
+            return await asyncio.to_thread(read_opml, data)
+        try:
+            return await self._sandbox.run(read_opml, data)
+        except Overrun as error:
+            raise Invalid("This file takes too long to read. Split it, or export it again.") from error
 
     async def finish(self, user_id: UserId, import_id: UUID) -> None:
         """Work on all lines that wait. What cannot be reached now is left to the next look."""

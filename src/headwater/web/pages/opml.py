@@ -14,6 +14,7 @@ from litestar.response import Redirect, Template
 from headwater.asgi.errors import status_of
 from headwater.db import Database
 from headwater.errors import Conflict, Invalid, NotFound
+from headwater.sandbox import Sandbox
 from headwater.sources.importing import store
 from headwater.sources.importing.types import LINES_PER_PAGE, Import, LineOutcome
 from headwater.sources.importing.work import Importer
@@ -46,10 +47,13 @@ async def opml(request: AnyRequest, database: NamedDependency[Database], clock: 
     exception_handlers={HTTPException: refuse_upload},
 )
 async def bring(
-    request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]
+    request: AnyRequest,
+    database: NamedDependency[Database],
+    clock: NamedDependency[Clock],
+    upload_sandbox: NamedDependency[Sandbox | None],
 ) -> Template | Redirect:
     """Take a file. Its lines are worked on behind the answer, and by each look at how far it is."""
-    importer = Importer(database, clock)
+    importer = Importer(database, clock, upload_sandbox)
     try:
         file_name, data = await _file(request)
         import_id = await importer.begin(request.user.id, file_name, data)
