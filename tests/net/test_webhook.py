@@ -2,10 +2,14 @@
 
 import asyncio
 import socket
+import tracemalloc
+from datetime import timedelta
 
 import pytest
 
+from headwater.net import webhook
 from headwater.net.webhook import post_json
+from tests.accounts.hostile import open_hostile
 from tests.alerts.receiver import open_receiver
 
 
@@ -54,6 +58,38 @@ async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
 
     assert error is not None
     assert "SECRET" not in error
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/hang", "It did not answer within 1 s."),
+        ("/trickle", None),  # 200: it was taken, and what else it says is not waited for
+        ("/huge", None),
+        ("/huge?status=500", "It answered with 500"),
+        ("/bomb?status=500", "It answered with 500"),
+        ("/inside", "It answered with 302"),
+        ("/circle", "It answered with 302"),
+        ("/html", None),
+    ],
+)
+async def test_a_receiver_that_misbehaves_costs_neither_time_nor_memory(
+    path: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhook, "WITHIN", timedelta(seconds=1))
+    async with open_hostile() as hostile, asyncio.timeout(60):
+        tracemalloc.start()
+        try:
+            error = await post_json(hostile.url + path, {})
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert error == said or (error is not None and said is not None and error.startswith(said))
+    assert len(error or "") < 500
+    assert hostile.sent < 10_000_000
+    assert most < 30_000_000  # the receiver runs in this process too, and packs its bomb here
+    assert sum(hostile.asked.values()) == 1
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[::1", "nonsense", "http://a b/"])

@@ -4,6 +4,8 @@ import gzip
 import tracemalloc
 import zlib
 from datetime import timedelta
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from hypothesis import given
@@ -178,6 +180,45 @@ def test_a_packed_bomb_is_read_no_further_than_allowed() -> None:
     found = read(body)
 
     assert (paths(found), found.is_cut) == (["/first"], True)
+
+
+def a_zip() -> bytes:
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("sitemap.xml", urlset(loc("/a")) + " " * 10_000_000)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        a_zip(),
+        gzip.compress(gzip.compress(urlset(loc("/a")).encode())),
+        gzip.compress(b"") * 100_000,
+        b"\x1f\x8b" * 1_000_000,
+        gzip.compress(b"<a>" * 20_000_000, 9),
+    ],
+    ids=["zip", "gzip in gzip", "empty members", "half headers", "deep"],
+)
+def test_what_is_packed_otherwise_is_refused_or_read_no_further_than_allowed(body: bytes) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableSitemap):
+            read(body)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 20_000_000
+
+
+def test_a_value_that_an_entity_repeats_is_not_repeated() -> None:
+    """The quadratic form of the billion laughs: one long entity, used often."""
+    doctype = f'<!DOCTYPE u [<!ENTITY a "{"a" * 50_000}">]>'
+    found = read(urlset(*(loc(f"/{number}{'&a;' * 1_000}") for number in range(50)), before=doctype))
+
+    assert found.url_count == 50
+    assert all(len(line.url) < 10_000 for line in found.pages)
 
 
 def test_pages_of_other_sites_and_files_are_left_out() -> None:

@@ -150,6 +150,27 @@ async def test_an_index_is_followed_only_so_deep(world: World) -> None:
     assert [(url.url, url.depth) for url in await world.urls()] == [("https://example.com/b.xml", 3)]
 
 
+async def test_an_index_that_lists_itself_or_another_that_lists_it_is_queued_once(world: World) -> None:
+    one, two = "https://example.com/one.xml", "https://example.com/two.xml"
+    await give(world, index_of(one, two), one)
+    await give(world, index_of(two, one), two)
+
+    for _ in range(3):
+        await world.map()
+
+    assert sorted(url.url for url in await world.urls()) == [one, two]
+
+
+async def test_of_an_index_with_fifty_thousand_sitemaps_only_so_many_are_queued(world: World) -> None:
+    children = [f"https://example.com/{number}.xml" for number in range(50_000)]
+    await give(world, index_of(*children), "https://example.com/index.xml")
+
+    (done,) = await world.map()
+
+    assert done.queued <= LIMITS.max_children
+    assert len(await world.urls()) <= LIMITS.max_children + 1
+
+
 async def test_an_archive_is_retired_and_lives_again_when_its_index_says_that_it_changed(world: World) -> None:
     child = world.zoo.url(DAILY, "/about")  # any page that answers: its body is given by hand
     index = world.zoo.url(DAILY, "/sitemap_index.xml")

@@ -1,6 +1,9 @@
 """OPML as other readers write it, as we write it, and as somebody writes it who means harm."""
 
+import gzip
 from collections.abc import Callable
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from hypothesis import given
@@ -112,7 +115,16 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "same-attribute": lambda: a_file('<outline xmlUrl="a" xmlUrl="b"/>'),
     "undefined-entity": lambda: a_file(feed("&odd;") + "<outline>&odd;</outline>"),
     "ampersands": lambda: b"<opml><body>" + b"&" * 1_000_000,
+    "zip": lambda: packed(a_file(feed()) + b" " * 10_000_000),
+    "gzip": lambda: gzip.compress(a_file(feed()) + b" " * 10_000_000),
 }
+
+
+def packed(file: bytes) -> bytes:
+    body = BytesIO()
+    with ZipFile(body, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("feeds.opml", file)
+    return body.getvalue()
 
 
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
