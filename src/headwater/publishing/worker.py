@@ -182,9 +182,11 @@ class Indexer:
         if self._rests_until is not None and self._is_resting:
             return self._rests_until  # another batch has met the same outage
         self._failures += 1
-        if self._failures == 1:
-            (log.error if is_refusal else log.warning)("index waits", address=self._index.address, reason=reason)
         self._rests_until = self._clock() + self._wait(self._failures, asked)
+        if self._failures == 1:
+            write = log.error if is_refusal else log.warning
+            again = self._rests_until.isoformat()
+            write("index waits", address=self._index.address, reason=reason, next_try=again)
         return self._rests_until
 
     def _wait(self, failures: int, asked: timedelta | None = None) -> timedelta:
