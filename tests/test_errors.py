@@ -18,7 +18,7 @@ ARGUMENTS: dict[str, object] = {
     "url": "u", "reason": "r", "problems": ["p"], "wanted": 2, "host": "h", "port": 80, "cause": "c",
     "data_dir": Path("d"), "found": 1, "known": 1, "name": "n", "index": "i", "differences": ["d"],
     "id": UUID(int=1), "source_id": UUID(int=1), "message": "m", "status": "s", "email": "e",
-    "retry_after": timedelta(minutes=1), "until": START,
+    "retry_after": timedelta(minutes=1), "until": START, "what": "w", "most": 1, "within": timedelta(days=1),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@
     ├── Forbidden               whoever asks may not
     │   └── RegistrationClosed
     ├── TooManyAttempts         whoever asks, asks too often
+    │   └── QuotaReached
     ├── NotFound                what was asked for is not here
     │   ├── SourceNotFound
     │   ├── FeedNotFound
@@ -24,6 +25,7 @@
     │   ├── NothingToPoll
     │   ├── HostBusy
     │   ├── AlreadySubscribed
+    │   ├── TooManyFeeds
     │   ├── FeedTaken
     │   ├── AlreadyDecided
     │   ├── LastAdministrator
@@ -132,6 +134,18 @@ class TooManyAttempts(HeadwaterError):
         self.retry_after = retry_after
 
 
+class QuotaReached(TooManyAttempts):
+    """A user has done something as often as is allowed in a day or an hour."""
+
+    def __init__(self, what: str, most: int, within: timedelta, retry_after: timedelta) -> None:
+        super().__init__(retry_after)
+        hours = round(within / timedelta(hours=1))
+        period = "an hour" if hours == 1 else "a day" if hours == 24 else f"{hours} hours"
+        minutes = max(1, round(retry_after / timedelta(minutes=1)))
+        again = f"{minutes} minutes" if minutes < 120 else f"{round(minutes / 60)} hours"
+        self.args = (f"{most:,} {what} {period} are allowed. Try again in {again}.",)
+
+
 class NotFound(HeadwaterError):
     """What was asked for is not here."""
 
@@ -212,6 +226,14 @@ class AlreadySubscribed(Conflict):
 
     def __init__(self) -> None:
         super().__init__("You have already added this feed")
+
+
+class TooManyFeeds(Conflict):
+    """A user follows as many feeds as are allowed."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"You follow {most:,} feeds, as many as are allowed here. Remove one first.")
+        self.most = most
 
 
 class FeedTaken(Conflict):

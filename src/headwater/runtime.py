@@ -13,6 +13,7 @@ from headwater import __version__
 from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
+from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
@@ -188,7 +189,18 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
         summaries=summary_options(settings),
         frontier=frontier_options(settings),
         polling=polling_options(settings),
+        quotas=quotas_of(settings),
         settings=setting_lines(settings),
+    )
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    """How much one user may ask for."""
+    return Quotas(
+        subscriptions=settings.feeds_per_user,
+        imports_per_day=settings.imports_per_day,
+        suggestions_per_day=settings.suggestions_per_day,
+        retries_per_hour=settings.retries_per_hour,
     )
 
 

@@ -57,6 +57,7 @@ def create_app(
             "database": Provide(lambda: database, sync_to_thread=False),
             "clock": Provide(lambda: clock, sync_to_thread=False),
             "openid": Provide(lambda: openid, sync_to_thread=False),
+            "quotas": Provide(lambda: web.quotas, sync_to_thread=False),
             "inspector": Provide(lambda: inspector, sync_to_thread=False),
             "outsiders": Provide(lambda: outsiders, sync_to_thread=False),
         },

@@ -153,6 +153,12 @@ class Settings(BaseModel):
         description="Longest time one database statement of a page or API request may take; then it is cancelled and "
         "the request answered with 503.",
     )
+    feeds_per_user: int = Field(5_000, ge=1, le=1_000_000, description="Most feeds one user may follow.")
+    imports_per_day: int = Field(50, ge=1, le=100_000, description="Most OPML files one user may import a day.")
+    suggestions_per_day: int = Field(
+        50, ge=1, le=100_000, description="Most feeds one user may suggest for everybody a day; at most 20 an hour."
+    )
+    retries_per_hour: int = Field(30, ge=1, le=100_000, description="Most feeds one user may retry by hand an hour.")
     host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
     work_port: int = Field(

@@ -51,7 +51,9 @@ def describe(routes: Sequence[Router]) -> Document:
     # may be; its other schemas are not, since they leave out half of what the models demand.
     app = Litestar(
         routes,
-        dependencies={name: Provide(lambda: None, sync_to_thread=False) for name in ("database", "clock", "inspector")},
+        dependencies={
+            name: Provide(lambda: None, sync_to_thread=False) for name in ("database", "clock", "inspector", "quotas")
+        },
         openapi_config=OpenAPIConfig(
             title="Headwater",
             version=__version__,

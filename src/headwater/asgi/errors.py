@@ -87,7 +87,10 @@ def refuse(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
         write("request refused", path=request.scope["path"], error=str(error))
         # Details of an outage (addresses, paths) are for the log, not for whoever asks.
         return respond(request, status, "Headwater cannot reach its database just now. It tries again by itself.")
-    return respond(request, status, str(error))
+    wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
+    return respond(
+        request, status, str(error), headers={} if wait is None else {"Retry-After": str(max(1, round(wait)))}
+    )
 
 
 def refuse_http(request: AnyRequest, error: HTTPException) -> AnyResponse:

@@ -60,6 +60,20 @@ async def subscribe(
         )
 
 
+async def hold_subscriptions(conn: Connection, *, user_id: UserId) -> None:
+    """Wait for other transactions that add feeds for this user, and have them wait until this one ends."""
+    await conn.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))", {"key": f"subscriptions:{user_id}"}
+    )
+
+
+async def count_subscriptions(conn: Connection) -> int:
+    """How many feeds this user follows."""
+    cur = await conn.execute("SELECT count(*) FROM subscriptions")
+    row = await cur.fetchone()
+    return row[0] if row else 0
+
+
 async def find_subscription(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
     """One of this person's feeds."""
     async with conn.cursor(row_factory=class_row(Subscription)) as cur:

@@ -9,9 +9,10 @@ from datetime import datetime
 from uuid import UUID
 
 from headwater.accounts.access import record
+from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for
-from headwater.errors import FeedNotFound, SourceExists, SourceNotFound
+from headwater.errors import FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
 from headwater.ids import new_id
 from headwater.library import store as library
 from headwater.library.decide import check_category, check_feed
@@ -21,16 +22,26 @@ from headwater.sources import store
 from headwater.sources.types import Source
 from headwater.types import SourceId, UserId
 
+FEEDS_MOST = Quotas().subscriptions
+
 
 async def add_feed(
-    conn: Connection, *, user_id: UserId, name: str, url: str, category: str = "", now: datetime
+    conn: Connection,
+    *,
+    user_id: UserId,
+    name: str,
+    url: str,
+    category: str = "",
+    now: datetime,
+    most: int = FEEDS_MOST,
 ) -> Subscription:
-    """Follow a feed; it is polled at once unless it is already. Raises InvalidFeed, AlreadySubscribed."""
+    """Follow a feed; it is polled at once unless it is already. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds."""
     name, url = check_feed(name, url)
     chosen = check_category(category)
     source = await _source_of(conn, url, user_id, now)
     subscription = Subscription(new_id(), source.id, name, url, chosen)
     await speak_for(conn, user_id)
+    await library.hold_subscriptions(conn, user_id=user_id)
     await library.subscribe(
         conn,
         subscription_id=subscription.id,
@@ -40,6 +51,8 @@ async def add_feed(
         category=chosen,
         now=now,
     )
+    if await library.count_subscriptions(conn) > most:
+        raise TooManyFeeds(most)
     await record(conn, user_id, EventType.FEED_ADDED, now, feed_id=str(subscription.id))
     return subscription
 

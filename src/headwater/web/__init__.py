@@ -16,6 +16,7 @@ from litestar.types import ASGIApp
 from markupsafe import Markup
 
 from headwater.accounts.access import Access
+from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
 from headwater.asgi.session import Recognise, require_role
@@ -60,6 +61,7 @@ class WebOptions:
     polling: PollingOptions = USUAL_POLLING
     trials: Trials | None = None  # None: this server asks no other sites
     inspector: Inspector | None = None
+    quotas: Quotas = field(default_factory=Quotas)
     upload_sandbox: Sandbox | None = None  # None: files are parsed in a thread of this process
     settings: Sequence[SettingLine] = ()
 

@@ -9,6 +9,7 @@ from litestar import Request, Response, Router, delete, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
+from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import Role, User
 from headwater.api.feed_schemas import CustomFeeds, CustomFeedTold, ProposedFeed, feed_of, proposal_of
 from headwater.api.places import read_place, word_of
@@ -46,6 +47,7 @@ async def suggest(
     database: Db,
     clock: Now,
     inspector: NamedDependency[Inspector | None],
+    quotas: NamedDependency[Quotas],
     data: JSONBody[ProposedFeed],
 ) -> CustomFeedTold:
     """Suggest a feed for everybody. It is looked at first, within five seconds.
@@ -55,7 +57,7 @@ async def suggest(
     user = _person(request)
     if inspector is None:
         raise Unavailable("Nobody can look at feeds here.")
-    return feed_of(await submit(database, inspector, clock, user=user, proposal=proposal_of(data)))
+    return feed_of(await submit(database, inspector, clock, user=user, proposal=proposal_of(data), quotas=quotas))
 
 
 @get("/", operation_id="listSuggestedFeeds", opt={"role": Role.READER})

@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headwater.accounts import store as accounts
+from headwater.accounts.decide import Limit
+from headwater.accounts.quotas import DAY, Quotas, spend
 from headwater.accounts.types import User
 from headwater.audit import store as audit
 from headwater.audit.types import HEADWATER, Actor, Deed
@@ -32,11 +34,18 @@ from headwater.sources.types import Source
 from headwater.types import Clock, SourceId
 from headwater.urls import host_of, url_key
 
+USUAL_QUOTAS = Quotas()
 A_READER = "a reader"  # what the audit log tells once the account is gone: until then it knows who
 
 
 async def submit(
-    database: Database, inspector: Inspector, clock: Clock, *, user: User, proposal: Proposal
+    database: Database,
+    inspector: Inspector,
+    clock: Clock,
+    *,
+    user: User,
+    proposal: Proposal,
+    quotas: Quotas = USUAL_QUOTAS,
 ) -> CustomFeed:
     """Suggest a feed. That of somebody who is trusted goes live at once; others wait for a moderator.
 
@@ -46,6 +55,8 @@ async def submit(
     async with database.transaction() as conn:
         await _refuse(conn, wanted.url)
     await _count(database, user, clock())
+    limit = Limit(quotas.suggestions_per_day, DAY)
+    await spend(database, user_id=user.id, what="suggestions", limit=limit, now=clock())
     match await inspector.inspect(wanted.url):
         case NoFeed(reason, offers):
             raise InvalidProposal({"url": reason}, [(offer.url, offer.title) for offer in offers])

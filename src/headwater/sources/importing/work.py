@@ -9,6 +9,8 @@ the progress: the import goes on when the tab is closed, and goes on after a res
 import asyncio
 from uuid import UUID
 
+from headwater.accounts.decide import Limit
+from headwater.accounts.quotas import DAY, Quotas, spend
 from headwater.db import Connection, Database, speak_for
 from headwater.db.pool import unavailable
 from headwater.errors import AlreadySubscribed, HeadwaterError, Invalid, SourceExists, Unavailable
@@ -25,19 +27,25 @@ log = get_logger()
 
 FILE_NAME_MAX = 200
 LINES_PER_LOOK = 25
+USUAL_QUOTAS = Quotas()
 BROKEN = "Headwater made a mistake with this line. The log tells what happened."
 
 
 class Importer:
     """Imports of readers."""
 
-    def __init__(self, database: Database, clock: Clock, sandbox: Sandbox | None = None) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, sandbox: Sandbox | None = None, quotas: Quotas = USUAL_QUOTAS
+    ) -> None:
         self._database = database
         self._clock = clock
         self._sandbox = sandbox
+        self._quotas = quotas
 
     async def begin(self, user_id: UserId, file_name: str, data: bytes) -> UUID:
-        """Read a file and keep its lines, all or none. Raises Invalid, Conflict, Unavailable."""
+        """Read a file and keep its lines, all or none. Raises Invalid, Conflict, QuotaReached, Unavailable."""
+        limit = Limit(self._quotas.imports_per_day, DAY)
+        await spend(self._database, user_id=user_id, what="imports", limit=limit, now=self._clock())
         lines = await self._read(data)
         import_id = new_id()
         async with self._database.as_user(user_id) as conn:
@@ -112,5 +120,11 @@ class Importer:
         with unavailable():
             async with conn.transaction():
                 await add_feed(
-                    conn, user_id=user_id, name=line.name, url=line.url, category=line.category, now=self._clock()
+                    conn,
+                    user_id=user_id,
+                    name=line.name,
+                    url=line.url,
+                    category=line.category,
+                    now=self._clock(),
+                    most=self._quotas.subscriptions,
                 )

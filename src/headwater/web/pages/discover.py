@@ -16,6 +16,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Redirect, Template
 
+from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
 from headwater.db import Database
 from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
@@ -85,6 +86,7 @@ async def follow(
     source_id: FromPath[UUID],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
+    quotas: NamedDependency[Quotas],
 ) -> Template | Redirect:
     """Follow a source that everybody may find. Raises SourceNotFound, AlreadySubscribed."""
     user_id: UserId = request.user.id
@@ -93,7 +95,15 @@ async def follow(
         if found is None:
             raise SourceNotFound(str(source_id))
         category = (found.category or "")[:CATEGORY_MAX]
-        await add_feed(conn, user_id=user_id, name=found.name, url=found.url, category=category, now=clock())
+        await add_feed(
+            conn,
+            user_id=user_id,
+            name=found.name,
+            url=found.url,
+            category=category,
+            now=clock(),
+            most=quotas.subscriptions,
+        )
     if "hx-request" not in request.headers:
         return Redirect("/discover", status_code=303)
     async with database.transaction() as conn:
@@ -108,12 +118,13 @@ async def suggest(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
     inspector: NamedDependency[Inspector | None],
+    quotas: NamedDependency[Quotas],
 ) -> Template | Redirect:
     """Suggest a feed for everybody. Raises Unavailable, TooManyAttempts."""
     if inspector is None:
         raise Unavailable("Nobody can look at feeds here.")
     try:
-        feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data))
+        feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data), quotas=quotas)
     except (InvalidProposal, FeedTaken) as error:
         return _refused(error)
     if "hx-request" not in request.headers:

@@ -18,6 +18,8 @@ from litestar.exceptions import ValidationException
 from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Template
 
+from headwater.accounts.decide import Limit
+from headwater.accounts.quotas import HOUR, Quotas, spend
 from headwater.db import Database
 from headwater.errors import FeedNotFound
 from headwater.library import store as library
@@ -100,10 +102,19 @@ async def add(
     data: Annotated[FeedForm, Form],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
+    quotas: NamedDependency[Quotas],
 ) -> Response[None]:
     """Follow a feed; it is polled at once."""
     async with database.transaction() as conn:
-        await add_feed(conn, user_id=request.user.id, name=data.name, url=data.url, category=data.category, now=clock())
+        await add_feed(
+            conn,
+            user_id=request.user.id,
+            name=data.name,
+            url=data.url,
+            category=data.category,
+            now=clock(),
+            most=quotas.subscriptions,
+        )
     return Response(None, status_code=204, headers=REFRESH)
 
 
@@ -160,9 +171,12 @@ async def retry(
     feed_id: FromPath[str],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
+    quotas: NamedDependency[Quotas],
 ) -> Response[None]:
     """Poll a feed that was switched off, at once and with nothing held against it."""
     subscription = await _find(database, request.user.id, feed_id)
+    limit = Limit(quotas.retries_per_hour, HOUR)
+    await spend(database, user_id=request.user.id, what="retries", limit=limit, now=clock())
     async with database.transaction() as conn:
         await enable(conn, await sources.find_by_id(conn, source_id=subscription.source_id), clock())
     return Response(None, status_code=204, headers=REFRESH)

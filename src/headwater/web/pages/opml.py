@@ -11,9 +11,10 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Template
 
+from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
 from headwater.db import Database
-from headwater.errors import Conflict, Invalid, NotFound
+from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
 from headwater.sandbox import Sandbox
 from headwater.sources.importing import store
 from headwater.sources.importing.types import LINES_PER_PAGE, Import, LineOutcome
@@ -51,13 +52,14 @@ async def bring(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
     upload_sandbox: NamedDependency[Sandbox | None],
+    quotas: NamedDependency[Quotas],
 ) -> Template | Redirect:
     """Take a file. Its lines are worked on behind the answer, and by each look at how far it is."""
-    importer = Importer(database, clock, upload_sandbox)
+    importer = Importer(database, clock, upload_sandbox, quotas)
     try:
         file_name, data = await _file(request)
         import_id = await importer.begin(request.user.id, file_name, data)
-    except (Invalid, Conflict) as error:
+    except (Invalid, Conflict, QuotaReached) as error:
         return await _page(request, database, clock, error=error)
     behind = BackgroundTask(importer.finish, request.user.id, import_id)
     return Redirect(f"/opml/{import_id}", status_code=303, background=behind)
@@ -94,11 +96,12 @@ async def work(
     import_id: FromPath[UUID],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
+    quotas: NamedDependency[Quotas],
 ) -> Template:
     """How far an import is; whoever looks, helps. Raises NotFound."""
     user_id: UserId = request.user.id
     if (await _find(database, user_id, import_id)).is_running:
-        await Importer(database, clock).work(user_id, import_id)
+        await Importer(database, clock, quotas=quotas).work(user_id, import_id)
     found = await _find(database, user_id, import_id)
     headers = {} if found.is_running else {"HX-Trigger": "importFinished"}
     return Template("opml/progress.html", context={"found": found}, headers=headers)
@@ -112,7 +115,7 @@ async def _file(request: AnyRequest) -> tuple[str, bytes]:
 
 
 async def _page(
-    request: AnyRequest, database: Database, clock: Clock, *, error: Invalid | Conflict | None = None
+    request: AnyRequest, database: Database, clock: Clock, *, error: HeadwaterError | None = None
 ) -> Template:
     async with database.as_user(request.user.id) as conn:
         imports = await store.list_imports(conn)

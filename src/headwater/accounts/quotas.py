@@ -1,0 +1,34 @@
+"""How much one user may ask for, so that nobody uses up what is there for all. Counted in the database."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headwater.accounts import store
+from headwater.accounts.decide import Limit
+from headwater.db import Database
+from headwater.errors import QuotaReached
+from headwater.types import UserId
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Limits for one user; from settings."""
+
+    subscriptions: int = 5_000
+    imports_per_day: int = 50
+    suggestions_per_day: int = 50
+    retries_per_hour: int = 30
+
+
+async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit, now: datetime) -> None:
+    """Count one use, in a transaction of its own: it counts however the request ends. Raises QuotaReached.
+
+    `what` names the uses in the message: "imports".
+    """
+    async with database.transaction() as conn:
+        used, ends_at = await store.count_attempt(conn, bucket=f"{what}:{user_id}", now=now, ends_at=now + limit.within)
+    if used > limit.most:
+        raise QuotaReached(what, limit.most, limit.within, ends_at - now)
