@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import InvalidSettings
-from headwater.settings import Settings, allowed, load_settings, show_duration, shown
+from headwater.settings import PLAIN_NAMES, Settings, allowed, load_settings, show_duration, shown
 
 
 def problems(environ: dict[str, str]) -> str:
@@ -199,3 +199,24 @@ def test_a_token_is_masked_and_an_empty_one_is_none() -> None:
     assert shown("api_token", values.api_token) == "********"
     assert "0123456789abcdef" not in repr(values)
     assert load_settings({"HEADWATER_API_TOKEN": ""}).values.api_token is None
+
+
+def test_the_names_of_seed_004_are_read_too() -> None:
+    given = {
+        "FEED_POLLER_ENABLED": "false",
+        "FEED_POLLER_POLL_INTERVAL": "5m",
+        "FEED_POLLER_MAX_CONCURRENCY": "7",
+        "LOG_LEVEL": "WARN",
+        "LOG_FORMAT": "json",
+        "WORKER_COUNT": "3",
+    }
+    values = load_settings(given).values
+
+    assert (values.poll_enabled, values.poll_interval, values.poll_concurrency) == (False, timedelta(minutes=5), 7)
+    assert (values.log_level, values.log_format, values.worker_count) == ("warning", "json", 3)
+
+
+def test_every_name_that_is_read_is_documented() -> None:
+    page = Path("docs/settings.md").read_text(encoding="utf-8")
+
+    assert [name for name in PLAIN_NAMES if f"| `{name}` |" not in page] == []

@@ -205,6 +205,10 @@ class NotApproved(Conflict):
         super().__init__(f"{name} was suggested by a reader and is not approved. A moderator approves it first.")
 
 
+class RetryRefused(Conflict):
+    """A reader may not have this feed polled now; the message says why and until when."""
+
+
 class NothingToPoll(Conflict):
     """A source without a feed has none to switch off."""
 

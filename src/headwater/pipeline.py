@@ -195,4 +195,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
 
 def every_stage(tools: Tools) -> list[str]:
     """The names of all stages that have something to work with."""
-    return [name for name in STAGES if name != "indexing" or tools.index is not None]
+    left_out = {"indexing"} if tools.index is None else set[str]()
+    if not tools.options.polling.is_enabled:
+        left_out.add("polling")
+    return [name for name in STAGES if name not in left_out]

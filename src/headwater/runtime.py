@@ -354,7 +354,8 @@ def options_of(settings: Settings) -> StageOptions:
             events=settings.retention_events,
             polls=settings.retention_polls,
             clicks=settings.retention_clicks,
-            longest_poll_wait=max(2 * settings.poll_interval_max, MOST_OFF) + timedelta(days=1),
+            longest_poll_wait=max(2 * settings.poll_interval_max, settings.poll_max_backoff, MOST_OFF)
+            + timedelta(days=1),
         ),
         index=IndexOptions(
             batch_documents=500,
@@ -403,4 +404,7 @@ def polling_options(settings: Settings) -> PollingOptions:
         max_bytes=settings.poll_max_bytes,
         max_entries=settings.poll_max_entries,
         policy=settings.poll_policy,
+        max_failures=settings.poll_max_failures,
+        max_backoff=settings.poll_max_backoff,
+        is_enabled=settings.poll_enabled,
     )

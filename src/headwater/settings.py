@@ -37,6 +37,11 @@ PLAIN_NAMES = {
     "REQUEST_TIMEOUT": "request_timeout",
     "CLAIM_RETRY_DELAY": "claim_retry_delay",
     "MAX_RETRIES": "max_retries",
+    "FEED_POLLER_ENABLED": "poll_enabled",
+    "FEED_POLLER_POLL_INTERVAL": "poll_interval",
+    "FEED_POLLER_MAX_CONCURRENCY": "poll_concurrency",
+    "LOG_LEVEL": "log_level",
+    "LOG_FORMAT": "log_format",
     "ELASTICSEARCH_URL": "elasticsearch_url",
     "ELASTICSEARCH_API_KEY": "elasticsearch_api_key",
     "OPENROUTER_API_KEY": "openrouter_api_key",
@@ -111,6 +116,12 @@ def _webhook(value: object) -> object:
 
 def _network(value: object) -> str:
     return str(ip_network(str(value), strict=False)) if "/" in str(value) else _address(value)
+
+
+def _log_word(value: object) -> object:
+    """Other programs write LOG_LEVEL=INFO or WARN, and LOG_FORMAT=text."""
+    word = value.strip().lower() if isinstance(value, str) else value
+    return {"warn": "warning", "text": "console"}.get(word, word) if isinstance(word, str) else word
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
@@ -251,8 +262,10 @@ class Settings(BaseModel):
     oidc_client_secret: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
         None, description="How Headwater shows to that issuer that it is itself."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe event to log.")
-    log_format: Literal["auto", "console", "json"] = Field(
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_log_word)] = Field(
+        "info", description="Least severe event to log."
+    )
+    log_format: Annotated[Literal["auto", "console", "json"], BeforeValidator(_log_word)] = Field(
         "auto", description="How events are written; `auto` is readable on a terminal and JSON otherwise."
     )
     contact_url: str = Field(
@@ -269,6 +282,19 @@ class Settings(BaseModel):
     )
     poll_policy: Literal["default", "cooldown", "backoff", "once", "five"] = Field(
         "default", description="What failures of a feed lead to, unless the source names another policy."
+    )
+    poll_enabled: bool = Field(True, description="Whether this process polls feeds, where it runs all stages.")
+    poll_max_failures: int = Field(
+        5,
+        ge=1,
+        le=1000,
+        description="In policy `backoff`: permanent failures since the last success after which a feed is disabled.",
+    )
+    poll_max_backoff: Duration = Field(
+        timedelta(days=1),
+        ge=timedelta(hours=1),
+        le=timedelta(days=30),
+        description="In policy `backoff`: longest wait between two tries of a feed that fails.",
     )
     poll_interval: Duration = Field(
         timedelta(hours=1),

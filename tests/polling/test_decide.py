@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.polling.decide import BY_HAND_ONLY, decide, decide_outage, decide_paused
-from headwater.polling.policy import POLICIES, Counts, policy_named
+from headwater.polling.policy import POLICIES, Counts, policy_named, policy_of
 from headwater.polling.types import (
     FailureClass,
     Happening,
@@ -403,3 +403,63 @@ def test_a_new_feed_waits_as_long_as_its_site_asks_for() -> None:
     (step,) = play("default", [busy], state=a_new_feed())
 
     assert step.wait == 3 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "words"),
+    [
+        ("bad_request", 400, "Invalid request"),
+        ("unauthorized", 401, "Authentication required"),
+        ("forbidden", 403, "Authentication required"),
+        ("not_found", 404, "Feed no longer available"),
+        ("gone", 410, "Feed no longer available"),
+        ("rate_limited", 429, "Rate limited"),
+        ("upstream_failure", 500, "It failed."),
+        ("bad_request", 418, "It failed."),
+    ],
+)
+def test_under_once_errors_have_the_words_of_seed_002(kind: str, status: int, words: str) -> None:
+    (once,) = play("once", [(kind, status)])
+    (default,) = play("default", [(kind, status)])
+
+    assert (once.state.last_error, default.state.last_error) == (words, "It failed.")
+
+
+@pytest.mark.parametrize("reason", [FailureClass.RATE_LIMITED, FailureClass.UNEXPECTED, "Noise"])
+def test_what_an_operator_disabled_without_an_end_is_not_enabled_by_a_good_poll(reason: FailureClass | str) -> None:
+    off = Off(START - DAY, reason, None, by_operator=True)
+
+    (step,) = play("default", [GOOD], state=replace(a_state(), off=off))
+
+    assert (step.state.off, step.happened) == (off, ())
+
+
+def test_what_an_operator_disabled_for_a_while_is_enabled_by_a_good_probe() -> None:
+    off = Off(START - DAY, FailureClass.GONE, START, by_operator=True)
+
+    (step,) = play("default", [GOOD], state=replace(a_state(), off=off))
+
+    assert (step.state.off, step.happened) == (None, (Happening.ENABLED,))
+
+
+def test_backoff_can_be_set_as_seed_001_says() -> None:
+    options = replace(OPTIONS, max_failures=3, max_backoff=6 * HOUR)
+    state, waits = a_state(), list[timedelta]()
+    for _ in range(3):
+        decision = decide(state, outcome(("not_found", 404)), policy_of("backoff", options), options, START)
+        waits.append(decision.next_poll_at - START)
+        state = decision.state
+    transient = replace(a_state(), consecutive_errors=9)
+    busy = decide(transient, outcome("network"), policy_of("backoff", options), options, START)
+
+    assert waits[:2] == [2 * HOUR, 4 * HOUR]
+    assert state.off is not None
+    assert busy.next_poll_at == START + 6 * HOUR
+    assert policy_of("backoff", OPTIONS) == POLICIES["backoff"]
+
+
+def test_the_wait_that_a_site_asks_for_is_kept_for_those_who_want_to_retry() -> None:
+    (step,) = play("default", [PollFailed(FailureClass.UPSTREAM_FAILURE, "Busy.", 503, retry_after=3 * HOUR)])
+    (other,) = play("default", ["upstream_failure"])
+
+    assert (step.decision.asked_until, other.decision.asked_until) == (START + 3 * HOUR, None)

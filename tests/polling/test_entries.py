@@ -2,7 +2,8 @@ import pytest
 
 from headwater.encodings import storable
 from headwater.polling.entries import articles_of, title_from
-from headwater.polling.parse.types import Entry
+from headwater.polling.parse import parse_feed
+from headwater.polling.parse.types import Entry, FeedParseError
 from headwater.urls import url_key
 from tests.builders import a_parsed_feed
 from tests.clock import START
@@ -52,9 +53,11 @@ def test_an_entry_without_anything_is_named_by_its_address() -> None:
 
 @pytest.mark.parametrize("url", [None, "javascript:alert(1)", "mailto:ann@example.com", "not a url"])
 def test_entries_without_a_usable_link_are_known_by_feed_and_id_and_lead_to_the_site(url: str | None) -> None:
-    first, second = articles_of(a_parsed_feed(Entry(id="1", url=url), Entry(id="2", url=url)), FEED, site=SITE)
+    first, second = articles_of(
+        a_parsed_feed(Entry(id="1", url=url, title="One"), Entry(id="2", url=url, title="Two")), FEED, site=SITE
+    )
     (elsewhere,) = articles_of(
-        a_parsed_feed(Entry(id="1", url=url)), "https://other.example/feed", site="other.example"
+        a_parsed_feed(Entry(id="1", url=url, title="One")), "https://other.example/feed", site="other.example"
     )
 
     assert first.url == "https://example.com/"
@@ -62,7 +65,7 @@ def test_entries_without_a_usable_link_are_known_by_feed_and_id_and_lead_to_the_
 
 
 def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1"), site_url="javascript:alert(1)"), FEED, site=SITE)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", title="One"), site_url="javascript:alert(1)"), FEED, site=SITE)
 
     assert article.url == FEED
 
@@ -81,7 +84,7 @@ def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:
 )
 @pytest.mark.parametrize("site_url", ["https://example.com/", None])
 def test_only_an_entry_s_own_link_is_a_page_to_fetch(url: str | None, is_own: bool, site_url: str | None) -> None:
-    (article,) = articles_of(a_parsed_feed(Entry(id="1", url=url), site_url=site_url), FEED, site=SITE)
+    (article,) = articles_of(a_parsed_feed(Entry(id="1", url=url, title="One"), site_url=site_url), FEED, site=SITE)
 
     assert article.has_page is is_own
 
@@ -95,3 +98,21 @@ def test_text_that_postgresql_would_refuse_is_mended(text: str, kept: str) -> No
 
 def test_a_title_is_made_of_a_text_with_a_number_of_any_length() -> None:
     assert title_from(f"<p>One &#{'1' * 5000}; two</p>") == "One \ufffd two"
+
+
+def test_an_entry_with_nothing_to_show_is_not_an_article() -> None:
+    feed = a_parsed_feed(Entry("sha256:0"), Entry("1"), Entry("2", title="Two"))
+
+    assert [article.title for article in articles_of(feed, FEED, site=SITE)] == ["Two"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"<rss><channel><item/></channel></rss>", b"<rss><channel><item></item></channel></rss>"]
+)
+def test_an_empty_item_is_not_an_article(body: bytes) -> None:
+    assert articles_of(parse_feed(body, url=FEED), FEED, site=SITE) == ()
+
+
+def test_a_feed_that_is_cut_off_before_its_first_entry_says_anything_is_not_read() -> None:
+    with pytest.raises(FeedParseError):
+        parse_feed(b"<rss><channel><item>", url=FEED)

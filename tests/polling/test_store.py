@@ -356,14 +356,15 @@ async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Conne
 
 
 async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_switched_off(conn: Connection) -> None:
-    sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(2)]
+    sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(3)]
     for source in sources:
         await store.turn_off(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
         await store.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
+    await conn.execute("UPDATE feed_state SET off_by_operator = (source_id = %s)", (sources[2].id,))
     await set_enabled(conn, source_id=sources[1].id, enabled=False)
 
     ids = [source.id for source in sources]
     await store.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
 
     next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
-    assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None}
+    assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None, sources[2].id: START + 99 * HOUR}

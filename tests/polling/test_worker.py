@@ -457,3 +457,18 @@ async def test_two_pollers_never_ask_a_host_twice_within_its_delay(
     for host in range(8):
         times = sorted(visit.at for visit in zoo.visits_to(f"h{host}.crowd"))
         assert all(later - earlier >= 0.49 for earlier, later in pairwise(times))
+
+
+async def test_a_round_of_polling_ends_with_one_line_of_totals(zoo: Zoo, poller: Poller, database: Database) -> None:
+    for number in range(3):
+        await follow(database, zoo.url(f"h{number}.crowd", "/feed/0.xml"))
+    await follow(database, "http://nobody.invalid/feed")
+
+    with capture_logs() as logs:
+        reports = await poll_all(poller)
+        await poller.claim(10)
+
+    (line,) = [line for line in logs if line["event"] == "polling round done"]
+    assert line["log_level"] == "info"
+    assert (line["feeds"], line["not_modified"], line["errors"]) == (4, 0, {"dns": 1})
+    assert line["new_articles"] == sum(report.new_articles for report in reports) > 0

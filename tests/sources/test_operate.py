@@ -5,13 +5,20 @@ from datetime import timedelta
 import pytest
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Deed, Entry
+from headwater.audit.types import COMMAND_LINE, Actor, Deed, Entry
 from headwater.db import Connection
-from headwater.errors import Invalid, SourceExists, SourceNotFound
+from headwater.errors import Invalid, RetryRefused, SourceExists, SourceNotFound
+from headwater.ids import new_id
+from headwater.polling import store as polling
+from headwater.polling.decide import decide
+from headwater.polling.policy import DEFAULT, Policy
+from headwater.polling.rows import Answer
+from headwater.polling.types import ClaimedFeed, Decision, FailureClass, FeedState, PollFailed, Validators
 from headwater.sources import operate, store
 from headwater.sources.operate import Changes
-from headwater.sources.types import Wishes
+from headwater.sources.types import Source, Wishes
 from tests.clock import START
+from tests.polling.histories import OPTIONS
 
 pytestmark = pytest.mark.database
 
@@ -105,3 +112,156 @@ async def test_a_url_that_another_source_has_is_refused(conn: Connection) -> Non
             await operate.change(conn, source, wanted=Changes(feed_url=FEED), actor=COMMAND_LINE, now=START)
 
     assert [line.deed for line in await log_of(conn)] == [Deed.SOURCE_CREATED, Deed.SOURCE_CREATED]
+
+
+READER = Actor(None, "ada@example.com")
+
+
+async def a_feed(conn: Connection) -> Source:
+    return await operate.create(conn, wanted=Changes(name="Example", feed_url=FEED), actor=COMMAND_LINE, now=START)
+
+
+async def failed(conn: Connection, source: Source, outcome: PollFailed, policy: Policy = DEFAULT) -> None:
+    """One poll that ends so, written as the poller writes it."""
+    claimed = await polling.claim_one(
+        conn, source_id=source.id, lease=new_id(), now=START, leased_until=START + timedelta(minutes=1)
+    )
+    assert claimed is not None
+    decision = decide(claimed.state, outcome, policy, OPTIONS, START)
+    await polling.answer(conn, answers=[an_answer(claimed, decision)], delay=timedelta(0))
+
+
+def an_answer(feed: ClaimedFeed, decision: Decision) -> Answer:
+    return Answer(
+        feed=feed,
+        decision=decision,
+        host=feed.host_state,
+        validators=Validators(None, None),
+        outcome="failed",
+        status=None,
+        size=0,
+        took=timedelta(0),
+        item_count=None,
+        new_links=0,
+        new_articles=0,
+        adopt_url=None,
+        wants_discovery=False,
+        at=START,
+    )
+
+
+@pytest.mark.parametrize("reason", ["The publisher asked us to stop.", "gone", "rate_limited"])
+async def test_a_readers_retry_does_not_lift_what_an_operator_disabled(conn: Connection, reason: str) -> None:
+    source = await a_feed(conn)
+    await operate.disable(conn, source, reason=reason, actor=COMMAND_LINE, now=START)
+
+    with pytest.raises(RetryRefused, match="An operator has disabled this feed"):
+        await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=1))
+
+    assert (await polling.off_until(conn, source_id=source.id))[0]
+    assert [line.deed for line in await log_of(conn)] == [Deed.SOURCE_CREATED, Deed.SOURCE_DISABLED]
+
+
+async def test_a_readers_retry_does_not_enable_a_disabled_source(conn: Connection) -> None:
+    source = await a_feed(conn)
+    source = await operate.change(conn, source, wanted=Changes(enabled=False), actor=COMMAND_LINE, now=START)
+
+    with pytest.raises(RetryRefused, match="An operator has disabled this feed"):
+        await operate.retry(conn, source, actor=READER, now=START)
+
+
+async def test_a_readers_retry_does_not_lift_a_blocked_address(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await failed(conn, source, PollFailed(FailureClass.SSRF_BLOCKED, "Blocked."))
+
+    with pytest.raises(RetryRefused, match="Only an operator"):
+        await operate.retry(conn, source, actor=READER, now=START)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [(FailureClass.RATE_LIMITED, 429), (FailureClass.UPSTREAM_FAILURE, 503), (FailureClass.GONE, 410)],
+)
+async def test_a_readers_retry_respects_retry_after(conn: Connection, kind: FailureClass, status: int) -> None:
+    source = await a_feed(conn)
+    await failed(conn, source, PollFailed(kind, "Later.", status, retry_after=timedelta(days=1)))
+
+    with pytest.raises(RetryRefused, match="not to come back before 2026-03-02 12:00 UTC"):
+        await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=23))
+
+    await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=25))
+    feeds = await polling.claim(
+        conn, lease=new_id(), now=START + timedelta(hours=25), leased_until=START + timedelta(hours=26), limit=1
+    )
+    assert [feed.source_id for feed in feeds] == [source.id]
+
+
+async def test_a_readers_retry_respects_a_paused_host(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await conn.execute("UPDATE poll_hosts SET paused_until = %s", (START + timedelta(hours=1),))
+
+    with pytest.raises(RetryRefused, match="asked again at 2026-03-01 13:00 UTC"):
+        await operate.retry(conn, source, actor=READER, now=START)
+
+
+async def test_a_readers_retry_of_a_feed_that_headwater_disabled_polls_it_and_leaves_a_line(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await failed(conn, source, PollFailed(FailureClass.GONE, "Gone.", 410))
+
+    await operate.retry(conn, source, actor=READER, now=START)
+
+    assert await polling.off_until(conn, source_id=source.id) == (False, None)
+    line = (await log_of(conn))[-1]
+    assert (line.deed, line.actor_name) == (Deed.SOURCE_ENABLED, "ada@example.com")
+    assert line.detail["was_disabled_for"] == "gone"
+
+
+async def test_a_readers_retry_of_a_feed_that_fails_polls_it_and_forgets_nothing(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await failed(conn, source, PollFailed(FailureClass.NETWORK, "Nobody there."))
+
+    await operate.retry(conn, source, actor=READER, now=START)
+
+    (feed,) = await polling.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
+    assert feed.state.consecutive_errors == 1
+
+
+async def test_an_operator_enables_what_readers_may_not(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await operate.disable(conn, source, reason="Spam.", actor=COMMAND_LINE, now=START)
+
+    await operate.enable(conn, source, actor=COMMAND_LINE, now=START)
+
+    assert await polling.off_until(conn, source_id=source.id) == (False, None)
+
+
+async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed(conn: Connection) -> None:
+    source = await a_feed(conn)
+    await failed(conn, source, PollFailed(FailureClass.GONE, "Gone.", 410))
+
+    await operate.change(conn, source, wanted=Changes(enabled=True), actor=COMMAND_LINE, now=START)
+
+    (feed,) = await polling.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
+    assert feed.state == FeedState(source.id)
+    assert (await store.find_details(conn, source_id=source.id, now=START)).feed_disabled_at is None
+
+
+@pytest.mark.parametrize(
+    ("minutes", "due"), [(15, timedelta(minutes=15)), (1440, timedelta(hours=20)), (0, timedelta(0))]
+)
+async def test_a_new_interval_takes_effect_at_once(conn: Connection, minutes: int, due: timedelta) -> None:
+    source = await a_feed(conn)
+    await conn.execute(
+        "UPDATE feed_state SET last_polled_at = %s, next_poll_at = %s", (START, START + timedelta(hours=20))
+    )
+    await conn.execute("UPDATE poll_hosts SET ready_at = %s", (START + timedelta(hours=20),))
+    changes = Changes(interval=timedelta(minutes=minutes))
+
+    await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=START)
+
+    moments = [START + due - timedelta(seconds=1), START + due]
+    claims = [
+        await polling.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(hours=1), limit=1)
+        for now in moments
+    ]
+    assert [len(claim) for claim in claims] == [0, 1]

@@ -58,7 +58,7 @@ async def test_a_class_of_failure_keeps_a_feed_off_for_as_long_as_seed_000_says(
     assert told == until
     assert await claim(conn, until - HOUR) == []
     (probe,) = await claim(conn, until)
-    assert probe.state.off == Off(START, FailureClass(reason), until)
+    assert probe.state.off == Off(START, FailureClass(reason), until, by_operator=True)
     after = decide(probe.state, WELL, COOLDOWN, OPTIONS, until)
     assert after.state.off is None
 

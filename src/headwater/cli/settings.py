@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, out, print_json, print_table
-from headwater.settings import PREFIX, Settings, allowed, load_settings, shown
+from headwater.settings import PLAIN_NAMES, PREFIX, Settings, allowed, load_settings, shown
 
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")]
 
@@ -55,5 +55,12 @@ def settings_page() -> str:
             name, f"`{default}`" if default else ""
         )
         lines.append(f"| `{PREFIX}{name.upper()}` | {text} | {allowed(name)} | {field.description} |")
-    lines += ["", "`DATABASE_URL` is read too, where `HEADWATER_DATABASE_URL` is not set."]
+    lines += [
+        "",
+        "These names are read too, where ours is not set; most are those of seed 004:",
+        "",
+        "| name | setting |",
+        "|---|---|",
+        *(f"| `{plain}` | `{PREFIX}{name.upper()}` |" for plain, name in PLAIN_NAMES.items()),
+    ]
     return "\n".join(lines)

@@ -44,7 +44,10 @@ def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: Poll
         case Polled() | NotModified():
             return _after_success(state, outcome, options, now)
         case PollFailed():
-            return _after_failure(state, outcome, policy.rule(outcome.kind, outcome.status), options, now)
+            rule = policy.rule(outcome.kind, outcome.status)
+            decision = _after_failure(state, replace(outcome, detail=policy.detail(outcome)), rule, options, now)
+            asked = _asked_for(outcome, options)
+            return replace(decision, asked_until=now + asked) if asked else decision
         case _:
             assert_never(outcome)
 

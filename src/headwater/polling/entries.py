@@ -16,8 +16,8 @@ _TAG = re.compile(r"<[^>]*>")
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
-    """An article for each entry, whatever it lacks. `site` is the one that the feed was served from."""
-    return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries)
+    """An article for each entry that has something to show. `site` is the one that the feed was served from."""
+    return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries if not entry.is_empty)
 
 
 def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArticle:

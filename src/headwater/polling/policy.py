@@ -5,12 +5,13 @@ off stays off until a person enables it or changes its URL.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
+from functools import cache
 
 from headwater.errors import Invalid
-from headwater.polling.types import NEVER, FailureClass, Level
+from headwater.polling.types import NEVER, FailureClass, Level, PollFailed, PollingOptions
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -73,12 +74,19 @@ class Policy:
     name: str
     rules: Mapping[FailureClass, Rule]
     strict_content_type: bool = False
+    words: Mapping[FailureClass, str] = field(default_factory=dict[FailureClass, str])
 
     def rule(self, kind: FailureClass, status: int | None = None) -> Rule:
         """The rule for a failure. `once` gives up on 400, but waits out the other 4xx that share its class."""
         if self.name == "once" and kind is FailureClass.BAD_REQUEST and status != 400:
             return self.rules[FailureClass.UPSTREAM_FAILURE]
         return self.rules[kind]
+
+    def detail(self, failed: PollFailed) -> str:
+        """What is kept as the error of a failure. `once` has words of its own for some, as seed 002 gives them."""
+        if failed.kind is FailureClass.BAD_REQUEST and failed.status != 400:
+            return failed.detail
+        return self.words.get(failed.kind, failed.detail)
 
 
 _C = FailureClass
@@ -163,6 +171,12 @@ ONCE = Policy(
         _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
     },
     strict_content_type=True,
+    words={
+        _C.BAD_REQUEST: "Invalid request",
+        **dict.fromkeys((_C.UNAUTHORIZED, _C.FORBIDDEN), "Authentication required"),
+        **dict.fromkeys((_C.NOT_FOUND, _C.GONE), "Feed no longer available"),
+        _C.RATE_LIMITED: "Rate limited",
+    },
 )
 
 _ONE_OF_FIVE = Rule(permanent=True, counts=Counts.ALL, threshold=5, backoff=Steady())
@@ -184,3 +198,23 @@ def policy_named(name: str) -> Policy:
     if name not in POLICIES:
         raise Invalid(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
     return POLICIES[name]
+
+
+def policy_of(name: str, options: PollingOptions) -> Policy:
+    """The policy of this name, as it is set: `backoff` with its own thresholds (seed 001). Raises Invalid."""
+    policy = policy_named(name)
+    return _backoff(options.max_failures, options.max_backoff) if policy is BACKOFF else policy
+
+
+@cache
+def _backoff(max_failures: int, max_backoff: timedelta) -> Policy:
+    """Seed 001 with `maxFailures` and `maxBackoffHours`."""
+    rules = {
+        kind: replace(
+            rule,
+            threshold=max_failures if rule.counts is Counts.PERMANENT else rule.threshold,
+            backoff=replace(rule.backoff, most=max_backoff) if isinstance(rule.backoff, Doubling) else rule.backoff,
+        )
+        for kind, rule in BACKOFF.rules.items()
+    }
+    return replace(BACKOFF, rules=rules)

@@ -63,6 +63,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     off_reason: str | None
     off_until: datetime | None
     off_times: int
+    off_by_operator: bool
     moved_url: str | None
     moved_since: datetime | None
     moved_times: int
@@ -79,7 +80,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     alike_class: str | None
     paused_until: datetime | None
     pauses: int
-    answered_at: datetime | None
+    answered_at: datetime | None = None
 
 
 def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
@@ -125,7 +126,7 @@ def _off(row: ClaimRow) -> Off | None:
     if row.off_at is None or row.off_reason is None:
         return None
     reason = FailureClass(row.off_reason) if row.off_reason in _CLASSES else row.off_reason
-    return Off(row.off_at, reason, row.off_until, row.off_times)
+    return Off(row.off_at, reason, row.off_until, row.off_times, row.off_by_operator)
 
 
 def _class(name: str | None) -> FailureClass | None:
@@ -166,6 +167,8 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     off_reason: str | None = None
     off_until: datetime | None = None
     off_times: int = 0
+    off_by_operator: bool = False
+    asked_until: datetime | None = None
     moved_url: str | None = None
     moved_since: datetime | None = None
     moved_times: int = 0
@@ -219,6 +222,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         wants_discovery=answer.wants_discovery,
         is_outage=answer.decision.is_outage,
         is_silent=answer.is_silent,
+        asked_until=answer.decision.asked_until,
         alike_sources=answer.host.alike_sources,
         alike_class=answer.host.alike_class,
         paused_until=answer.host.paused_until,
@@ -226,6 +230,7 @@ def _row_of(answer: Answer) -> AnswerRow:
     )
     if off is not None:
         row.off_at, row.off_reason, row.off_until, row.off_times = off.at, off.reason, off.until, off.times
+        row.off_by_operator = off.by_operator
     if moved is not None:
         row.moved_url, row.moved_since, row.moved_times = moved.url, moved.since, moved.times
     if (wishes := state.wishes) is not NO_WISHES:

@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from headwater.db import Connection
 from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
-from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed
+from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed, Standing
 from headwater.types import SourceId
 
 
@@ -32,8 +32,9 @@ async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, ho
         SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL,
             last_etag = NULL, last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL,
             streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL,
-            off_reason = NULL, off_until = NULL, off_times = 0, moved_url = NULL, moved_since = NULL, moved_times = 0,
-            adopt_url = NULL, last_full_at = NULL, wished_gap = NULL, skip_hours = NULL, skip_days = NULL
+            off_reason = NULL, off_until = NULL, off_times = 0, off_by_operator = false, asked_until = NULL,
+            moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
+            last_full_at = NULL, wished_gap = NULL, skip_hours = NULL, skip_days = NULL
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
@@ -124,9 +125,10 @@ async def claim(
             )
             SELECT feed_state.source_id, feed_state.feed_url, leased.host, policy,
                 feed_poll_interval_minutes AS own_minutes, last_etag, last_modified, consecutive_errors, streak,
-                streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times, moved_url,
-                moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap,
-                skip_hours, skip_days, edits, alike_sources, alike_class, paused_until, pauses, answered_at
+                streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times,
+                off_by_operator, moved_url, moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error,
+                last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources, alike_class, paused_until,
+                pauses, answered_at
             FROM leased
             JOIN feed_state USING (source_id)
             JOIN sources ON sources.id = feed_state.source_id
@@ -189,9 +191,9 @@ async def claim_one(
             )
             SELECT source_id, feed_state.feed_url, leased.host, policy, feed_poll_interval_minutes AS own_minutes,
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-                off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
-                last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources,
-                alike_class, paused_until, pauses, answered_at
+                off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
+                mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
+                edits, alike_sources, alike_class, paused_until, pauses, answered_at
             FROM leased
             JOIN feed_state ON feed_state.source_id = %(source_id)s
             JOIN sources ON sources.id = feed_state.source_id
@@ -219,7 +221,8 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
                 new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
                 streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
-                off_at timestamptz, off_reason text, off_until timestamptz, off_times integer, moved_url text,
+                off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
+                off_by_operator boolean, asked_until timestamptz, moved_url text,
                 moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
                 is_outage boolean, is_silent boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[],
                 alike_sources uuid[], alike_class text, paused_until timestamptz, pauses integer
@@ -247,6 +250,8 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 off_reason = a.off_reason,
                 off_until = a.off_until,
                 off_times = coalesce(a.off_times, 0),
+                off_by_operator = coalesce(a.off_by_operator, false),
+                asked_until = a.asked_until,
                 moved_url = a.moved_url,
                 moved_since = a.moved_since,
                 moved_times = coalesce(a.moved_times, 0),
@@ -437,11 +442,13 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
         WITH taken_back AS (
             UPDATE feed_state
             SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
-                consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL,
+                asked_until = NULL, consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0,
+                failing_since = NULL,
                 last_error = NULL, last_error_type = NULL,
                 next_poll_at = CASE WHEN enabled THEN %(next_poll_at)s ELSE next_poll_at END
             FROM sources
-            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s AND sources.id = source_id
+            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s AND NOT off_by_operator
+                AND sources.id = source_id
             RETURNING source_id, host
         ), marked AS (
             UPDATE sources
@@ -635,7 +642,8 @@ async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reaso
     await conn.execute(
         """
         UPDATE feed_state
-        SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1
+        SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1,
+            off_by_operator = true
         WHERE source_id = %(source_id)s
         """,
         {"source_id": source_id, "at": at, "reason": reason, "until": until},
@@ -653,6 +661,42 @@ async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
         """,
         {"source_id": source_id},
     )
+
+
+async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | None:
+    """What a retry of this feed has to respect; None where there is no feed."""
+    async with conn.cursor(row_factory=class_row(Standing)) as cur:
+        await cur.execute(
+            """
+            SELECT off_at, off_reason, off_until, off_by_operator, asked_until, paused_until
+            FROM feed_state
+            LEFT JOIN poll_hosts USING (host)
+            WHERE source_id = %(source_id)s
+            """,
+            {"source_id": source_id},
+        )
+        return await cur.fetchone()
+
+
+async def apply_interval(conn: Connection, *, source_id: SourceId, interval: timedelta, now: datetime) -> None:
+    """A feed that is well is due as soon as its new interval has passed since the last poll."""
+    cur = await conn.execute(
+        """
+        UPDATE feed_state
+        SET edits = edits + 1,
+            next_poll_at = least(
+                next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, wished_gap))
+            )
+        WHERE source_id = %(source_id)s
+            AND last_polled_at IS NOT NULL
+            AND off_at IS NULL
+            AND consecutive_errors = 0
+            AND next_poll_at < '9999-01-01'
+        RETURNING host
+        """,
+        {"source_id": source_id, "interval": interval, "now": now},
+    )
+    await _stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
 
 
 async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:

@@ -1,5 +1,7 @@
 """What a poll says of itself: in the log and in the metrics."""
 
+import time
+from collections import Counter
 from datetime import timedelta
 from typing import assert_never
 
@@ -9,6 +11,8 @@ from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.types import Happening, Level, NotModified, Polled, PollFailed, PollReport
 
 log = get_logger()
+
+ROUND_EVERY_S = 60.0
 
 
 def tell(report: PollReport) -> None:
@@ -72,3 +76,36 @@ def _tell_happenings(report: PollReport) -> None:
         )
     if report.host.resumed:
         told.info("host resumed", host=report.host.state.host)
+
+
+class Round:
+    """The polls since the queue of due feeds was last empty: their totals are one line, at most once a minute."""
+
+    def __init__(self) -> None:
+        self._feeds = self._not_modified = self._new_articles = 0
+        self._errors: Counter[str] = Counter()
+        self._told_at = -ROUND_EVERY_S
+
+    def add(self, report: PollReport) -> None:
+        """Count a poll."""
+        self._feeds += 1
+        self._new_articles += report.new_articles
+        self._not_modified += isinstance(report.outcome, NotModified)
+        if isinstance(report.outcome, PollFailed):
+            self._errors[report.outcome.kind.value] += 1
+
+    def end(self) -> None:
+        """No feed is due, and none is being polled."""
+        now = time.monotonic()
+        if not self._feeds or now - self._told_at < ROUND_EVERY_S:
+            return
+        log.info(
+            "polling round done",
+            feeds=self._feeds,
+            not_modified=self._not_modified,
+            new_articles=self._new_articles,
+            errors=dict(self._errors),
+        )
+        self._feeds = self._not_modified = self._new_articles = 0
+        self._errors.clear()
+        self._told_at = now

@@ -58,6 +58,9 @@ class PollingOptions:
     max_bytes: int
     max_entries: int
     policy: str
+    max_failures: int = 5
+    max_backoff: timedelta = timedelta(days=1)
+    is_enabled: bool = True
 
     @property
     def held_for(self) -> timedelta:
@@ -78,11 +81,12 @@ class Off:
     reason: FailureClass | str  # a person who switches it off says why in their own words
     until: datetime | None
     times: int = 1
+    by_operator: bool = False
 
     @property
     def is_by_hand(self) -> bool:
-        """A person wanted it so: that the feed is well does not switch it on."""
-        return not isinstance(self.reason, FailureClass)
+        """Whether an operator disabled the feed without an end: a good poll does not enable it."""
+        return not isinstance(self.reason, FailureClass) or (self.by_operator and self.until is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +281,18 @@ class Happening(StrEnum):
     LOST = "feed lost"
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a retry has to respect: who disabled the feed and until when, what the site asked for, and a paused host."""
+
+    off_at: datetime | None
+    off_reason: str | None
+    off_until: datetime | None
+    off_by_operator: bool
+    asked_until: datetime | None
+    paused_until: datetime | None
+
+
 @record
 class Decision:
     """What is written after a poll: the feed's next state, its next poll, and what happened on the way.
@@ -289,6 +305,7 @@ class Decision:
     level: Level | None = None
     happenings: tuple[Happening, ...] = ()
     is_outage: bool = False
+    asked_until: datetime | None = None  # the site's Retry-After
 
 
 @record

@@ -26,9 +26,9 @@ from headwater.polling import store
 from headwater.polling.ask import Asked, ask
 from headwater.polling.breaker import OURS, OUTAGE_PROBE, decide_host
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_outage, decide_paused
-from headwater.polling.policy import Policy, policy_named
+from headwater.polling.policy import Policy, policy_of
 from headwater.polling.rows import Answer
-from headwater.polling.tell import tell
+from headwater.polling.tell import Round, tell
 from headwater.polling.turns import Turns
 from headwater.polling.types import (
     ClaimedFeed,
@@ -104,7 +104,9 @@ class Poller:
         self._outage = OutageDetector()
         self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
         self._outage_is_told = False
+        self._running = 0
         self._running_new = 0  # polls under way of hosts that never answered
+        self._round = Round()
         self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
         self.concurrency = options.concurrency
@@ -131,6 +133,8 @@ class Poller:
                 limit=limit - len(probes),
                 new_limit=max(self._options.most_new - self._running_new, 0),
             )
+        if not due and not probes and not self._running:
+            self._round.end()
         return [*probes, *due]
 
     async def _claim_probes(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
@@ -167,8 +171,8 @@ class Poller:
         Raises HostBusy when it is put off, and DatabaseUnavailable: then the lease gives the feed back.
         """
         started, asked_at = time.perf_counter(), self._clock()
-        policy = policy_named(feed.policy or self._options.policy)
-        with self._holding(feed), self._counting_new(feed):
+        policy = policy_of(feed.policy or self._options.policy, self._options)
+        with self._holding(feed), self._counted(feed):
             asked = await self._ask(feed, policy)
             took = timedelta(seconds=time.perf_counter() - started)
             is_ours = self._note_attempt(feed, asked.outcome, asked_at)
@@ -180,6 +184,7 @@ class Poller:
             except Exception as error:  # noqa: BLE001  see _broke
                 report = await self._batch.add(replace(done, asked=_broke(feed, error)))
         tell(report)
+        self._round.add(report)
         return report
 
     @contextmanager
@@ -202,12 +207,14 @@ class Poller:
                 renewal.cancel()
 
     @contextmanager
-    def _counting_new(self, feed: ClaimedFeed) -> Iterator[None]:
+    def _counted(self, feed: ClaimedFeed) -> Iterator[None]:
         is_new = feed.host_answered_at is None
+        self._running += 1
         self._running_new += is_new
         try:
             yield
         finally:
+            self._running -= 1
             self._running_new -= is_new
 
     async def _renew(self, feed: ClaimedFeed) -> None:
@@ -350,7 +357,8 @@ def _decision(
     if done.is_outage:
         return decide_outage(state, done.at), host.state
     if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
-        return decide_paused(state, outcome, host.state.paused_until, done.at), host.state
+        shown = replace(outcome, detail=done.policy.detail(outcome))
+        return decide_paused(state, shown, host.state.paused_until, done.at), host.state
     return decide(state, outcome, done.policy, options, done.at), host.state
 
 

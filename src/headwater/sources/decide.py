@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from headwater.errors import Invalid, InvalidUrl
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
-from headwater.polling.types import NEVER, FailureClass
+from headwater.polling.types import NEVER, FailureClass, Standing
 from headwater.sources.types import IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind
 from headwater.urls import complete_url, parse_url, site_of
@@ -64,6 +64,26 @@ def cooldown_of(reason: str) -> timedelta | None:
         return None
     cooldown = COOLDOWN.rules[FailureClass(reason)].cooldown
     return None if cooldown == NEVER else cooldown
+
+
+def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str | None:
+    """Why a reader may not have a feed polled now, as a sentence; None: they may."""
+    if not is_enabled:
+        return "An operator has disabled this feed."
+    if standing.off_at is not None and (standing.off_by_operator or standing.off_reason not in set(FailureClass)):
+        end = f" until {_moment(standing.off_until)}" if standing.off_until else ""
+        return f"An operator has disabled this feed{end}."
+    if standing.off_at is not None and standing.off_reason == FailureClass.SSRF_BLOCKED:
+        return "This feed leads to an address that is not allowed. Only an operator can enable it again."
+    if standing.asked_until is not None and standing.asked_until > now:
+        return f"The site asks us not to come back before {_moment(standing.asked_until)}."
+    if standing.paused_until is not None and standing.paused_until > now:
+        return f"The feeds of this site all fail alike. It is asked again at {_moment(standing.paused_until)}."
+    return None
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def may_join(pair: Pair) -> bool:

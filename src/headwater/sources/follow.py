@@ -68,8 +68,9 @@ async def change(
     category: str | None = None,
     is_system: bool | None = None,
     is_critical: bool | None = None,
+    now: datetime | None = None,
 ) -> None:
-    """Change how a source is called, filed and polled. Raises Invalid.
+    """Change how a source is called, filed and polled; a new interval counts from the last poll. Raises Invalid.
 
     None leaves a thing as it is; an empty policy or category, or an interval of 0, takes it back.
     """
@@ -93,6 +94,8 @@ async def change(
         is_system=is_system,
         is_critical=is_critical,
     )
+    if interval is not None and now is not None and source.feed_url is not None:
+        await polling.apply_interval(conn, source_id=source.id, interval=interval, now=now)
 
 
 async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, now: datetime) -> Source:

@@ -11,8 +11,10 @@ from typing import Any, cast
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
-from headwater.errors import NotApproved
+from headwater.errors import NotApproved, NothingToPoll, RetryRefused
+from headwater.polling import store as polling
 from headwater.sources import follow, store
+from headwater.sources.decide import retry_refusal
 from headwater.sources.follow import AS_IS
 from headwater.sources.types import Source, Wishes
 
@@ -44,7 +46,7 @@ NOTHING = Changes()
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
     """Follow something new; it is read at once unless it is to be off. Raises Invalid, InvalidUrl, SourceExists."""
     source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, wishes=wanted.wishes)
-    await _file(conn, source, wanted, name=None)
+    await _file(conn, source, wanted, name=None, now=now)
     if wanted.enabled is False:
         await follow.switch_off(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_CREATED, source, now, wanted.told())
@@ -55,9 +57,10 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
     if wanted.enabled:
         await _check_approved(conn, source)
+    was_off = not source.enabled
     if wanted.is_system and not source.is_system and await store.is_held_back(conn, source_id=source.id):
         raise NotApproved(source.name)  # a system source is public
-    await _file(conn, source, wanted, name=wanted.name)
+    await _file(conn, source, wanted, name=wanted.name, now=now)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)
     if wanted.wishes != AS_IS:
@@ -65,6 +68,8 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     if wanted.enabled is not None and wanted.enabled != source.enabled:
         switch = follow.switch_on if wanted.enabled else follow.switch_off
         source = await switch(conn, source, now)
+    if wanted.enabled and (was_off or (await polling.off_until(conn, source_id=source.id))[0]):
+        await follow.enable(conn, source, now)  # as seed 001 says: a fresh start
     await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, wanted.told())
     return await store.find_by_id(conn, source_id=source.id)
 
@@ -98,6 +103,24 @@ async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: d
     await enable(conn, source, actor=actor, now=now)
 
 
+async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
+    """Poll a feed at once because a reader asks for it. What an operator or the site decided holds.
+
+    Raises NothingToPoll, RetryRefused.
+    """
+    standing = await polling.find_standing(conn, source_id=source.id)
+    if standing is None:
+        raise NothingToPoll(source.name)
+    if refusal := retry_refusal(standing, now, is_enabled=source.enabled):
+        raise RetryRefused(refusal)
+    if standing.off_at is None:
+        await polling.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
+        return
+    await follow.enable(conn, source, now)
+    detail = {"was_disabled_for": standing.off_reason, "by": "a reader's retry"}
+    await _record(conn, actor, Deed.SOURCE_ENABLED, source, now, detail)
+
+
 async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Read the source now, due or not. Raises SourceIsOff, NotApproved."""
     await _check_approved(conn, source)
@@ -117,10 +140,11 @@ async def _check_approved(conn: Connection, source: Source) -> None:
         raise NotApproved(source.name)
 
 
-async def _file(conn: Connection, source: Source, wanted: Changes, *, name: str | None) -> None:
+async def _file(conn: Connection, source: Source, wanted: Changes, *, name: str | None, now: datetime) -> None:
     await follow.change(
         conn,
         source,
+        now=now,
         name=name,
         policy=wanted.policy,
         interval=wanted.interval,

@@ -19,7 +19,7 @@ from headwater.net import Client, FetchError, Response
 from headwater.polling.ask import ask
 from headwater.polling.decide import decide
 from headwater.polling.explain import explain
-from headwater.polling.policy import policy_named
+from headwater.polling.policy import policy_of
 from headwater.polling.types import HostDecision, Polled, PollingOptions, PollOutcome, PollReport, Validators
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources import store
@@ -75,7 +75,7 @@ class Trials:
         if feed is None:
             raise NothingToPoll(source.name)
         started = time.perf_counter()
-        policy = policy_named(feed.policy or self._options.policy)
+        policy = policy_of(feed.policy or self._options.policy, self._options)
         asked = await ask(
             replace(feed, validators=NONE_YET),
             policy,

@@ -61,6 +61,12 @@ class Entry:
     comment_count: int | None = None
     place: Place | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show: no link, title or text, and no file or picture."""
+        shown = (self.url, self.title, self.summary, self.content, self.enclosures, self.image_url, self.comments_url)
+        return not any(shown)
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedFeed:

@@ -35,7 +35,8 @@ def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     if tree is None:
         raise NotAFeed("it is plain text")
     feed = parse_tree(tree, data, url, max_entries)
-    if not well_formed and not (feed.entries or feed.title or feed.site_url or feed.description):
+    has_entries = any(not entry.is_empty for entry in feed.entries)
+    if not well_formed and not (has_entries or feed.title or feed.site_url or feed.description):
         raise FeedParseError("it begins like a feed and holds nothing of one")
     return feed
 

@@ -10,7 +10,7 @@ from headwater.articles.types import NewArticle
 from headwater.net.outage import Attempt, OutageDetector, is_known
 from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
-from headwater.polling.policy import policy_named
+from headwater.polling.policy import policy_of
 from headwater.polling.rhythm import ENTRIES_LOOKED_AT, next_after_success, wants_full_answer
 from headwater.polling.simulation.types import Answer, Disabling, Read, Return, Told
 from headwater.polling.simulation.world import World, moment, seconds
@@ -44,7 +44,7 @@ class Adaptive:
     def __init__(self, world: World, options: PollingOptions) -> None:
         self._world = world
         self._options = options
-        self._policy = policy_named(options.policy)
+        self._policy = policy_of(options.policy, options)
         self._states = [FeedState(SourceId(UUID(int=number))) for number in range(len(world.feeds))]
         self._hosts = [HostState(host.name) for host in world.hosts]
         self._listings = [_Listing(feed.published, feed.software.listed) for feed in world.feeds]

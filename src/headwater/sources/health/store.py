@@ -7,9 +7,9 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from headwater.db import Connection
-from headwater.polling.policy import policy_named
+from headwater.polling.policy import policy_of
 from headwater.polling.rows import ClaimRow, claimed_feed
-from headwater.polling.types import ClaimedFeed
+from headwater.polling.types import ClaimedFeed, PollingOptions
 from headwater.sources.health.types import (
     Bar,
     ComingBack,
@@ -387,9 +387,9 @@ async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed 
             """
             SELECT source_id, feed_state.feed_url, host, policy, feed_poll_interval_minutes AS own_minutes,
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-                off_at, off_reason, off_until, off_times, moved_url, moved_since, moved_times, mean_gap, last_new_at,
-                last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources,
-                alike_class, paused_until, coalesce(pauses, 0) AS pauses
+                off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
+                mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
+                edits, alike_sources, alike_class, paused_until, coalesce(pauses, 0) AS pauses, answered_at
             FROM feed_state
             JOIN sources ON sources.id = source_id
             LEFT JOIN poll_hosts USING (host)
@@ -401,8 +401,8 @@ async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed 
     return claimed_feed(row, NOBODY) if row else None
 
 
-async def find_feed(conn: Connection, *, source_id: SourceId, policy: str) -> Feed | None:
-    """All that the story of a feed rests on; None for a source without one. `policy` is that of the settings."""
+async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOptions) -> Feed | None:
+    """All that the story of a feed rests on; None for a source without one."""
     claimed = await find_claimed(conn, source_id=source_id)
     if claimed is None:
         return None
@@ -411,7 +411,7 @@ async def find_feed(conn: Connection, *, source_id: SourceId, policy: str) -> Fe
     )
     return Feed(
         state=claimed.state,
-        policy=policy_named(claimed.policy or policy),
+        policy=policy_of(claimed.policy or options.policy, options),
         host=claimed.host_state,
         next_poll_at=next_poll_at,
         last_polled_at=last_polled_at,

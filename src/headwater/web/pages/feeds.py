@@ -20,13 +20,14 @@ from litestar.response import Template
 
 from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import HOUR, Quotas, spend
+from headwater.asgi.actor import actor_of
 from headwater.db import Database
 from headwater.errors import FeedNotFound
 from headwater.library import store as library
 from headwater.library.decide import page_count
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
+from headwater.sources import operate
 from headwater.sources import store as sources
-from headwater.sources.follow import enable
 from headwater.sources.offers.offer import list_offered
 from headwater.sources.offers.store import list_items
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
@@ -173,12 +174,13 @@ async def retry(
     clock: NamedDependency[Clock],
     quotas: NamedDependency[Quotas],
 ) -> Response[None]:
-    """Poll a feed that was switched off, at once and with nothing held against it."""
+    """Poll a feed at once, unless an operator disabled it or its site asks us to wait."""
     subscription = await _find(database, request.user.id, feed_id)
     limit = Limit(quotas.retries_per_hour, HOUR)
     await spend(database, user_id=request.user.id, what="retries", limit=limit, now=clock())
     async with database.transaction() as conn:
-        await enable(conn, await sources.find_by_id(conn, source_id=subscription.source_id), clock())
+        source = await sources.find_by_id(conn, source_id=subscription.source_id)
+        await operate.retry(conn, source, actor=actor_of(request), now=clock())
     return Response(None, status_code=204, headers=REFRESH)
 
 

@@ -309,7 +309,7 @@ async def act(
 
 async def _all_about(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
     now = clock()
-    feed = await store.find_feed(conn, source_id=source.id, policy=options.policy)
+    feed = await store.find_feed(conn, source_id=source.id, options=options)
     polls = await store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
     logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=DEEDS_SHOWN)
     return {
