@@ -5,6 +5,8 @@
        ├─ moving ◀┤                   │                     └────▶ spidering ┤   pages link to them
        └ searching ◀┘                 └──────────────────────────────────────┘
 
+Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting.
+
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
 """

@@ -9,6 +9,7 @@ from headwater.db import Connection
 from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import Origin, Submission, UrlFilter
+from headwater.outbox import store as outbox
 from headwater.sources import store as sources
 from headwater.types import ArticleId, PageKind, SourceId
 from tests.builders import a_source
@@ -198,3 +199,15 @@ async def test_a_sitemap_that_another_source_is_read_from_stays_queued_for_it(co
 
     urls = await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=10)
     assert [(one.url, one.source_id) for one in urls.urls] == [(sitemap, ids[1])]
+
+
+async def test_the_search_index_is_told_only_that_the_articles_are_gone(conn: Connection) -> None:
+    await outbox.listen(conn, target="index")
+    source = await a_full_source(conn)
+    gone = await the_articles(conn)
+    await sources.remove(conn, source_id=source.id)
+    await finish_removals(conn)
+
+    cur = await conn.execute("SELECT article_id, action FROM outbox ORDER BY article_id")
+    assert await cur.fetchall() == [(article_id, "delete") for article_id in gone]
+    assert await tables_with(conn, source.id, *gone) == {"outbox"}

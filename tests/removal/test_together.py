@@ -228,7 +228,7 @@ async def test_a_source_that_is_deleted_while_a_merge_waits_for_it_is_not_merged
     delete: Deletion, database: Database
 ) -> None:
     async with database.transaction() as conn:
-        moved, target = await a_source(conn, url="https://a.example/feed"), await a_source(conn, url=FEED)
+        moved, target = await a_source(conn, url="https://shared.example/old"), await a_source(conn, url=FEED)
         await list_articles(conn, moved.id, "https://x.example/1")
 
     async def merging() -> bool:
@@ -249,7 +249,7 @@ async def test_a_source_that_is_deleted_while_a_merge_waits_for_it_is_not_merged
 
 async def test_a_merged_source_leaves_its_urls_to_the_other(database: Database) -> None:
     async with database.transaction() as conn:
-        moved, target = await a_source(conn, url="https://a.example/feed"), await a_source(conn, url=FEED)
+        moved, target = await a_source(conn, url="https://shared.example/old"), await a_source(conn, url=FEED)
         await list_articles(conn, moved.id, "https://x.example/1")
     async with database.transaction() as conn:
         assert await merge(conn, source_id=moved.id, into=target.id)

@@ -6,17 +6,21 @@ from typing import Any
 
 import pytest
 
-from headwater.db import Connection
+from headwater.db import Connection, speak_for
 from headwater.errors import SourceExists
 from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
+from headwater.library import store as library
+from headwater.library.types import FeedsQuery, FeedStatus
+from headwater.sources.custom import store as custom
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
 from headwater.sources.store import list_all, list_health
 from headwater.sources.types import Source, Wishes
 from headwater.types import PageKind, SourceState
 from tests.builders import a_source
 from tests.clock import START
+from tests.removal.builders import a_user, list_articles, subscribe
 from tests.removals import finish_removals
 
 pytestmark = pytest.mark.database
@@ -172,3 +176,17 @@ async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:
 
     assert [url.url for url in await waiting(conn)] == [theirs.url]
     assert [one.id for one in await list_all(conn)] == [other.id]
+
+
+async def test_a_site_without_a_feed_shows_how_many_articles_it_has(conn: Connection) -> None:
+    source, user_id = await a_site(conn), await a_user(conn)
+    await subscribe(conn, user_id, source.id)
+    await list_articles(conn, source.id, f"{SITE}1", f"{SITE}2")
+
+    (discovered,) = await custom.list_public(conn, user_id=user_id, limit=10, offset=0)
+    found = await custom.find_public(conn, source_id=source.id, user_id=user_id)
+    await speak_for(conn, user_id)
+    (followed,) = await library.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
+
+    assert found is not None
+    assert (discovered.article_count, found.article_count, followed.article_count) == (2, 2, 2)

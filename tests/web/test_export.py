@@ -22,6 +22,7 @@ from headwater.sources.opml import read_opml
 from headwater.types import UserId
 from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
+from tests.removals import remove_all
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -101,7 +102,7 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
             SELECT %(id)s, %(user)s, article_id, source_id, 'click', %(now)s
             FROM article_sources
             JOIN articles ON articles.id = article_id
-            WHERE title = %(word)s || ' article'
+            WHERE articles.title = %(word)s || ' article'
             """,
             """
             INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
@@ -240,6 +241,7 @@ async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person
     await another_administrator(database)
 
     gone = await ada.submit("/account/delete", current_password=PASSWORD)
+    await remove_all(database)
 
     assert gone.status_code == 303
     assert all(before.values()), before

@@ -213,7 +213,16 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
                 polled_at AS last_polled_at,
                 CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
                 last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
-                coalesce(article_count, 0) AS article_count
+                coalesce(
+                    article_count,
+                    -- A site without a feed has no counter.
+                    (
+                        SELECT count(*)
+                        FROM (
+                            SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000
+                        ) AS listed
+                    )
+                ) AS article_count
             FROM subscriptions
             JOIN sources ON sources.id = source_id
             LEFT JOIN feed_state USING (source_id)

@@ -1,14 +1,19 @@
 """Every statement on `source_ids` and `user_ids`. Triggers add an id, and mark it when its row is deleted."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from headwater.db import Connection
 from headwater.removal.types import Kind, Removal
 
+LONGEST_LEASE = timedelta(hours=1)
+
 
 async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Removal]:
-    """Deleted sources and users whose rows nobody is removing, ours until the lease ends; users first."""
+    """Deleted sources and users whose rows nobody is removing, ours until the lease ends; users first.
+
+    A lease that ends later than any may was given by a clock that was ahead, and does not count.
+    """
     cur = await conn.execute(
         """
         WITH users AS (
@@ -18,7 +23,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
                 ARRAY(
                     SELECT id
                     FROM user_ids
-                    WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                    WHERE removed_at IS NOT NULL AND (ready_at <= %(now)s OR ready_at > %(implausible)s)
                     ORDER BY ready_at
                     LIMIT %(limit)s
                     FOR UPDATE SKIP LOCKED
@@ -32,7 +37,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
                 ARRAY(
                     SELECT id
                     FROM source_ids
-                    WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
+                    WHERE removed_at IS NOT NULL AND (ready_at <= %(now)s OR ready_at > %(implausible)s)
                     ORDER BY ready_at
                     LIMIT %(limit)s - (SELECT count(*) FROM users)
                     FOR UPDATE SKIP LOCKED
@@ -44,7 +49,13 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
         UNION ALL
         SELECT 'source', id FROM sources
         """,
-        {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+        {
+            "lease": lease,
+            "now": now,
+            "leased_until": leased_until,
+            "implausible": leased_until + LONGEST_LEASE,
+            "limit": limit,
+        },
     )
     return [Removal(Kind(kind), id_, lease) for kind, id_ in await cur.fetchall()]
 

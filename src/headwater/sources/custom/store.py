@@ -440,7 +440,12 @@ async def list_public(
             """
             SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
                 coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
-                coalesce(followed.count, 0) AS subscriber_count, coalesce(article_count, 0) AS article_count,
+                coalesce(followed.count, 0) AS subscriber_count,
+                coalesce(
+                    article_count,
+                    -- A site without a feed has no counter.
+                    (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+                ) AS article_count,
                 EXISTS (
                     SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
                 ) AS is_followed,
@@ -475,7 +480,11 @@ async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId)
             SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
                 coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
                 (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS subscriber_count,
-                coalesce(article_count, 0) AS article_count,
+                coalesce(
+                    article_count,
+                    -- A site without a feed has no counter.
+                    (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+                ) AS article_count,
                 EXISTS (
                     SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
                 ) AS is_followed,
