@@ -1,9 +1,9 @@
 from datetime import timedelta
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 
-from headwater.ids import new_id
 from headwater.polling.breaker import decide_host
 from headwater.polling.policy import POLICIES, policy_named
 from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
@@ -12,7 +12,7 @@ from tests.clock import START
 from tests.polling.histories import GOOD, HOUR, SAME
 
 HOST = HostState("example.com")
-FEEDS = [SourceId(new_id()) for _ in range(5)]
+FEEDS = [SourceId(UUID(int=number)) for number in range(5)]
 BUSY = PollFailed(FailureClass.RATE_LIMITED, "Less.")
 MISSING = PollFailed(FailureClass.NOT_FOUND, "Gone?")
 
@@ -61,8 +61,9 @@ def test_one_good_answer_ends_the_pause(good: PollOutcome) -> None:
     assert resumed.state == HOST
 
 
-def test_a_feed_whose_body_is_bad_shows_that_its_host_answers() -> None:
-    *_, last = play((0, MISSING), (1, MISSING), (2, PollFailed(FailureClass.PARSE_ERROR, "x")))
+@pytest.mark.parametrize("bad", [FailureClass.PARSE_ERROR, FailureClass.TOO_LARGE])
+def test_a_feed_whose_body_is_bad_shows_that_its_host_answers(bad: FailureClass) -> None:
+    *_, last = play((0, MISSING), (1, MISSING), (2, PollFailed(bad, "x")))
 
     assert last.state == HOST
 
@@ -105,8 +106,9 @@ def test_a_probe_that_fails_otherwise_ends_no_pause(other: FailureClass) -> None
     assert probe.state.paused_until is not None
 
 
-def test_a_host_that_was_out_of_reach_and_misses_one_feed_is_back() -> None:
-    down = PollFailed(FailureClass.UPSTREAM_FAILURE, "Down.", 503)
+@pytest.mark.parametrize("kind", [FailureClass.UPSTREAM_FAILURE, FailureClass.NETWORK, FailureClass.DNS])
+def test_a_host_that_was_out_of_reach_and_misses_one_feed_is_back(kind: FailureClass) -> None:
+    down = PollFailed(kind, "Down.")
 
     *_, probe = play((0, down), (1, down), (2, down), (3, MISSING))
 
@@ -123,8 +125,9 @@ def test_what_a_person_must_look_at_is_not_hidden_by_a_pause() -> None:
         assert (decided.counts, decided.paused) == (True, False)
 
 
-def test_a_host_may_ask_for_a_longer_pause() -> None:
-    asking = PollFailed(FailureClass.RATE_LIMITED, "Less.", retry_after=5 * HOUR)
+@pytest.mark.parametrize("kind", [FailureClass.RATE_LIMITED, FailureClass.UPSTREAM_FAILURE, FailureClass.FORBIDDEN])
+def test_a_host_may_ask_for_a_longer_pause(kind: FailureClass) -> None:
+    asking = PollFailed(kind, "Less.", retry_after=5 * HOUR)
 
     *_, third = play((0, asking), (1, asking), (2, asking))
 

@@ -61,12 +61,38 @@ def test_a_page_that_is_not_there_is_no_challenge_whatever_it_shows() -> None:
     assert classify_status(404, {}, b"<title>Just a moment...</title>", START).kind is FailureClass.NOT_FOUND
 
 
+NO_ANSWER = {
+    FetchFailure.TIMEOUT: FailureClass.NETWORK,
+    FetchFailure.NETWORK: FailureClass.NETWORK,
+    FetchFailure.DNS: FailureClass.DNS,
+    FetchFailure.TOO_LARGE: FailureClass.TOO_LARGE,
+    FetchFailure.REDIRECT_LOOP: FailureClass.REDIRECT_LOOP,
+    FetchFailure.BAD_ENCODING: FailureClass.PARSE_ERROR,
+    FetchFailure.BLOCKED: FailureClass.SSRF_BLOCKED,
+}
+
+
 @pytest.mark.parametrize("kind", list(FetchFailure))
 def test_every_way_to_get_no_answer_has_its_class_and_a_sentence(kind: FetchFailure) -> None:
     failed = classify_fetch_error(FetchError("https://example.com/", kind, "it did not work"))
 
-    assert failed.kind in FailureClass
+    assert failed.kind is NO_ANSWER[kind]
     assert failed.detail == "It did not work."
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (399, FailureClass.UNEXPECTED),
+        (400, FailureClass.BAD_REQUEST),
+        (499, FailureClass.BAD_REQUEST),
+        (500, FailureClass.UPSTREAM_FAILURE),
+        (599, FailureClass.UPSTREAM_FAILURE),
+        (600, FailureClass.UNEXPECTED),
+    ],
+)
+def test_a_status_without_a_class_of_its_own_counts_by_its_hundred(status: int, kind: FailureClass) -> None:
+    assert classify_status(status, {}, b"", START).kind is kind
 
 
 def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> None:

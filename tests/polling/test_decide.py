@@ -173,9 +173,50 @@ def test_a_permanent_redirect_is_adopted_after_several_polls_over_a_day() -> Non
     steps = play("default", [moved] * 60)
 
     adopted = next(step for step in steps if Happening.MOVED in step.happened)
-    seen = steps.index(adopted) + 1
-    assert seen >= 3
     assert adopted.now - START >= DAY
+    assert steps[steps.index(adopted) - 1].now - START < DAY
+
+
+@pytest.mark.parametrize(
+    ("hours", "is_adopted"), [((0, 12, 24), True), ((0, 12, 23), False), ((0, 25), False), ((0, 25, 26), True)]
+)
+def test_a_permanent_redirect_needs_three_polls_and_a_day(hours: tuple[int, ...], is_adopted: bool) -> None:
+    moved, state = Polled(GOOD.feed, NONE, moved_to="https://new.example/feed"), a_state()
+    happened: list[bool] = []
+    for hour in hours:
+        decision = decide(state, moved, policy_named("default"), OPTIONS, START + hour * HOUR)
+        happened.append(Happening.MOVED in decision.happenings)
+        state = decision.state
+
+    assert happened == [*[False] * (len(hours) - 1), is_adopted]
+
+
+@pytest.mark.parametrize(("reason", "kind", "lost"), [("gone", "not_found", False), ("gone", "not_a_feed", True)])
+def test_a_probe_looks_for_a_lost_feed_only_where_there_is_a_page_now(reason: str, kind: str, lost: bool) -> None:
+    off = Off(START - DAY, FailureClass(reason), START)
+
+    (step,) = play("default", [kind], state=replace(a_state(), off=off))
+
+    assert (Happening.LOST in step.happened) is lost
+
+
+def test_a_probe_at_the_very_end_of_a_cooldown_is_a_probe() -> None:
+    off = Off(START - DAY, FailureClass.GONE, START)
+
+    (step,) = play("default", ["gone"], state=replace(a_state(), off=off))
+
+    assert step.state.off is not None
+    assert step.state.off.times == 2
+
+
+def test_a_feed_that_is_off_on_a_paused_host_waits_for_the_later_of_both() -> None:
+    failed = PollFailed(FailureClass.NETWORK, "Nobody.")
+    off = Off(START, FailureClass.GONE, START + 5 * HOUR)
+    feed = replace(a_state(), off=off)
+
+    later, sooner = (decide_paused(feed, failed, START + wait * HOUR, START).next_poll_at for wait in (9, 1))
+
+    assert (later, sooner) == (START + 9 * HOUR, START + 5 * HOUR)
 
 
 def test_a_redirect_that_changes_its_mind_is_not_adopted() -> None:

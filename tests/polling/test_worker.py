@@ -295,6 +295,20 @@ async def test_when_every_known_host_fails_it_is_our_own_outage_and_nothing_is_c
     assert [len(claimed) for claimed in in_vain] == [3, 0, 0]  # probes, one round in half a minute
 
 
+async def test_connections_that_are_refused_are_a_sign_of_our_own_outage(
+    sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(5):
+        await follow(database, f"http://h{number}.invalid:9/feed")
+    await known_to_answer(database, clock())
+    async with Client(user_agent="Test/1", allow_loopback=True, resolve={"invalid": "127.0.0.1"}) as client:
+        poller = Poller(database, client, sandbox, clock, QUICK)
+        reports = [await poller.work(feed) for feed in await poller.claim(10)]
+
+    assert {report.outcome_name for report in reports} == {FailureClass.NETWORK}
+    assert await outages_of(database, clock) == ["polling"]
+
+
 async def test_an_outage_ends_when_a_known_host_answers_though_no_feed_is_due(
     zoo: Zoo, sandbox: Sandbox, database: Database, clock: MovableClock
 ) -> None:

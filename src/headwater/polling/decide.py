@@ -150,7 +150,7 @@ def _probe_failed(
     times = off.times + 1 if rule.permanent else off.times
     cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
     until = _until(max(cooldown, _asked_for(failed, options)), now)
-    again = replace(off, reason=failed.kind, until=until, times=times)
+    again = replace(off, reason=failed.kind, until=until, times=times, by_operator=False)
     # What went off for another reason, and is a page by now, has not been looked for yet.
     happened = (Happening.LOST,) if rule.rediscover and off.reason is not failed.kind else ()
     return Decision(replace(failing, off=again), _end(again), rule.level, happened)

@@ -161,7 +161,9 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
             ORDER BY next_poll_at
             LIMIT 1
         ) AS feed
-        WHERE answered_at >= (SELECT least(max(answered_at), %(now)s) FROM poll_hosts) - %(known_for)s
+        WHERE answered_at >= (
+                SELECT least(max(answered_at), %(now)s::timestamptz) - %(known_for)s::interval FROM poll_hosts
+            )
             AND (lease IS NULL OR ready_at <= %(now)s)
             AND greatest(not_before, paused_until) <= %(now)s
         ORDER BY not_before
@@ -251,7 +253,10 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 off_until = a.off_until,
                 off_times = coalesce(a.off_times, 0),
                 off_by_operator = coalesce(a.off_by_operator, false),
-                asked_until = a.asked_until,
+                asked_until = CASE
+                    WHEN a.outcome IN ('polled', 'not_modified') THEN NULL
+                    ELSE greatest(feed_state.asked_until, a.asked_until)
+                END,
                 moved_url = a.moved_url,
                 moved_since = a.moved_since,
                 moved_times = coalesce(a.moved_times, 0),
@@ -726,6 +731,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
                 ELSE off_until
             END,
             off_at = least(off_at, %(now)s),
+            asked_until = CASE WHEN asked_until <= %(latest)s THEN asked_until END,
             last_polled_at = least(last_polled_at, %(now)s),
             last_succeeded_at = least(last_succeeded_at, %(now)s),
             last_new_at = least(last_new_at, %(now)s),
@@ -733,6 +739,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
             failing_since = least(failing_since, %(now)s),
             moved_since = least(moved_since, %(now)s)
         WHERE (next_poll_at > %(latest)s AND next_poll_at < '9999-01-01')
+            OR asked_until > %(latest)s
             OR greatest(
                 off_at, last_polled_at, last_succeeded_at, last_new_at, last_full_at, failing_since, moved_since
             ) > %(now)s::timestamptz + interval '1 hour'
