@@ -9,7 +9,8 @@
     ├── NotLoggedIn             nobody knows who asks
     │   └── WrongPassword
     ├── Forbidden               whoever asks may not
-    │   └── RegistrationClosed
+    │   ├── RegistrationClosed
+    │   └── SetupCodeNeeded
     ├── TooManyAttempts         whoever asks, asks too often
     │   └── QuotaReached
     ├── NotFound                what was asked for is not here
@@ -125,12 +126,22 @@ class RegistrationClosed(Forbidden):
         super().__init__("Registration is closed here. Ask an administrator for an account.")
 
 
+class SetupCodeNeeded(Forbidden):
+    """The first account of an instance that others can reach is made by whoever can read its console."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The set-up code is missing or wrong. Headwater prints it when it starts, and so does "
+            "`headwater user setup-code`."
+        )
+
+
 class TooManyAttempts(HeadwaterError):
     """Whoever asks, asks too often."""
 
-    def __init__(self, retry_after: timedelta) -> None:
+    def __init__(self, retry_after: timedelta, *, advice: str = "") -> None:
         minutes = max(1, round(retry_after / timedelta(minutes=1)))
-        super().__init__(f"Too many attempts. Try again in {minutes} minute{'s' if minutes > 1 else ''}.")
+        super().__init__(f"Too many attempts. {advice}Try again in {minutes} minute{'s' if minutes > 1 else ''}.")
         self.retry_after = retry_after
 
 

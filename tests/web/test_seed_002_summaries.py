@@ -642,3 +642,68 @@ async def test_the_key_never_reaches_a_log_or_a_page(
     assert service.keys[0] == f"Bearer {KEY}"
     assert KEY not in said
     assert not any(KEY in part.text for part in parts)
+
+
+# The daily limit.
+
+
+async def test_a_reader_makes_so_many_summaries_a_day_and_is_told_when_the_next_may_be_made(
+    database: Database, clock: MovableClock, options: SummaryOptions, service: Service
+) -> None:
+    app = an_app(database, clock, replace(options, daily_limit=3))
+    async with a_person(app) as ada, a_person(app) as bob:
+        await ada.register()
+        await with_news(ada, database)
+        made: list[int] = []
+        for _ in range(3):
+            made.append((await ada.send("POST", "/summaries")).status_code)
+            clock.move(hours=1)
+
+        refused = await ada.send("POST", "/summaries")
+        latest = await ada.part("/summaries/latest")
+        await bob.register("bob@example.com")
+        await follow(bob)
+        others = await bob.send("POST", "/summaries")
+        clock.move(hours=21, minutes=1)
+        await list_news(database, "Later news", hours=-23)
+        later = await ada.send("POST", "/summaries")
+
+    assert made == [200, 200, 200]
+    assert refused.status_code == 429
+    assert "3 summaries a day are allowed. Try again in 21 hours." in refused.text
+    assert refused.headers["hx-retarget"] == "#summary-errors"
+    assert "Storm Edda flooded the harbour" in latest.text
+    assert (others.status_code, later.status_code) == (200, 200)
+    assert len(service.requests) == 5
+
+
+async def test_summaries_that_failed_count_too_since_the_service_was_asked(
+    database: Database, clock: MovableClock, options: SummaryOptions, service: Service
+) -> None:
+    app = an_app(database, clock, replace(options, daily_limit=2))
+    service.replies = [Reply(500, refusal(500))] * 4
+    async with a_person(app) as ada:
+        await ada.register()
+        await with_news(ada, database)
+
+        answers = [(await ada.send("POST", "/summaries")).status_code for _ in range(4)]
+
+    assert answers == [503, 503, 429, 429]
+    assert len(service.requests) == 4
+
+
+async def test_many_presses_at_once_in_several_processes_make_no_more_than_the_limit(
+    database: Database, clock: MovableClock, options: SummaryOptions, service: Service
+) -> None:
+    limited = replace(options, daily_limit=2)
+    async with a_person(an_app(database, clock, limited)) as ada:
+        await ada.register()
+        await with_news(ada, database)
+    user_id = UserId(UUID(str(await scalar(database, "SELECT id FROM users"))))
+    writers = [SummaryWriter(database, clock, limited) for _ in range(3)]
+
+    for _ in range(4):
+        await asyncio.gather(*(writer.make(user_id) for writer in writers * 3), return_exceptions=True)
+
+    assert len(service.requests) == 2
+    assert await scalar(database, "SELECT count(*) FROM summaries") == 2

@@ -123,9 +123,24 @@ async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: dat
     return cur.rowcount == 1
 
 
-async def forget_failed(conn: Connection) -> None:
-    """What failed before is of no use once a new one is begun."""
-    await conn.execute("DELETE FROM summaries WHERE status = 'failed'")
+async def forget_failed(conn: Connection, *, before: datetime) -> None:
+    """Delete failed summaries that were begun before a moment; later ones still count against the daily limit."""
+    await conn.execute("DELETE FROM summaries WHERE status = 'failed' AND created_at <= %(before)s", {"before": before})
+
+
+async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[datetime]:
+    """When this person's summaries since a moment were begun, the latest first, failed ones too: each was paid for."""
+    cur = await conn.execute(
+        """
+        SELECT created_at
+        FROM summaries
+        WHERE created_at > %(since)s
+        ORDER BY created_at DESC, id DESC
+        LIMIT %(limit)s
+        """,
+        {"since": since, "limit": limit},
+    )
+    return [row[0] for row in await cur.fetchall()]
 
 
 async def finish(

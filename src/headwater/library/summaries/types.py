@@ -25,6 +25,7 @@ class SummaryOptions:
     timeout: timedelta = timedelta(seconds=60)  # of one try
     retry_after: timedelta = timedelta(seconds=2)
     prompt_max: int = 60_000  # characters
+    daily_limit: int = 20  # summaries of one reader within 24 hours; 0: no limit
 
     @property
     def given_up_after(self) -> timedelta:

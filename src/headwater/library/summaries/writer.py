@@ -6,14 +6,15 @@ result and its event in one. Whatever happens, the row is answered; if this proc
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 from importlib.resources import files
 from typing import assert_never
 from uuid import UUID
 
 from headwater.accounts.access import record
 from headwater.accounts.types import EventType
-from headwater.db import Database
-from headwater.errors import AiUnavailable, NoArticles, SummaryFailed, Unavailable
+from headwater.db import Connection, Database
+from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable
 from headwater.ids import new_id
 from headwater.library.summaries import store
 from headwater.library.summaries.decide import FAILED, cite, prompt_of, shown, words_of
@@ -55,7 +56,10 @@ class SummaryWriter:
         return shown(newest, ready, self._clock(), self._options)
 
     async def make(self, user_id: UserId) -> Shown:
-        """A new summary; while one is being made, that one. Raises NoArticles, SummaryFailed, AiUnavailable."""
+        """A new summary; while one is being made, that one.
+
+        Raises NoArticles, QuotaReached, SummaryFailed, AiUnavailable.
+        """
         summary_id = new_id()
         articles = await self._begin(summary_id, user_id)
         if articles is None:
@@ -73,17 +77,28 @@ class SummaryWriter:
         raise _refusal(outcome)
 
     async def _begin(self, summary_id: UUID, user_id: UserId) -> list[DayArticle] | None:
-        """Take the place of the one who makes it; None when somebody has it. Raises NoArticles."""
+        """Take the place of the one who makes it; None when somebody has it. Raises NoArticles, QuotaReached."""
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
             await store.give_up(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
             if not await store.begin(conn, summary_id=summary_id, user_id=user_id, now=now):
                 return None
-            await store.forget_failed(conn)
+            # One summary of a person is made at a time, in all processes: nothing is begun between counting and this.
+            await self._check_limit(conn, now)
+            await store.forget_failed(conn, before=now - PERIOD)
             articles = await store.list_articles(conn, since=now - PERIOD, limit=ARTICLES_MAX)
             if not articles:
                 raise NoArticles
         return articles
+
+    async def _check_limit(self, conn: Connection, now: datetime) -> None:
+        """Count the summary that was just begun. Raises QuotaReached: then it was not begun."""
+        limit = self._options.daily_limit
+        if not limit:
+            return
+        begun = await store.list_begun(conn, since=now - PERIOD, limit=limit + 1)
+        if len(begun) > limit:
+            raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
 
     async def _write(self, articles: list[DayArticle]) -> Outcome:
         if self._options.api_key is None:
