@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
+from headwater.accounts.mail.worker import MailSender
+from headwater.accounts.types import AccountOptions
 from headwater.alerts.types import AlertOptions
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
@@ -169,6 +171,11 @@ def make_alerter(tools: Tools) -> Alerter:
     return Alerter(tools.database, tools.mailer, tools.clock, tools.options.alerts)
 
 
+def make_mail_sender(tools: Tools) -> MailSender:
+    """The mailing stage: mail about accounts, queued by the pages and the command line."""
+    return MailSender(tools.database, tools.mailer, tools.clock, link_lifetime=AccountOptions().mailed_lifetime)
+
+
 def make_trials(tools: Tools) -> Trials:
     """Requests that leave no trace, for a person who looks into a source."""
     return Trials(tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, tools.options.polling)
@@ -192,6 +199,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "retaining": make_retainer,
     "indexing": make_indexer,
     "alerting": make_alerter,
+    "mailing": make_mail_sender,
 }
 
 

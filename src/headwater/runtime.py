@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from headwater import __version__
 from headwater.accounts.keys import FixedKey, PublishedKeys
@@ -18,6 +19,7 @@ from headwater.accounts.types import AccountOptions
 from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
+from headwater.asgi.session import is_loopback
 from headwater.db import Database, RequestDatabase, check_conninfo
 from headwater.db.migrate import check_schema, migrate_up
 from headwater.db.server import EmbeddedServer
@@ -185,7 +187,6 @@ def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
     return WebOptions(
         site=site_of(settings, listens_at),
         accounts=account_options(settings),
-        mailer=mailer_of(settings),
         summaries=summary_options(settings),
         frontier=frontier_options(settings),
         polling=polling_options(settings),
@@ -272,6 +273,7 @@ def summary_options(settings: Settings) -> SummaryOptions:
         temperature=settings.summary_temperature,
         max_tokens=settings.summary_max_tokens,
         timeout=settings.summary_timeout,
+        daily_limit=settings.summary_daily_limit,
     )
 
 
@@ -315,7 +317,14 @@ def account_options(settings: Settings) -> AccountOptions:
         registration=settings.registration,
         confirm_email=settings.confirm_email,
         hide_accounts=settings.hide_accounts,
+        setup_code=not listens_on_loopback_only(settings),
     )
+
+
+def listens_on_loopback_only(settings: Settings) -> bool:
+    """Whether only this machine reaches the pages. A public URL or a trusted proxy says that others do, too."""
+    public = urlsplit(settings.public_url).hostname
+    return is_loopback(settings.host) and not settings.trusted_proxies and (public is None or is_loopback(public))
 
 
 def frontier_options(settings: Settings) -> FrontierOptions:

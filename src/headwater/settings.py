@@ -209,7 +209,9 @@ class Settings(BaseModel):
         False, description="Whether a new account is let in only after a letter to its address was answered."
     )
     hide_accounts: bool = Field(
-        False, description="Whether registering with a taken address tells so by letter only, not on the page."
+        False,
+        description="Whether registering with a taken email tells so by mail only, not on the page. Implies "
+        "`confirm_email`.",
     )
     session_renewal: Duration = Field(
         timedelta(minutes=15),
@@ -437,6 +439,9 @@ class Settings(BaseModel):
         ge=timedelta(seconds=5),
         le=timedelta(minutes=5),
         description="How long one try at a summary may take; a failed one is repeated once after 2 s.",
+    )
+    summary_daily_limit: int = Field(
+        20, ge=0, le=10_000, description="Most summaries one reader may make within 24 hours; 0: no limit."
     )
     retention_articles: Duration = Field(
         timedelta(days=90),

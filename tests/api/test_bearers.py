@@ -23,6 +23,8 @@ pytestmark = pytest.mark.database
 
 PASSWORD = "correct horse battery"
 URL = {"url": "https://a.example/1"}
+CUSTOM = "/api/feeds/custom"
+NOBODYS = "00000000-0000-0000-0000-000000000007"
 
 
 @pytest.fixture
@@ -64,9 +66,19 @@ async def write(api: AsyncClient, token: str) -> Response:
     return await api.post(f"{FRONTIER}/submit", json=URL, headers=with_token(token))
 
 
+async def look(api: AsyncClient, token: str) -> Response:
+    """What every reader may."""
+    return await api.get(CUSTOM, headers=with_token(token))
+
+
+async def withdraw(api: AsyncClient, token: str) -> Response:
+    """What every reader may; there is no such suggestion."""
+    return await api.delete(f"{CUSTOM}/{NOBODYS}", headers=with_token(token))
+
+
 @pytest.mark.parametrize(
     ("scopes", "reads", "writes"),
-    [(["read"], 200, 403), (["write"], 403, 200), (["read", "write"], 200, 200), (["admin"], 200, 200)],
+    [(["read"], 200, 403), (["write"], 403, 404), (["read", "write"], 200, 404), (["admin"], 200, 404)],
     ids=["read", "write", "both", "admin"],
 )
 async def test_a_token_does_what_its_scopes_say(
@@ -74,7 +86,7 @@ async def test_a_token_does_what_its_scopes_say(
 ) -> None:
     token = await people.token(await people.person(Role.SUPER_ADMIN), scopes)
 
-    answers = await read(api, token), await write(api, token)
+    answers = await look(api, token), await withdraw(api, token)
 
     assert [answer.status_code for answer in answers] == [reads, writes]
     for answer in answers:
@@ -105,7 +117,8 @@ async def test_every_change_needs_the_scope_for_it(api: AsyncClient, people: Peo
 async def test_the_frontier_is_for_those_who_look_after_headwater(
     api: AsyncClient, people: People, role: Role, status: int
 ) -> None:
-    token = await people.token(await people.person(role))
+    scopes = ["read", "write"] if role is Role.READER else ["admin"]
+    token = await people.token(await people.person(role), scopes)
 
     assert [(await read(api, token)).status_code, (await write(api, token)).status_code] == [status, status]
 
@@ -118,7 +131,7 @@ async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: Peopl
     async with people.database.transaction() as conn:
         await give_role(conn, email="super_admin@example.com", role=Role.READER)
 
-    assert (before.status_code, (await read(api, token)).status_code) == (200, 403)
+    assert (before.status_code, (await read(api, token)).status_code) == (200, 401)
 
 
 async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClient, people: People) -> None:
@@ -191,7 +204,8 @@ async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: P
     late = await read(trusting, signed(claims(exp=NOW - 60)))
     again = await read(trusting, signed(claims()))
 
-    assert [reader.status_code, admin.status_code, late.status_code, again.status_code] == [403, 200, 401, 403]
+    assert [reader.status_code, admin.status_code, late.status_code, again.status_code] == [403, 403, 401, 403]
+    assert 'scope="admin"' in admin.headers["www-authenticate"]  # a JWT reads and writes, whoever's it is
     async with people.database.transaction() as conn:
         assert [user.email for user in await store.list_users(conn)] == ["super_admin@example.com", "ann@example.com"]
 

@@ -71,7 +71,7 @@ async def desk(database: Database, clock: MovableClock, inspector: Inspector) ->
     app = create_app(database, clock, web=WebOptions(inspector=inspector))
     mo = await a_user(database, clock, "mo@example.com", Role.MODERATOR)
     async with visit(app) as client, a_site() as site:
-        client.headers.update(await bearer(database, clock, mo, "read", "write"))
+        client.headers.update(await bearer(database, clock, mo, "admin"))
         yield Desk(client, database, inspector, site, clock, await a_user(database, clock, "ada@example.com"))
 
 

@@ -145,3 +145,27 @@ def test_what_cannot_be_done_ends_in_a_sentence_and_an_exit_code(
     assert message in re.sub(r"[│\s]+", " ", done.stderr)
     assert "Traceback" not in done.stderr
     assert typed == "" or typed not in done.stdout + done.stderr
+
+
+async def test_the_set_up_code_is_printed_while_there_is_no_account(
+    headwater: Headwater, database: Database, access: Access
+) -> None:
+    shown = headwater.run("user", "setup-code").stdout.strip()
+
+    remote = Visitor("203.0.113.7", "", is_remote=True)
+    await access.register("ann@example.com", PASSWORD, remote, code=shown)
+
+    assert re.fullmatch(r"[a-z2-7]{5}-[a-z2-7]{5}", shown)
+    assert "no set-up code is needed" in headwater.run("user", "setup-code").stdout
+
+
+async def test_the_operator_changes_an_email_and_the_old_one_is_told(headwater: Headwater, database: Database) -> None:
+    headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
+
+    done = headwater.run("user", "email", "ann@example.com", "ann@example.org")
+
+    assert done.returncode == 0, done.stderr
+    assert [user["email"] for user in headwater.json("user", "list")] == ["ann@example.org"]
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT kind, email, detail FROM outgoing_mail")
+        assert await cur.fetchall() == [("email_changed", "ann@example.com", "ann@example.org")]

@@ -14,9 +14,10 @@ from headwater.db import Database
 from headwater.net.mail import Mailer, Post
 from headwater.server import address_of, create_app, listen, serve
 from headwater.web import WebOptions
+from tests.accounts.mailbox import collect, deliver
 from tests.clock import MovableClock
 from tests.net.post_box import open_post_box
-from tests.web.visitor import PASSWORD, Person, a_person
+from tests.web.visitor import PASSWORD, Person, a_person, setup_code_of
 
 pytestmark = pytest.mark.database
 
@@ -56,8 +57,9 @@ async def test_session_cookies_are_out_of_reach_of_scripts_and_other_sites(perso
     assert not any("Secure" in line for line in cookies)  # plain loopback
 
 
-async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litestar) -> None:
+async def test_cookies_are_for_https_only_everywhere_but_on_loopback(app: Litestar, database: Database) -> None:
     async with a_person(app) as person:
+        person.setup_code = await setup_code_of(database)
         person.client.base_url = "https://reader.example"  # pyright: ignore[reportAttributeAccessIssue]
 
         came = await person.register()
@@ -88,7 +90,9 @@ async def test_only_a_trusted_proxy_says_who_asks(
         serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1), trusted_proxies=trusted))
         async with AsyncClient(base_url=address_of(listener)) as client:
             client.headers["X-Forwarded-For"] = "203.0.113.7"
-            await Person(client).register()
+            person = Person(client)
+            person.setup_code = await setup_code_of(database)
+            await person.register()
         stop.set()
         await serving
 
@@ -129,15 +133,22 @@ async def test_an_address_that_is_taken_is_told_as_the_seed_demands(app: Litesta
     assert "An account with this email already exists" in again.text
 
 
-async def test_a_setting_hides_who_has_an_account(database: Database, clock: MovableClock) -> None:
+async def test_hidden_accounts_are_confirmed_by_mail_and_answered_alike(
+    database: Database, clock: MovableClock
+) -> None:
     app = create_app(database, clock, web=WebOptions(accounts=AccountOptions(hide_accounts=True)))
     async with a_person(app) as first, a_person(app) as second:
-        await first.register()
+        new = await first.register()
 
         again = await second.register()
 
-    assert again.status_code == 200
+    assert (new.status_code, again.status_code) == (200, 200)
+    pages = {re.sub(r"[0-9a-f]{64}", "", page.text) for page in (new, again)}
+    assert len(pages) == 1
     assert "Check your mail" in again.text
+    assert not {"headwater_access", "headwater_refresh"} & (set(new.cookies) | set(again.cookies))
+    subjects = [letter.subject for letter in await collect(database, clock)]
+    assert subjects == ["Confirm your address for Headwater", "You have an account already"]
 
 
 async def test_a_wrong_password_does_not_tell_which_part_is_wrong(app: Litestar, person: Person) -> None:
@@ -223,13 +234,15 @@ async def test_a_forgotten_password_says_the_same_whoever_asks(app: Litestar, pe
 async def test_a_forgotten_password_is_changed_by_letter(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
         mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
-        app = create_app(database, clock, web=WebOptions(site="https://reader.example", mailer=mailer))
+        app = create_app(database, clock, web=WebOptions(site="https://reader.example"))
         async with a_person(app) as person:
+            person.setup_code = await setup_code_of(database)
             person.client.base_url = "https://reader.example"  # pyright: ignore[reportAttributeAccessIssue]
             await person.register()
             await person.submit("/auth/logout")
             await person.open("/auth/forgot")
             await person.submit("/auth/forgot", email="ada@example.com")
+            await deliver(database, clock, mailer)
             (letter,) = box.letters
             link = re.search(r"https://reader\.example(/auth/reset\?token=(\S+))", letter.get_content())
             assert link is not None
@@ -246,7 +259,7 @@ async def test_a_forgotten_password_is_changed_by_letter(database: Database, clo
 async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
         mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
-        app = create_app(database, clock, web=WebOptions(mailer=mailer))
+        app = create_app(database, clock)
         async with a_person(app) as person:
             await person.register()
         async with a_person(app) as stranger:
@@ -254,6 +267,7 @@ async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: D
             forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept": "text/html"}
             fields = {"email": "ada@example.com", "_csrf_token": stranger.token}
             await stranger.client.post("/auth/forgot", headers=forged, data=fields)
+        await deliver(database, clock, mailer)
 
     (letter,) = box.letters
     assert "http://127.0.0.1:8000/auth/reset" in letter.get_content()

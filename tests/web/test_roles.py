@@ -68,7 +68,11 @@ async def somebody(app: Litestar, person: Person, database: Database, role: Role
     made = await person.client.post(
         "/account/tokens",
         headers=PAGE,
-        data={"_csrf_token": person.token, "name": "robot", "scopes": ["read", "write"]},
+        data={
+            "_csrf_token": person.token,
+            "name": "robot",
+            "scopes": ["read", "write"] if role is Role.READER else ["admin"],
+        },
     )
     return made.text.partition("hw_")[2].partition("<")[0].partition('"')[0]
 

@@ -8,6 +8,8 @@ from typing import Any
 from httpx import AsyncClient, Response
 from litestar import Litestar
 
+from headwater.accounts.access import current_setup_code
+from headwater.db import Database
 from tests.browser import visit
 
 PASSWORD = "correct horse battery"
@@ -21,6 +23,7 @@ class Person:
     def __init__(self, client: AsyncClient) -> None:
         self.client = client
         self.token = ""
+        self.setup_code = ""
 
     async def open(self, path: str, **more: Any) -> Response:
         """A whole page."""
@@ -43,7 +46,12 @@ class Person:
         """Make an account, and see the page behind the door."""
         await self.open("/auth/register")
         came = await self.submit(
-            "/auth/register", email=email, password=PASSWORD, password_confirm=PASSWORD, privacy="yes"
+            "/auth/register",
+            email=email,
+            password=PASSWORD,
+            password_confirm=PASSWORD,
+            privacy="yes",
+            setup_code=self.setup_code,
         )
         await self.open("/privacy")
         return came
@@ -52,6 +60,12 @@ class Person:
         if found := re.search(r'X-CSRF-Token": "([0-9a-f]+)"', response.text):
             self.token = found[1]
         return response
+
+
+async def setup_code_of(database: Database) -> str:
+    """What somebody who can read the console types when they make the first account from elsewhere."""
+    async with database.transaction() as conn:
+        return await current_setup_code(conn)
 
 
 @asynccontextmanager

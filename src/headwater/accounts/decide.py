@@ -1,10 +1,13 @@
 """What we choose about accounts: which addresses and passwords do, what a session's token is worth, who has tried too
 often. Pure."""
 
+import base64
+import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from headwater.accounts.types import Role, Scope, SessionRow
 
@@ -12,6 +15,7 @@ EMAIL_MAX = 254
 PASSWORD_MIN = 8
 PASSWORD_MAX = 1024  # bytes go through argon2: nobody may keep it busy with a novel
 GRACE = timedelta(seconds=30)  # several requests of one page may bring the same old token at once
+UNUSED_GRACE = timedelta(minutes=3)  # while nobody has used the new tokens: the answer with them may have been lost
 
 _EMAIL = re.compile(r"[^@\s<>\"'(),:;\[\]\\]+@[^@\s<>\"'(),:;\[\]\\]+\.[^@\s<>\"'(),:;\[\]\\.]+")
 _TOO_COMMON = frozenset({
@@ -26,7 +30,7 @@ class Worth(Enum):
 
     GOOD = auto()
     EXPIRED = auto()
-    REPLACED = auto()  # just now, by another request of the same browser
+    REPLACED = auto()  # by another request of the same browser, or by one whose answer was lost
     STOLEN = auto()  # replaced long ago: two people have it
 
 
@@ -38,11 +42,16 @@ class Limit:
     within: timedelta
 
 
-LOGIN_PER_ACCOUNT = Limit(10, timedelta(minutes=15))
-LOGIN_PER_ADDRESS = Limit(50, timedelta(minutes=15))
-REGISTER_PER_ADDRESS = Limit(10, timedelta(hours=1))
-MAIL_PER_ACCOUNT = Limit(3, timedelta(hours=1))
-MAIL_PER_ADDRESS = Limit(10, timedelta(hours=1))
+# A limit that refuses counts the account and the network together: nobody's tries lock another person out.
+LOGIN_PER_ACCOUNT_AND_NETWORK = Limit(10, timedelta(minutes=15))
+LOGIN_PER_NETWORK = Limit(50, timedelta(minutes=15))
+LOGIN_PER_ACCOUNT = Limit(100, timedelta(hours=1))  # then only from networks where the account has logged in before
+PASSWORD_PER_SESSION = Limit(10, timedelta(minutes=15))
+REGISTER_PER_NETWORK = Limit(10, timedelta(hours=1))
+MAIL_PER_ACCOUNT_AND_NETWORK = Limit(3, timedelta(hours=1))
+MAIL_PER_NETWORK = Limit(10, timedelta(hours=1))
+MAIL_PER_ACCOUNT = Limit(10, timedelta(hours=1))  # then no more is sent; the last link that was sent is still good
+SETUP_CODE_LENGTH = 10  # characters of 5 bits
 
 
 def email_problem(email: str) -> str | None:
@@ -83,9 +92,38 @@ def refresh_worth(session: SessionRow, brought: bytes, now: datetime) -> Worth:
         return Worth.EXPIRED
     if brought == session.refresh_hash:
         return Worth.GOOD
-    if session.replaced_at is not None and now < session.replaced_at + GRACE:
+    grace = GRACE if session.renewal_used_at else UNUSED_GRACE
+    if session.replaced_at is not None and now < session.replaced_at + grace:
         return Worth.REPLACED
     return Worth.STOLEN
+
+
+def network_of(address: str) -> str:
+    """What limits count: an IPv4 address, or the /64 of an IPv6 address, which one household has to itself."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        mapped = parsed.ipv4_mapped  # how a socket that takes both names an IPv4 client
+        return str(mapped) if mapped else str(ip_network(f"{parsed}/64", strict=False))
+    return str(parsed)
+
+
+def account_bucket(email_key: str) -> str:
+    """How attempts on an account are counted, without keeping the email of somebody who may have no account."""
+    return hashlib.sha256(email_key.encode(errors="replace")).hexdigest()[:32]
+
+
+def setup_code(secret: bytes) -> str:
+    """The code that the first registration asks for, as it is printed."""
+    text = base64.b32encode(hashlib.sha256(secret).digest()).decode().lower()[:SETUP_CODE_LENGTH]
+    return f"{text[:5]}-{text[5:]}"
+
+
+def bare_code(typed: str) -> str:
+    """A set-up code as it is compared: case, spaces and hyphens do not matter."""
+    return re.sub(r"[\s-]", "", typed[:100]).lower()
 
 
 def role_of_new(*, is_first: bool) -> Role:
@@ -94,8 +132,15 @@ def role_of_new(*, is_first: bool) -> Role:
 
 
 def scopes_allowed(role: Role) -> frozenset[Scope]:
-    """What tokens a person may make."""
-    return frozenset(Scope) if role.includes(Role.SUPER_ADMIN) else frozenset({Scope.READ, Scope.WRITE})
+    """The scopes a user may give a token: `admin` only to those who have more than a reader's role."""
+    return frozenset(Scope) if role.includes(Role.MODERATOR) else frozenset({Scope.READ, Scope.WRITE})
+
+
+def scope_needed(role: Role, *, is_reading: bool) -> Scope:
+    """The scope that a route demands: `admin` for all that needs more than a reader's role, even to look at it."""
+    if role is not Role.READER:
+        return Scope.ADMIN
+    return Scope.READ if is_reading else Scope.WRITE
 
 
 def grants(scopes: frozenset[Scope], needed: Scope) -> bool:

@@ -11,7 +11,7 @@ from joserfc import jws, jwt
 from joserfc.errors import JoseError
 
 from headwater.accounts import store
-from headwater.accounts.access import add_user, record
+from headwater.accounts.access import add_user, end_links, record
 from headwater.accounts.decide import email_key, email_problem, role_of_new
 from headwater.accounts.keys import Key, Keys, algorithms_of
 from headwater.accounts.types import AccountOptions, EventType, Identity, User
@@ -109,6 +109,7 @@ class Outsiders:
             # Whoever registered it never showed that the address is theirs: its owner comes now, and the ways in that
             # somebody may have laid before them are closed.
             await store.close_ways_in(conn, user_id=found.user.id)
+            await end_links(conn, found.user)
             await store.confirm(conn, user_id=found.user.id, now=now)
         return found.user
 
@@ -116,7 +117,7 @@ class Outsiders:
         self, conn: Connection, identity: Identity, now: datetime, *, is_first: bool, may_be_first: bool
     ) -> User:
         if is_first and not may_be_first:
-            raise Forbidden("Nobody looks after this Headwater yet: make the first account on its pages.")
+            raise Forbidden("There is no account yet. Make the first one on the registration page.")
         if not is_first and not self._options.registration:
             raise RegistrationClosed
         if email_problem(identity.email):

@@ -1,8 +1,17 @@
 """What whoever runs Headwater does with accounts: makes them, gives them roles and passwords, removes them."""
 
 from headwater.accounts import store
-from headwater.accounts.access import add_user, record, require_other_administrator
+from headwater.accounts.access import (
+    SETUP,
+    add_user,
+    change_email,
+    end_links,
+    record,
+    replace_password,
+    require_other_administrator,
+)
 from headwater.accounts.decide import email_key, email_problem, password_problem, role_of_new
+from headwater.accounts.mail import store as mail
 from headwater.accounts.secrets import hash_password
 from headwater.accounts.types import EventType, Role, User
 from headwater.db import Connection, Database
@@ -21,7 +30,10 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
         raise Invalid(problem)
     password_hash, now = await hash_password(password), clock()
     async with database.transaction() as conn:
-        chosen = role or role_of_new(is_first=await store.claim_first(conn))
+        is_first = await store.claim_first(conn)
+        if is_first:
+            await store.forget_secret(conn, name=SETUP)
+        chosen = role or role_of_new(is_first=is_first)
         user = await add_user(conn, email, password_hash, chosen, now, confirmed_at=now)
         await record(conn, user.id, EventType.USER_REGISTERED, now)
     return user
@@ -35,8 +47,11 @@ async def find_account(conn: Connection, email: str) -> User:
     return found.user
 
 
-async def give_password(database: Database, *, email: str, password: str) -> User:
-    """Another password; all sessions end. Raises Invalid, NotFound."""
+async def give_password(database: Database, clock: Clock, *, email: str, password: str, site: str) -> User:
+    """Set a password; all sessions, tokens, mailed links and outside identities end, and the user is told by mail.
+
+    Raises Invalid, NotFound.
+    """
     async with database.transaction() as conn:
         user = await find_account(conn, email)
     problem = password_problem(password, user.email)
@@ -44,10 +59,27 @@ async def give_password(database: Database, *, email: str, password: str) -> Use
         raise Invalid(problem)
     password_hash = await hash_password(password)
     async with database.transaction() as conn:
-        await store.set_password(conn, user_id=user.id, password_hash=password_hash)
-        await store.end_sessions_of(conn, user_id=user.id, except_for=None)
-        await store.clear_attempts(conn, bucket=f"login:{email_key(user.email)}")
-    return user
+        held = await store.hold_credentials(conn, user_id=user.id)
+        if held is None:
+            raise NotFound(f"There is no account {email!r} any more.")
+        await replace_password(conn, held.user, password_hash, keep=None, site=site, now=clock())
+    return held.user
+
+
+async def give_email(database: Database, clock: Clock, *, email: str, new: str, site: str) -> User:
+    """Set another email, for which the operator vouches; mailed links end, and the old email is told. Returns the user
+    as before. Raises Invalid, NotFound, EmailTaken."""
+    new = new.strip()
+    problem = email_problem(new)
+    if problem:
+        raise Invalid(problem)
+    async with database.transaction() as conn:
+        user = await find_account(conn, email)
+        held = await store.hold_credentials(conn, user_id=user.id)
+        if held is None:
+            raise NotFound(f"There is no account {email!r} any more.")
+        await change_email(conn, held.user, new, site=site, now=clock())
+    return held.user
 
 
 async def give_role(conn: Connection, *, email: str, role: Role) -> User:
@@ -63,16 +95,19 @@ async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
     if found is None:
         raise NotFound("There is no such account.")
     await store.set_role(conn, user_id=user_id, role=role)
+    if not role.includes(found.user.role):
+        await store.drop_admin_scope_of(conn, user_id=user_id)
     return found.user
 
 
 async def sign_out(conn: Connection, *, user_id: UserId) -> User:
-    """End a person's sessions and revoke their tokens; they can log in again. Raises NotFound."""
+    """End a user's sessions, API tokens and mailed links; they can log in again. Raises NotFound."""
     found = await store.find_credentials_by_id(conn, user_id=user_id)
     if found is None:
         raise NotFound("There is no such account.")
     await store.end_sessions_of(conn, user_id=user_id, except_for=None)
     await store.revoke_tokens_of(conn, user_id=user_id)
+    await end_links(conn, found.user)
     return found.user
 
 
@@ -80,5 +115,6 @@ async def remove_account(conn: Connection, *, email: str) -> User:
     """Delete a user and everything they own. Raises NotFound, LastAdministrator."""
     user = await find_account(conn, email)
     await require_other_administrator(conn, user_id=user.id)
+    await mail.drop_all(conn, email_key=email_key(user.email))
     await store.remove_user(conn, user_id=user.id)
     return user

@@ -169,6 +169,21 @@ async def hold_administrators(conn: Connection) -> list[UserId]:
     return [UserId(row[0]) for row in await cur.fetchall()]
 
 
+async def hold_credentials(conn: Connection, *, user_id: UserId) -> Credentials | None:
+    """The account with this id. Its password and ways in stay as they are until the transaction ends."""
+    cur = await conn.execute(
+        """
+        SELECT id, email, role, confirmed_at, created_at, password_hash
+        FROM users
+        WHERE id = %(id)s
+        FOR NO KEY UPDATE
+        """,
+        {"id": user_id},
+    )
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
 def _credentials(row: Sequence[Any]) -> Credentials:
     user_id, email, role, confirmed_at, created_at, password_hash = row
     return Credentials(User(UserId(user_id), email, Role(role), confirmed_at, created_at), password_hash)
@@ -227,7 +242,7 @@ async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 
 async def remove_user(conn: Connection, *, user_id: UserId) -> None:
-    """Forget a person, and by cascade all that is theirs."""
+    """Delete a user, and by cascade everything they own."""
     await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
 
 
@@ -275,7 +290,7 @@ async def find_session_by_access(conn: Connection, *, access_hash: bytes) -> Ses
     cur = await conn.execute(
         """
         SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
-            users.id, email, role, confirmed_at, created_at
+            renewal_used_at, users.id, email, role, confirmed_at, created_at
         FROM sessions
         JOIN users ON users.id = sessions.user_id
         WHERE access_hash = %(hash)s
@@ -291,7 +306,7 @@ async def find_session_by_refresh(conn: Connection, *, refresh_hash: bytes) -> S
     cur = await conn.execute(
         """
         SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
-            users.id, email, role, confirmed_at, created_at
+            renewal_used_at, users.id, email, role, confirmed_at, created_at
         FROM sessions
         JOIN users ON users.id = sessions.user_id
         WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s
@@ -304,7 +319,7 @@ async def find_session_by_refresh(conn: Connection, *, refresh_hash: bytes) -> S
 
 
 def _session(row: Sequence[Any]) -> SessionRow:
-    (session_id, access, access_until, refresh, refresh_until, replaced, replaced_at, *person) = row
+    (session_id, access, access_until, refresh, refresh_until, replaced, replaced_at, used_at, *person) = row
     user_id, email, role, confirmed_at, created_at = person
     return SessionRow(
         session_id,
@@ -315,6 +330,7 @@ def _session(row: Sequence[Any]) -> SessionRow:
         refresh_until,
         bytes(replaced) if replaced is not None else None,
         replaced_at,
+        used_at,
     )
 
 
@@ -333,7 +349,8 @@ async def rotate_session(
         """
         UPDATE sessions
         SET access_hash = %(access_hash)s, access_until = %(access_until)s, replaced_hash = refresh_hash,
-            replaced_at = %(now)s, refresh_hash = %(refresh_hash)s, refresh_until = %(refresh_until)s, seen_at = %(now)s
+            replaced_at = %(now)s, refresh_hash = %(refresh_hash)s, refresh_until = %(refresh_until)s,
+            seen_at = %(now)s, renewal_used_at = NULL
         WHERE id = %(id)s
         """,
         {
@@ -345,6 +362,20 @@ async def rotate_session(
             "now": now,
         },
     )
+
+
+async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime) -> None:
+    """The browser has the tokens of the last renewal: those before it are worth nothing any more."""
+    await conn.execute(
+        "UPDATE sessions SET renewal_used_at = %(now)s WHERE id = %(id)s AND renewal_used_at IS NULL",
+        {"id": session_id, "now": now},
+    )
+
+
+async def has_session(conn: Connection, *, session_id: UUID) -> bool:
+    """Whether a session has not been ended."""
+    cur = await conn.execute("SELECT FROM sessions WHERE id = %(id)s", {"id": session_id})
+    return cur.rowcount == 1
 
 
 async def end_session(conn: Connection, *, session_id: UUID) -> int:
@@ -379,6 +410,23 @@ async def list_sessions(conn: Connection, *, user_id: UserId) -> list[SessionLin
 async def revoke_tokens_of(conn: Connection, *, user_id: UserId) -> None:
     """No program opens this account any more."""
     await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
+
+
+async def end_links_of(conn: Connection, *, user_id: UserId) -> None:
+    """No link that was mailed until now is good any more."""
+    await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
+
+
+async def unlink_identities_of(conn: Connection, *, user_id: UserId) -> None:
+    """No outside identity opens this account any more, until one is linked again by a verified email."""
+    await conn.execute("DELETE FROM outside_identities WHERE user_id = %(user_id)s", {"user_id": user_id})
+
+
+async def drop_admin_scope_of(conn: Connection, *, user_id: UserId) -> None:
+    """No token of this user administers any more, even if they get the role again."""
+    await conn.execute(
+        "DELETE FROM api_tokens WHERE user_id = %(user_id)s AND 'admin' = ANY (scopes)", {"user_id": user_id}
+    )
 
 
 async def mail_token(
@@ -555,6 +603,32 @@ async def clear_attempts(conn: Connection, *, bucket: str) -> None:
     await conn.execute("DELETE FROM attempts WHERE bucket = %(bucket)s", {"bucket": bucket})
 
 
+async def uncount_attempt(conn: Connection, *, bucket: str) -> None:
+    """Take back one attempt: it succeeded."""
+    await conn.execute(
+        "UPDATE attempts SET count = greatest(count - 1, 0) WHERE bucket = %(bucket)s", {"bucket": bucket}
+    )
+
+
+async def clear_attempts_like(conn: Connection, *, prefix: str) -> None:
+    """Forget the attempts of every bucket whose name begins like this."""
+    await conn.execute("DELETE FROM attempts WHERE starts_with(bucket, %(prefix)s)", {"prefix": prefix})
+
+
+async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str) -> bool:
+    """Whether this user has logged in or registered from a network before."""
+    cur = await conn.execute(
+        """
+        SELECT FROM events
+        WHERE user_id = %(user_id)s AND event_type IN ('user_login', 'user_registered')
+            AND metadata ->> 'network' = %(network)s
+        LIMIT 1
+        """,
+        {"user_id": user_id, "network": network},
+    )
+    return cur.rowcount == 1
+
+
 async def forget_ended(conn: Connection, *, now: datetime) -> None:
     """Sessions, mailed tokens and attempts that are over."""
     await conn.execute("DELETE FROM sessions WHERE refresh_until <= %(now)s", {"now": now})
@@ -621,3 +695,8 @@ async def forget_events_of(conn: Connection, *, user_id: UserId, limit: int) -> 
         {"user_id": user_id, "limit": limit},
     )
     return cur.rowcount
+
+
+async def forget_secret(conn: Connection, *, name: str) -> None:
+    """The next that needs it makes a new one."""
+    await conn.execute("DELETE FROM shared_secrets WHERE name = %(name)s", {"name": name})

@@ -77,6 +77,7 @@ class SessionRow:
     refresh_until: datetime
     replaced_hash: bytes | None
     replaced_at: datetime | None
+    renewal_used_at: datetime | None = None  # None: nobody has used the tokens of the last renewal yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ class Visitor:
 
     address: str
     user_agent: str
+    is_remote: bool = False  # not from a browser on this machine, or through a proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +157,9 @@ class AccountOptions:
     registration: bool = True
     confirm_email: bool = False
     hide_accounts: bool = False  # no 409 on registration either
+    setup_code: bool = False  # whether the first account needs the set-up code from every visitor, local ones too
+
+    @property
+    def must_confirm(self) -> bool:
+        """Whether a new account is let in only after its email is confirmed; hiding accounts is useless without."""
+        return self.confirm_email or self.hide_accounts

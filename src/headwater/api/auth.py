@@ -19,8 +19,8 @@ from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition
 
 from headwater.accounts.bearers import Bearer, Bearers
-from headwater.accounts.decide import grants
-from headwater.accounts.types import Role, Scope
+from headwater.accounts.decide import grants, scope_needed
+from headwater.accounts.types import Role
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 Check = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
@@ -47,13 +47,14 @@ def require_bearer(bearers: Bearers) -> Check:
 
 
 def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    role = Role(handler.opt.get("role", Role.SUPER_ADMIN))
     is_reading = connection.scope["type"] == "http" and connection.scope["method"] in READING
-    needed = Scope.READ if is_reading else Scope.WRITE
+    needed = scope_needed(role, is_reading=is_reading)
     if not grants(bearer.scopes, needed):
         headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
-        raise PermissionDeniedException(f"The token may not {needed}.", headers=headers)
-    if not bearer.role.includes(Role(handler.opt.get("role", Role.SUPER_ADMIN))):
-        raise PermissionDeniedException("This is for those who look after Headwater.")
+        raise PermissionDeniedException(f"The token lacks the scope `{needed}`.", headers=headers)
+    if not bearer.role.includes(role):
+        raise PermissionDeniedException(f"This needs the role {role}.")
 
 
 def require_json(connection: AnyConnection, handler: BaseRouteHandler) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -17,6 +16,7 @@ from litestar.datastructures import MutableScopeHeaders
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from headwater.accounts.decide import network_of
 from headwater.asgi.session import visitor_of
 from headwater.types import Clock
 
@@ -60,7 +60,7 @@ class Counting:
         if now >= self._resets_at:
             self._counts.clear()
             self._resets_at = _end_of_minute(now)
-        found = [self._spend(_network(address), self._limits.per_address)]
+        found = [self._spend(network_of(address), self._limits.per_address)]
         # Who is over the limit of their address cannot use up a token of somebody else's.
         if token and (found[0] is None or found[0].used <= found[0].limit):
             found.append(self._spend(sha256(token.encode(errors="replace")).hexdigest(), self._limits.per_token))
@@ -118,17 +118,6 @@ def _headers(allowance: Allowance, seconds: int) -> dict[str, str]:
         "RateLimit-Remaining": str(allowance.left),
         "RateLimit-Reset": str(seconds),
     }
-
-
-def _network(address: str) -> str:
-    """An address; of IPv6 the /64 that a household has to itself."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return address
-    return (
-        str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if isinstance(parsed, IPv6Address) else address
-    )
 
 
 def _end_of_minute(now: datetime) -> datetime:

@@ -23,7 +23,7 @@ REF = "#/components/schemas/{model}"
 ABOUT = """\
 Everything here speaks JSON, and needs a token in the header `Authorization: Bearer …`: one that you make on your
 account page, or the operator's own in `HEADWATER_API_TOKEN`. Reading needs the scope `read`, changes need `write`; the
-frontier and the sources are for administrators, moderation is for moderators too.
+frontier and the sources, which are for administrators, and moderation, which is for moderators too, need `admin`.
 
 What goes wrong is told in one shape, `application/problem+json` (RFC 9457):
 `type` leads to where the documentation tells of it, `detail` says what happened, `advice` what to do.

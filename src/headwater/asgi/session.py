@@ -23,6 +23,8 @@ ACCESS_COOKIE = "headwater_access"
 REFRESH_COOKIE = "headwater_refresh"
 PUBLIC = "public"
 FOUND_BY_HTTPS = "found_by_https"  # in the app's state: whether the address that people know begins with https
+# A proxy adds at least one of them: what comes through one may come from anywhere.
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
@@ -102,14 +104,21 @@ def is_secure(connection: AnyConnection) -> bool:
     """Whether cookies are for https only: always, save on plain loopback, where there is nobody to listen."""
     if connection.url.scheme == "https" or connection.app.state.get(FOUND_BY_HTTPS):
         return True
-    host = connection.url.hostname or ""
-    try:
-        return not ip_address(host).is_loopback
-    except ValueError:
-        return host != "localhost"
+    return not is_loopback(connection.url.hostname or "")
 
 
 def visitor_of(connection: AnyConnection) -> Visitor:
     """Where a request comes from."""
     address = connection.client.host if connection.client else "unknown"
-    return Visitor(printable(address), printable(connection.headers.get("user-agent", "")))
+    is_local = is_loopback(address) and is_loopback(connection.url.hostname or "")
+    is_forwarded = any(name in connection.headers for name in FORWARDED)
+    agent = connection.headers.get("user-agent", "")
+    return Visitor(printable(address), printable(agent), is_remote=is_forwarded or not is_local)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this names the machine itself."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -5,7 +5,7 @@ import socket
 
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
-from headwater.cli.up import Host, Port, app_of
+from headwater.cli.up import Host, Port, app_of, say_what_is_first
 from headwater.runtime import open_runtime
 from headwater.server import address_of, listen
 from headwater.server import serve as serve_app
@@ -26,6 +26,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings) as runtime:
             say(f"Headwater serves {address_of(listener)} (Ctrl-C stops it)")
+            await say_what_is_first(runtime)
             watch = asyncio.create_task(runtime.watch_database())
             try:
                 app = app_of(runtime, listener)

@@ -9,11 +9,13 @@ import typer
 from litestar import Litestar
 
 from headwater.accounts import store as accounts
+from headwater.accounts.access import current_setup_code
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
 from headwater.pipeline import every_stage, make_inspector, make_trials
 from headwater.runtime import (
     Runtime,
+    listens_on_loopback_only,
     open_runtime,
     outside_login,
     rate_limits,
@@ -43,16 +45,20 @@ async def _up(settings: Settings, listener: socket.socket) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings, migrate=True) as runtime:
             say(f"Headwater runs on {address_of(listener)} (Ctrl-C stops it)")
-            await _say_what_is_first(runtime)
+            await say_what_is_first(runtime)
             await run_everything(runtime, listener, stop)
     say("Headwater has stopped.")
 
 
-async def _say_what_is_first(runtime: Runtime) -> None:
+async def say_what_is_first(runtime: Runtime) -> None:
+    """How to begin, while nobody has an account."""
     async with runtime.database.transaction() as conn:
         if await accounts.has_users(conn):
             return
-    say("First, open it and make your account: whoever comes first looks after the place.")
+        code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)
+    say("First, open it and make your account: the first one is super_admin.")
+    if code:
+        say(f"The registration page asks for this set-up code: {code}")
     say(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")
 
 

@@ -6,14 +6,15 @@ from typing import Annotated
 import typer
 
 from headwater.accounts import store
-from headwater.accounts.people import create_account, find_account, give_password, give_role, remove_account
+from headwater.accounts.access import current_setup_code
+from headwater.accounts.people import create_account, find_account, give_email, give_password, give_role, remove_account
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.cli.remove_rows import remove_rows
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
 from headwater.errors import Invalid
-from headwater.runtime import open_runtime
+from headwater.runtime import open_runtime, site_of
 from headwater.settings import Settings
 
 user_app = typer.Typer(
@@ -24,6 +25,7 @@ user_app = typer.Typer(
 PASSWORD_BYTES = 4096  # more than any password may have, so that a longer one is refused rather than cut
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="The account's address.")]
+NewEmail = Annotated[str, typer.Argument(metavar="NEW", help="The email from now on.")]
 OfRole = Annotated[Role, typer.Argument(help="What they may do from now on.")]
 NewRole = Annotated[
     Role | None, typer.Option(help="What they may do.", show_default="reader; super_admin for the first account")
@@ -57,7 +59,7 @@ def list_(as_json: AsJson = False) -> None:
     elif users:
         print_table(["email", "role", "since", "confirmed"], [_row(user) for user in users])
     else:
-        say("Nobody has an account yet. Whoever registers first looks after the place.")
+        say("Nobody has an account yet. The first who registers becomes super_admin.")
 
 
 @user_app.command()
@@ -72,7 +74,7 @@ def role(email: Email, role: OfRole) -> None:
 
 @user_app.command()
 def password(email: Email, password_stdin: FromStdin = False) -> None:
-    """Give somebody another password. They are logged out everywhere.
+    """Set a user's password. Their sessions, API tokens, mailed links and linked log-ins end; a mail tells them.
 
     Example: headwater user password ann@example.com
     """
@@ -80,6 +82,26 @@ def password(email: Email, password_stdin: FromStdin = False) -> None:
     run(_find(settings, email))  # before anybody types a password for nobody
     user = run(_password(settings, email, _read_password(from_stdin=password_stdin)))
     say(f"{user.email} has another password, and is logged out everywhere.")
+
+
+@user_app.command("email")
+def change_email(email: Email, new: NewEmail) -> None:
+    """Set a user's email, which counts as confirmed. Links mailed before end, and the old email is told by mail.
+
+    Example: headwater user email ann@example.com ann@example.org
+    """
+    user = run(_email(load_quietly(), email, new))
+    say(f"{user.email} is {new.strip()} now.")
+
+
+@user_app.command("setup-code")
+def show_setup_code() -> None:
+    """Print the code that the registration page asks for while nobody has an account.
+
+    Example: headwater user setup-code
+    """
+    code = run(_setup_code(load_quietly()))
+    say(code or "There are accounts already: no set-up code is needed.")
 
 
 @user_app.command()
@@ -127,7 +149,19 @@ async def _role(settings: Settings, email: str, role: Role) -> User:
 
 async def _password(settings: Settings, email: str, password: str) -> User:
     async with open_runtime(settings) as runtime:
-        return await give_password(runtime.database, email=email, password=password)
+        return await give_password(
+            runtime.database, runtime.tools.clock, email=email, password=password, site=site_of(settings)
+        )
+
+
+async def _email(settings: Settings, email: str, new: str) -> User:
+    async with open_runtime(settings) as runtime:
+        return await give_email(runtime.database, runtime.tools.clock, email=email, new=new, site=site_of(settings))
+
+
+async def _setup_code(settings: Settings) -> str:
+    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+        return "" if await store.has_users(conn) else await current_setup_code(conn)
 
 
 async def _remove(settings: Settings, email: str) -> User:

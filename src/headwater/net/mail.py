@@ -54,6 +54,11 @@ class Mailer:
         self._post = post
         self._sender = sender
 
+    @property
+    def has_server(self) -> bool:
+        """Whether mail is sent at all, rather than written into the log."""
+        return self._post is not None
+
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
         """Whether the letter was handed in. An address with a line break in it is nobody's.
 

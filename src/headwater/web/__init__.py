@@ -23,14 +23,12 @@ from headwater.asgi.session import Recognise, require_role
 from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
-from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.web.format import count, gentle, host, moment, since, state_label, until
-from headwater.web.letters import PostOffice
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
@@ -55,7 +53,6 @@ class WebOptions:
 
     site: str = "http://127.0.0.1:8000"  # where people find us; links in letters begin with it
     accounts: AccountOptions = field(default_factory=AccountOptions)
-    mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     frontier: FrontierOptions = field(default_factory=FrontierOptions)
     polling: PollingOptions = USUAL_POLLING
@@ -84,8 +81,7 @@ templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplate
 
 def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Router]:
     """Everything a person can open."""
-    access = Access(database, clock, options.accounts)
-    office = PostOffice(options.mailer, options.site, hides_accounts=options.accounts.hide_accounts)
+    access = Access(database, clock, options.accounts, site=options.site)
 
     def recognise(app: ASGIApp) -> ASGIApp:
         return Recognise(app, access, clock)
@@ -113,7 +109,6 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
         guards=[require_role, refuse_forgery],
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
-            "post_office": Provide(lambda: office, sync_to_thread=False),
             "polling_options": Provide(lambda: options.polling, sync_to_thread=False),
             "upload_sandbox": Provide(lambda: options.upload_sandbox, sync_to_thread=False),
             "trials": Provide(lambda: options.trials, sync_to_thread=False),

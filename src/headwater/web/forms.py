@@ -11,6 +11,7 @@ class Registration:
     password: str = ""
     password_confirm: str = ""
     privacy: str = ""
+    setup_code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from litestar.params import Body, FromPath
 from litestar.response import Redirect, Template
 
 from headwater.accounts import store
-from headwater.accounts.access import Access
+from headwater.accounts.access import Access, hold_logged_in
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope
@@ -24,7 +24,6 @@ from headwater.errors import HeadwaterError, Invalid, NotFound
 from headwater.types import Clock
 from headwater.web.consent import objects_to_counting
 from headwater.web.forms import Consent, Deletion, NewEmail, NewPassword, NewToken
-from headwater.web.letters import PostOffice
 
 AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
@@ -50,7 +49,7 @@ async def change_password(
         if data.password != data.password_confirm:
             raise Invalid("Passwords do not match")
         await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
-        return "Your password is changed. You are logged out everywhere else."
+        return "Your password is changed. You are logged out everywhere else, and your API tokens are revoked."
 
     return await _try(request, database, clock, "password", change)
 
@@ -60,14 +59,13 @@ async def change_email(
     request: AnyRequest,
     data: Annotated[NewEmail, Form],
     access: NamedDependency[Access],
-    post_office: NamedDependency[PostOffice],
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template:
     """Another address, once a letter to it has been answered."""
 
     async def change() -> str:
-        await post_office.send(await access.ask_for_email(request.user, data.email, data.current_password))
+        await access.ask_for_email(request.user, data.email, data.current_password, session=request.auth)
         return f"A letter is on its way to {data.email.strip()}. Follow its link, and it is your address."
 
     return await _try(request, database, clock, "email", change)
@@ -95,7 +93,8 @@ async def add_token(
     async def make() -> str:
         scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
         async with database.transaction() as conn:
-            shown["token"] = await make_token(conn, user=request.user, name=data.name, scopes=scopes, now=clock())
+            user = await hold_logged_in(conn, request.auth)
+            shown["token"] = await make_token(conn, user=user, name=data.name, scopes=scopes, now=clock())
         return "Copy the token now: it is not shown again."
 
     return await _try(request, database, clock, "tokens", make, shown)
@@ -137,7 +136,7 @@ async def delete_account(
 ) -> Template | Redirect:
     """Delete the account at once; the removing stage deletes what belongs to it."""
     try:
-        await access.delete_account(request.user, data.current_password)
+        await access.delete_account(request.user, data.current_password, session=request.auth)
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at="delete")
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))

@@ -12,14 +12,13 @@ from litestar.params import Body, FromQuery
 from litestar.response import Redirect, Template
 
 from headwater.accounts import store
-from headwater.accounts.access import Access, LoggedIn, Mailed
+from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
 from headwater.accounts.openid import Attempt, OpenId
 from headwater.accounts.outside import Outsiders
 from headwater.asgi.errors import status_of
 from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
 from headwater.db import Database
 from headwater.errors import (
-    EmailTaken,
     HeadwaterError,
     Invalid,
     IssuerUnavailable,
@@ -29,7 +28,6 @@ from headwater.errors import (
 )
 from headwater.types import Clock
 from headwater.web.forms import Forgotten, Login, Registration, Reset
-from headwater.web.letters import PostOffice
 
 AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
@@ -39,13 +37,14 @@ ATTEMPT_LIFETIME = timedelta(minutes=10)
 
 
 @get("/auth/register", role=PUBLIC)
-async def register_page(request: AnyRequest, database: NamedDependency[Database]) -> Template | Redirect:
+async def register_page(
+    request: AnyRequest, access: NamedDependency[Access], database: NamedDependency[Database]
+) -> Template | Redirect:
     """The form of a new account."""
     if request.user:
         return Redirect(HOME, status_code=303)
-    async with database.transaction() as conn:
-        is_first = not await store.has_users(conn)
-    return Template("auth/register.html", context={"form": Registration(), "is_first": is_first})
+    context = await _first_account(request, access, database)
+    return Template("auth/register.html", context={"form": Registration(), **context})
 
 
 @post("/auth/register", role=PUBLIC, status_code=200)
@@ -53,24 +52,26 @@ async def register(
     request: AnyRequest,
     data: Annotated[Registration, Form],
     access: NamedDependency[Access],
-    post_office: NamedDependency[PostOffice],
+    database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template | Redirect:
-    """Make an account and let its person in."""
+    """Make an account and log its user in."""
     try:
         if data.password != data.password_confirm:
             raise Invalid("Passwords do not match")
         if not data.privacy:
             raise Invalid("Please accept the privacy policy")
-        came = await access.register(data.email, data.password, visitor_of(request))
-    except EmailTaken as error:
-        if not post_office.hides_accounts:
-            return _again("auth/register.html", data, error)
-        await post_office.remind(error.email)
-        return Template("auth/check_mail.html", context={"email": data.email})
+        came = await access.register(data.email, data.password, visitor_of(request), code=data.setup_code)
     except HeadwaterError as error:
-        return _again("auth/register.html", data, error)
-    return await _welcome(request, came, post_office, clock)
+        return _again("auth/register.html", data, error, **await _first_account(request, access, database))
+    return _welcome(request, came, clock)
+
+
+async def _first_account(request: AnyRequest, access: Access, database: Database) -> dict[str, bool]:
+    """What the registration page says while nobody has an account."""
+    async with database.transaction() as conn:
+        is_first = not await store.has_users(conn)
+    return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(request))}
 
 
 @get("/auth/login", role=PUBLIC)
@@ -89,7 +90,6 @@ async def log_in(
     request: AnyRequest,
     data: Annotated[Login, Form],
     access: NamedDependency[Access],
-    post_office: NamedDependency[PostOffice],
     clock: NamedDependency[Clock],
 ) -> Template | Redirect:
     """Let a person in."""
@@ -97,7 +97,7 @@ async def log_in(
         came = await access.log_in(data.email, data.password, visitor_of(request))
     except HeadwaterError as error:
         return _again("auth/login.html", data, error)
-    return await _welcome(request, came, post_office, clock)
+    return _welcome(request, came, clock)
 
 
 @post("/auth/logout", role=PUBLIC, status_code=303)
@@ -116,19 +116,12 @@ def forgot_page() -> Template:
 
 
 @post("/auth/forgot", role=PUBLIC, status_code=200)
-async def forgot(
-    request: AnyRequest,
-    data: Annotated[Forgotten, Form],
-    access: NamedDependency[Access],
-    post_office: NamedDependency[PostOffice],
-) -> Template:
-    """Mail a link, if there is such an account; the page says the same either way."""
+async def forgot(request: AnyRequest, data: Annotated[Forgotten, Form], access: NamedDependency[Access]) -> Template:
+    """Have a link mailed, if there is such an account; the page says the same either way."""
     try:
-        mailed = await access.ask_for_reset(data.email, visitor_of(request))
+        await access.ask_for_reset(data.email, visitor_of(request))
     except HeadwaterError as error:
         return _again("auth/forgot.html", data, error)
-    if mailed:
-        await post_office.send(mailed)
     return Template("auth/check_mail.html", context={"email": data.email})
 
 
@@ -187,7 +180,6 @@ async def come_from_openid(
     access: NamedDependency[Access],
     outsiders: NamedDependency[Outsiders],
     openid: NamedDependency[OpenId | None],
-    post_office: NamedDependency[PostOffice],
     clock: NamedDependency[Clock],
     code: FromQuery[str] = "",
     iss: FromQuery[str] = "",
@@ -199,13 +191,14 @@ async def come_from_openid(
         if openid is None or not attempt.seed or not attempt.is_answered_by(state):
             raise NotLoggedIn("This log-in was not begun here, or took too long. Try again.")
         identity = await openid.identify(attempt, code=code, issuer=iss)
-        user = await outsiders.account_of(identity, may_be_first=True)
-        came = await access.welcome(user, visitor_of(request))
+        visitor = visitor_of(request)
+        user = await outsiders.account_of(identity, may_be_first=not access.asks_for_code(visitor))
+        came = await access.welcome(user, visitor, identity)
     except HeadwaterError as error:
         again = _again("auth/login.html", Login(), error)
         again.cookies = [_attempt_cookie(request, "")]
         return again
-    welcome = await _welcome(request, came, post_office, clock)
+    welcome = _welcome(request, came, clock)
     welcome.cookies = [*welcome.cookies, _attempt_cookie(request, "")]
     return welcome
 
@@ -224,21 +217,19 @@ def _attempt_cookie(request: AnyRequest, seed: str) -> Cookie:
     )
 
 
-def _again(template: str, form: object, error: HeadwaterError) -> Template:
-    """The form once more, with what was typed and what is wrong with it. What is broken is told elsewhere."""
+def _again(template: str, form: object, error: HeadwaterError, **context: object) -> Template:
+    """The form once more, with what was typed and what is wrong with it. Raises what is our own fault."""
     status = status_of(error)
     if status >= 500 and not isinstance(error, IssuerUnavailable):
         raise error
     wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
     headers = {} if wait is None else {"Retry-After": str(round(wait))}
-    return Template(template, context={"form": form, "error": str(error)}, status_code=status, headers=headers)
+    context |= {"form": form, "error": str(error)}
+    return Template(template, context=context, status_code=status, headers=headers)
 
 
-async def _welcome(
-    request: AnyRequest, came: LoggedIn | Mailed, post_office: PostOffice, clock: Clock
-) -> Template | Redirect:
-    if isinstance(came, Mailed):
-        await post_office.send(came)
+def _welcome(request: AnyRequest, came: LoggedIn | AwaitsConfirmation, clock: Clock) -> Template | Redirect:
+    if isinstance(came, AwaitsConfirmation):
         return Template("auth/check_mail.html", context={"email": came.email})
     cookies = session_cookies(came.tokens, clock(), is_secure=is_secure(request))
     return Redirect(HOME, status_code=303, cookies=cookies)

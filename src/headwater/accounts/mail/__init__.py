@@ -1,0 +1,1 @@
+"""Mail about accounts: queued by requests, written and sent in the background."""
