@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -76,7 +77,7 @@ async def follow(person: Person, name: str = "Harbour Post", url: str = "https:/
 
 
 async def list_news(
-    database: Database, *titles: str, url: str = "https://harbour.example/feed", hours: float = 1, **more: str
+    database: Database, *titles: str, url: str = "https://harbour.example/feed", hours: float = 1, **more: Any
 ) -> None:
     """A feed lists articles; the first of them is the newest."""
     async with database.transaction() as conn:
