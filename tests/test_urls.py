@@ -9,6 +9,7 @@ from headwater.urls import (
     host_of,
     is_file,
     is_same_site,
+    masked,
     parse_url,
     read_url,
     site_of,
@@ -201,3 +202,22 @@ def test_any_url_has_a_site(text: str) -> None:
 
     assert site_of(url)
     assert site_of(url) == site_of(canonical(url))
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("https://a.example/feed.xml", "https://a.example/feed.xml"),
+        ("https://a.example/feed?token=abc&page=&x", "https://a.example/feed?token=***&page=&***"),
+        ("https://ann:pass@a.example:8000/", "https://***@a.example:8000/"),
+        ("https://a.example/p/8c1fe2a9d0b3c4e5f6a7/feed", "https://a.example/p/***/feed"),
+        ("https://a.example/f/123e4567-e89b-12d3-a456-426614174000.xml", "https://a.example/f/***"),
+        ("https://a.example/2026/why-rivers-meander-in-2026", "https://a.example/2026/why-rivers-meander-in-2026"),
+        ("see https://a.example/?k=1 and b", "see https://a.example/?k=*** and b"),
+        ("https://a.example/#access=1", "https://a.example/#***"),
+        ("no address", "no address"),
+    ],
+)
+def test_what_may_be_a_secret_in_a_url_is_masked(given: str, shown: str) -> None:
+    assert masked(given) == shown
+    assert masked(shown) == shown

@@ -33,6 +33,13 @@ _FILE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+MASK = "***"
+_URL = re.compile(r"\bhttps?://[^\s\"'<>]+", re.IGNORECASE)
+# A path segment that no person would write: a UUID, or 20 or more letters and digits without a hyphen.
+_KEY = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?:\.\w{1,5})?"
+    r"|(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_]{20,}(?:\.\w{1,5})?"
+)
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PATH = re.compile(r"[/\\](?![/\\][^/\\])|[.~]{1,2}(?:[/\\]|$)")  # /feed, ./feed, ~/feed; //host/feed is none
 _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
@@ -132,6 +139,32 @@ def _without_root(host: str) -> str:
     """A name is the same with a dot at its end (RFC 1034, 3.1). What ends in two, or is only a dot, is no name."""
     name = host.removesuffix(".")
     return host if not name or name.endswith(".") else name
+
+
+def masked(text: str) -> str:
+    """A URL, or a text with URLs in it, for those who do not own them: without what may be a secret.
+
+    Masked are credentials, the values of the query, and path segments that look like keys: `/f/8c1f…/feed.xml`.
+    """
+    return _URL.sub(_mask, text) if "://" in text else text
+
+
+def _mask(found: re.Match[str]) -> str:
+    before, _, fragment = found[0].partition("#")
+    address, question, query = before.partition("?")
+    scheme, _, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")
+    authority = f"{MASK}@{host[2]}" if host[1] else authority
+    path = "/".join(MASK if _KEY.fullmatch(segment) else segment for segment in path.split("/"))
+    pairs = [f"{name}{equals}{MASK if value else ''}" for name, equals, value in _pairs(query)]
+    hidden = f"#{MASK}" if fragment else ""
+    return f"{scheme}://{authority}{slash}{path}{question}{'&'.join(pairs)}{hidden}"
+
+
+def _pairs(query: str) -> list[tuple[str, str, str]]:
+    """Names and values. A query without names is all value."""
+    return [pair.partition("=") if "=" in pair else ("", "", pair) for pair in query.split("&")] if query else []
 
 
 def is_same_site(host: str, other: str) -> bool:

@@ -1,7 +1,9 @@
+import socket
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.net.client import redirect_of
@@ -89,6 +91,25 @@ async def test_this_machine_is_out_of_reach_unless_a_setting_says_otherwise(url:
 
     assert failed.kind is FetchFailure.BLOCKED
     assert "Headwater does not connect there" in failed.detail
+
+
+async def test_which_address_a_name_leads_to_is_told_to_the_log_alone() -> None:
+    async with Client(user_agent="Test/1", resolve={"inside.test": "10.1.2.3"}) as client:
+        with capture_logs() as logs:
+            failed = await failure_of(client, "http://inside.test/feed")
+
+    assert "10.1.2.3" not in failed.detail
+    assert "an address that is not public" in failed.detail
+    assert [line["address"] for line in logs if line["event"] == "address refused"] == ["10.1.2.3"]
+
+
+async def test_a_connection_that_fails_does_not_tell_the_address_either(client: Client) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        failed = await failure_of(client, f"http://daily.{DOMAIN}:{nobody.getsockname()[1]}/")
+
+    assert failed.kind is FetchFailure.NETWORK
+    assert "127.0.0.1" not in failed.detail
 
 
 async def test_a_body_may_be_exactly_as_large_as_allowed_and_no_larger(zoo: Zoo, client: Client) -> None:

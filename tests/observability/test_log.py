@@ -1,6 +1,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 import structlog
@@ -89,6 +90,36 @@ def test_an_exception_is_told_with_its_trace(capsys: pytest.CaptureFixture[str])
         get_logger().exception("it broke")
 
     assert "ZeroDivisionError: so it is" in json.loads(capsys.readouterr().err)["exception"]
+
+
+SECRET = "a1b2c3d4e5f6a7b8c9d0"
+URLS = [f"https://a.example/feed?token={SECRET}", f"http://a.example/{SECRET}/feed", f"https://u:{SECRET}@a.example/"]
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_no_secret_of_a_url_reaches_the_log_by_any_way(
+    url: str, style: Literal["json", "console"], capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_log("debug", style)
+
+    get_logger().info("feed looked for", url=url, error=f"{url} failed", source="x")
+    get_logger().debug(f"it moved to {url}")
+    logging.getLogger("some.library").error("it broke at %s", url)
+    try:
+        raise ValueError(f"{url} is wrong")
+    except ValueError:
+        get_logger().exception("it broke")
+
+    told = capsys.readouterr().err
+    assert SECRET not in told
+    assert told.count("a.example") >= 5
+
+
+def test_the_link_of_a_letter_that_cannot_be_sent_is_logged_whole() -> None:
+    event = mask_secrets(None, "info", {"event": "mail not sent", "text": URLS[0]})
+
+    assert event["text"] == URLS[0]
 
 
 def test_capturing_works_for_other_tests() -> None:

@@ -430,7 +430,10 @@ async def test_where_there_is_no_feed_it_tells_what_was_tried(
         ("http://10.0.0.1/", "10.0.0.1 is private: Headwater does not connect there."),
         ("10.0.0.1/news/today", "10.0.0.1 is private: Headwater does not connect there."),
         ("http://[::1]:8000/", "::1 is this machine itself: Headwater does not connect there."),
-        ("http://inside.test/blog/", "10.0.0.2 is private: Headwater does not connect there."),
+        (
+            "http://inside.test/blog/",
+            "Its name leads to an address that is not public: Headwater does not connect there.",
+        ),
         ("http://127.0.0.1:25/", "Port 25 is kept for smtp: Headwater does not connect there."),
     ],
 )

@@ -91,7 +91,7 @@ def form(**changed: str) -> dict[str, str]:
 
 async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
     page = await operator.open("/admin/sources")
-    filtered = await operator.open("/admin/sources?status=auto_disabled&reason=nonsense&host=x&category=y&after=%00")
+    filtered = await operator.open("/admin/sources?status=auto_disabled&reason=nonsense&host=x&category=y&after=x")
 
     assert (page.status_code, filtered.status_code) == (200, 200)
     assert "No sources yet." in page.text
@@ -426,3 +426,29 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
         cur = await conn.execute("SELECT count(*) FROM articles, poll_events")
         assert await cur.fetchone() == (0,)
     assert await state_of(database, ill) == ("pending", None, 0)
+
+
+async def test_a_secret_in_a_readers_feed_is_shown_to_that_reader_alone(
+    app: Litestar, operator: Person, database: Database
+) -> None:
+    secret = f"{FEED}?token=s3cret"
+    async with a_person(app) as reader:
+        await reader.register("rae@example.com")
+        await reader.send("POST", "/feeds", name="Mine", url=secret)
+        own = await reader.part("/feeds")
+        taken_along = await reader.open("/opml/export")
+    async with database.transaction() as conn:
+        source = await store.find_by_url(conn, url=secret)
+
+    pages = [await operator.open(path) for path in ("/admin/sources", f"/admin/sources/{source.id}", "/admin/audit")]
+    form = dict.fromkeys(("patterns", "selectors"), "") | {"mode": "feed", "enabled": "yes", "priority": "5"}
+    await operator.send(
+        "PATCH", f"/admin/sources/{source.id}", name="Renamed", feed_url=f"{FEED}?token=***", max_depth="2", **form
+    )
+
+    assert "s3cret" in own.text
+    assert "s3cret" in taken_along.text
+    assert [page.status_code for page in pages] == [200, 200, 200]
+    assert not any("s3cret" in page.text for page in pages)
+    renamed = await reread(database, source)
+    assert (renamed.name, renamed.feed_url) == ("Renamed", secret)

@@ -1,12 +1,14 @@
 """The one HTTP client: a URL in, a response or a FetchError out. Bounded in time, size and redirects; guarded."""
 
 import asyncio
+import re
 import resource
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any, Self, TypeVar
 
 import aiohttp
@@ -18,6 +20,7 @@ from headwater.net.guard import BlockedAddress, BlockedName, check_address, chec
 from headwater.net.redirects import REDIRECTS, redirect_of
 from headwater.net.resolver import Resolver
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
+from headwater.observability.log import get_logger
 from headwater.urls import parse_url
 
 _E = TypeVar("_E", bound=BaseException)
@@ -26,9 +29,13 @@ Turn = Callable[[str], Awaitable[None]]
 """Returns when a URL may be asked for: for who must space what it asks."""
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
+log = get_logger()
+
 MAX_REDIRECTS = 5
 KEEP_ALIVE_S = 5  # for the next feed of the same host, three seconds later by default
 OPEN_FILES = 65_536
+NOT_PUBLIC = "its name leads to an address that is not public"
+_SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F:.%\w]*', \d+(?:, \d+)*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,17 +222,34 @@ def _followable(url: str) -> str:
 def _failure(url: str, error: Exception) -> FetchError:
     blocked = _cause(error, BlockedAddress)
     if blocked is not None:
-        detail = f"{blocked}: Headwater does not connect there"
+        # Which address a name of the inside leads to is for the log: readers see this detail.
+        shown = NOT_PUBLIC if _is_found_by_name(blocked.address, url) else str(blocked)
+        log.info("address refused", url=url, address=blocked.address, reason=blocked.reason)
+        detail = f"{shown}: Headwater does not connect there"
         return FetchError(url, FetchFailure.BLOCKED, detail, by_name=isinstance(blocked, BlockedName))
     match error:
         case aiohttp.ClientConnectorDNSError():
             return FetchError(url, FetchFailure.DNS, "its name cannot be found")
         case aiohttp.ClientSSLError():
-            return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {error}")
+            return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {_without_addresses(error)}")
         case aiohttp.ClientResponseError():
             return FetchError(url, FetchFailure.NETWORK, "its answer is not proper HTTP")
         case _:
-            return FetchError(url, FetchFailure.NETWORK, str(error) or type(error).__name__)
+            return FetchError(url, FetchFailure.NETWORK, _without_addresses(error) or type(error).__name__)
+
+
+def _is_found_by_name(address: str, url: str) -> bool:
+    """Whether it is an address, and not one that the URL names itself."""
+    try:
+        ip_address(address)
+    except ValueError:
+        return False
+    return address not in url
+
+
+def _without_addresses(error: Exception) -> str:
+    """What an error says, without the addresses that a name led to: `Connect call failed ('10.0.0.1', 80)`."""
+    return _SOCKET_ADDRESS.sub("", str(error))
 
 
 def _cause(error: BaseException | None, kind: type[_E]) -> _E | None:

@@ -6,7 +6,7 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.net.types import FetchError, FetchFailure, Response
-from headwater.urls import MAX_LENGTH, parse_url
+from headwater.urls import MAX_LENGTH, masked, parse_url
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 QUOTED = 200
@@ -27,7 +27,7 @@ def _target(url: str, location: str) -> str:
         return parse_url(location, base=url)
     except InvalidUrl as error:
         kind = FetchFailure.BLOCKED if _can_be_read(location, url) else FetchFailure.REDIRECT_LOOP
-        raise FetchError(url, kind, f"it redirects to {location[:QUOTED]!r}: {error.reason}") from error
+        raise FetchError(url, kind, f"it redirects to {masked(location)[:QUOTED]!r}: {error.reason}") from error
 
 
 def _escaped(location: str) -> str:

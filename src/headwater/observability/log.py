@@ -11,7 +11,10 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
+from headwater.urls import masked
+
 SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_key", "database_url")
+LETTER = "text"  # of a mail that cannot be sent: its link is logged so that it can be used
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _JSON = json.JSONEncoder(default=str)
 
@@ -29,12 +32,14 @@ def configure_log(level: str, style: Literal["auto", "console", "json"]) -> None
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if readable else "iso", utc=not readable),
         structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,  # before what masks: a traceback quotes URLs too
         mask_secrets,
     )
+    plain = structlog.dev.plain_traceback
     rendering: Sequence[Processor] = (
-        (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
+        (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain),)
         if readable
-        else (structlog.processors.format_exc_info, render_json)
+        else (render_json,)
     )
     # Our own events are written at once: through the standard library's logging, a line costs three times as much.
     structlog.configure(
@@ -58,12 +63,12 @@ def configure_log(level: str, style: Literal["auto", "console", "json"]) -> None
 
 
 def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Hide the values of fields that sound secret, and credentials inside any URL."""
+    """Hide the values of fields that sound secret, and what may be a secret in any URL."""
     for key, value in event.items():
         if _sounds_secret(key):
             event[key] = "********"
-        elif isinstance(value, str) and "@" in value:
-            event[key] = _CREDENTIALS.sub("********@", value)
+        elif isinstance(value, str) and "://" in value and key != LETTER:
+            event[key] = _CREDENTIALS.sub("********@", masked(value))
     return event
 
 

@@ -28,6 +28,7 @@ from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
+from headwater.urls import masked
 from headwater.web.format import count, gentle, host, moment, since, state_label, until
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
@@ -73,6 +74,7 @@ def _teach(engine: JinjaTemplateEngine) -> None:
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters.update(count=count, gentle=gentle, host=host, moment=moment, place=place_of, since=since, until=until)
     filters["state_label"] = state_label
+    filters["masked"] = masked
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 

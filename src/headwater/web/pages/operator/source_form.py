@@ -7,6 +7,7 @@ from datetime import timedelta
 from headwater.errors import Invalid
 from headwater.sources.operate import Changes
 from headwater.sources.types import Source, Wishes
+from headwater.urls import masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,11 @@ def form_of(source: Source) -> SourceForm:
     """The form as it is first shown."""
     return SourceForm(
         name=source.name,
-        feed_url=source.feed_url or "",
-        url=source.url or "",
-        sitemap_url=source.sitemap_url or "",
+        # Who runs the place is not who follows a feed: its address may hold a reader's key. Left as it is shown, it is
+        # left as it is.
+        feed_url=masked(source.feed_url or ""),
+        url=masked(source.url or ""),
+        sitemap_url=masked(source.sitemap_url or ""),
         category=source.category or "",
         mode=source.ingestion_mode,
         policy=source.policy or "",
