@@ -52,5 +52,5 @@ def a_parsed_feed(*entries: Entry, site_url: str | None = "https://example.com/"
 
 async def another_administrator(database: Database, email: str = "root@example.com") -> User:
     """A super_admin, so that the account which a test removes is not the last one."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_user(conn, email, None, Role.SUPER_ADMIN, START, confirmed_at=START)

@@ -19,7 +19,7 @@ from hypothesis import settings
 from psycopg.conninfo import make_conninfo
 
 from headwater.accounts import secrets
-from headwater.db import Connection, Database
+from headwater.db import Connection, Database, see_all_users
 from headwater.db.migrate import migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.settings import PLAIN_NAMES
@@ -107,15 +107,18 @@ async def database(conninfo: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 async def shared_conn(server_conninfo: str, template: str) -> AsyncIterator[Connection]:
     async with new_database(server_conninfo, template) as name:
-        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name))
+        conn = await psycopg.AsyncConnection.connect(make_conninfo(server_conninfo, dbname=name), autocommit=True)
+        await conn.execute("SET ROLE headwater_app")  # as the pool does
+        await conn.set_autocommit(False)
         yield conn
         await conn.close()
 
 
 @pytest.fixture
 async def conn(shared_conn: Connection) -> AsyncIterator[Connection]:
-    """A connection whose every change is rolled back: under a millisecond."""
+    """A transaction as of `Database.as_system` whose every change is rolled back: under a millisecond."""
     async with shared_conn.transaction(force_rollback=True):
+        await see_all_users(shared_conn)
         yield shared_conn
 
 

@@ -45,7 +45,8 @@
         ├── EmbeddedServerFailed
         ├── SchemaBehind
         ├── SchemaTooNew
-        └── MigrationFailed
+        ├── MigrationFailed
+        └── RightsMissing
 
 What the outside world does to us (a feed that is gone, a host that hangs) is not here: that is a value, see
 `net/types.py` and `polling/types.py`. HTTP statuses and exit codes are given at the edges: `asgi/errors.py` and
@@ -362,6 +363,21 @@ class MigrationFailed(Unavailable):
         super().__init__(f"Migration {name} failed and was rolled back: {cause}")
         self.name = name
         self.cause = cause
+
+
+class RightsMissing(Unavailable):
+    """Roles, grants or policies of the database are incomplete, so that users' rows would not be kept apart."""
+
+    def __init__(self, login: str, problems: Sequence[str], statements: Sequence[str]) -> None:
+        super().__init__(
+            f"The database's roles, grants or policies are incomplete: {'; '.join(problems[:3])}"
+            f"{f'; and {len(problems) - 3} more' if len(problems) > 3 else ''}. "
+            "Run `headwater migrate up` as the owner of the tables; what that login may not do, a superuser or the "
+            "owner of the role runs (docs/operating.md):\n" + "\n".join(f"{line};" for line in statements)
+        )
+        self.login = login
+        self.problems = tuple(problems)
+        self.statements = tuple(statements)
 
 
 class IndexUnavailable(Unavailable):

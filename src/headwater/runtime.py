@@ -4,7 +4,7 @@ The only reader of settings: everything below takes the values it needs as argum
 """
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.asgi.session import is_loopback
 from headwater.db import Database, RequestDatabase, check_conninfo
-from headwater.db.migrate import check_schema, migrate_up
+from headwater.db.migrate import Migration, Progress, check_database, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.errors import InvalidSettings
 from headwater.extraction.types import ExtractionOptions
@@ -85,16 +85,31 @@ def utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251  the one place where the time comes in
 
 
+@dataclass(frozen=True, slots=True)
+class DatabaseServer:
+    """How to connect: the owner of the tables, for migrations, and the application, for everything else."""
+
+    owner: str
+    app: str
+    embedded: EmbeddedServer | None = None
+
+    async def migrate(self, *, to: int | None = None, progress: Progress | None = None) -> Sequence[Migration]:
+        """Bring schema, roles, grants and policies up to date. Raises what `migrate_up` raises."""
+        return await migrate_up(self.owner, to=to, progress=progress, is_app_login=self.owner == self.app)
+
+
 @contextmanager
-def database_server(settings: Settings) -> Iterator[tuple[str, EmbeddedServer | None]]:
-    """How to connect: to the given server, or the embedded one, which runs meanwhile. Raises EmbeddedServerFailed."""
+def database_server(settings: Settings) -> Iterator[DatabaseServer]:
+    """The given server, or the embedded one, which runs meanwhile. Raises EmbeddedServerFailed, Invalid."""
     if settings.database_url is not None:
-        yield check_conninfo(settings.database_url.get_secret_value()), None
+        app = check_conninfo(settings.database_url.get_secret_value())
+        owner = settings.migration_database_url
+        yield DatabaseServer(check_conninfo(owner.get_secret_value()) if owner else app, app)
         return
     server = EmbeddedServer(settings.data_dir)
     try:
         server.start()
-        yield server.conninfo, server
+        yield DatabaseServer(server.conninfo, server.app_conninfo, server)
     finally:
         server.leave()
 
@@ -103,24 +118,26 @@ def database_server(settings: Settings) -> Iterator[tuple[str, EmbeddedServer | 
 async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Runtime]:
     """Open everything; close it at the end. An embedded database is always migrated, a given one when told to.
 
-    Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, MigrationFailed.
+    Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, MigrationFailed, RightsMissing.
     """
-    with database_server(settings) as (conninfo, server):
-        if migrate or server is not None:
-            await migrate_up(conninfo)
+    with database_server(settings) as server:
+        if migrate or server.embedded is not None:
+            await server.migrate()
+        await check_database(server.app)
         async with (
-            Database(conninfo, pool_size=settings.database_pool_size, wait=settings.database_wait) as database,
+            Database(server.app, pool_size=settings.database_pool_size, wait=settings.database_wait) as database,
             open_client(settings) as client,
             open_sandbox(settings) as feeds,
             open_page_sandbox(settings) as pages,
             open_upload_sandbox(settings) as uploads,
             open_index(settings) as index,
         ):
-            async with database.transaction() as conn:
-                await check_schema(conn)
             options, mailer = options_of(settings), mailer_of(settings)
             yield Runtime(
-                settings, Tools(database, client, feeds, pages, utc_now, options, index, mailer), server, uploads
+                settings,
+                Tools(database, client, feeds, pages, utc_now, options, index, mailer),
+                server.embedded,
+                uploads,
             )
 
 

@@ -147,6 +147,11 @@ class Settings(BaseModel):
     database_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
         None, description="PostgreSQL 15 or newer to use. Empty: one runs embedded, in `data_dir`."
     )
+    migration_database_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
+        None,
+        description="How `headwater migrate` connects to the server of `database_url`: as the owner of the tables. "
+        "Empty: as `database_url` does.",
+    )
     data_dir: Path = Field(
         default_factory=default_data_dir, description="Folder that holds the embedded database and its log."
     )
@@ -634,6 +639,7 @@ _ALLOWED = {
     "alert_webhook_url": "a URL such as https://hooks.example.com/services/…",
     "api_token": f"a secret of {API_TOKEN_LEAST} or more letters, digits and signs",
     "database_url": "an address such as postgresql://user:password@host/database",
+    "migration_database_url": "an address such as postgresql://owner:password@host/database",
     "elasticsearch_url": "an address such as https://user:password@host:9200",
     "elasticsearch_api_key": "an API key",
     "elasticsearch_index": "a name in small letters, such as raw_content",
@@ -683,7 +689,7 @@ def shown(name: str, value: Any) -> str:  # noqa: ANN401  one of every type abov
     if value is None or value in ({}, ()):
         return ""
     if isinstance(value, SecretStr):
-        is_address = name in {"database_url", "elasticsearch_url", "smtp_url"}
+        is_address = name in {"database_url", "migration_database_url", "elasticsearch_url", "smtp_url"}
         return _without_password(value.get_secret_value()) if is_address else "********"
     if isinstance(value, timedelta):
         return show_duration(value)

@@ -30,7 +30,7 @@ async def collect(database: Database, clock: MovableClock) -> list[Letter]:
     for mail in sorted(await sender.claim(100), key=lambda mail: mail.id):
         letter = await sender.write(mail)
         found += [letter] if letter else []
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await store.done(conn, mail_id=mail.id)
     return found
 

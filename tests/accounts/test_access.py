@@ -62,7 +62,7 @@ async def test_registering_lets_in_and_is_remembered(access: Access, database: D
 
     assert session is not None
     assert session.user == came.user
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT event_type FROM events WHERE user_id = %(id)s", {"id": came.user.id})
         assert await cur.fetchall() == [("user_registered",)]
 
@@ -70,7 +70,7 @@ async def test_registering_lets_in_and_is_remembered(access: Access, database: D
 async def test_of_tokens_and_passwords_only_digests_are_kept(access: Access, database: Database) -> None:
     came = await register(access)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT password_hash, sessions::text FROM users JOIN sessions ON user_id = users.id")
         password_hash, session = (await cur.fetchall())[0]
 
@@ -154,7 +154,7 @@ async def test_guessing_from_many_networks_ends_too_and_the_owners_own_network_s
 ) -> None:
     await register(access)
     bucket = f"login:{account_bucket('ada@example.com')}"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for _ in range(100):
             await store.count_attempt(conn, bucket=bucket, now=clock(), ends_at=clock() + timedelta(hours=1))
 
@@ -220,7 +220,7 @@ async def test_guessing_is_slowed_by_address_even_over_many_accounts(
     access: Access, database: Database, clock: MovableClock
 ) -> None:
     ends_at = clock() + timedelta(minutes=15)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for _ in range(49):
             await store.count_attempt(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
     with pytest.raises(WrongPassword):
@@ -420,7 +420,7 @@ async def test_a_deleted_account_leaves_nothing(access: Access, database: Databa
 
     await access.delete_account(came.user, PASSWORD)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert [user.email for user in await store.list_users(conn)] == ["root@example.com"]
         for table in ("sessions", "events", "mailed_tokens", "api_tokens"):
             cur = await conn.execute(f"SELECT count(*) FROM {table}")

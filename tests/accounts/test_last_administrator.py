@@ -21,17 +21,17 @@ Removal = Callable[[Database, User], Awaitable[object]]
 
 
 async def demote_by_page(database: Database, user: User) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await change_role(conn, user_id=user.id, role=Role.READER)
 
 
 async def demote_by_command(database: Database, user: User) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await give_role(conn, email=user.email, role=Role.MODERATOR)
 
 
 async def remove_by_command(database: Database, user: User) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await remove_account(conn, email=user.email)
 
 
@@ -43,7 +43,7 @@ WAYS = [demote_by_page, demote_by_command, remove_by_command, delete_own_account
 
 
 async def administrators(database: Database) -> list[str]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return [user.email for user in await store.list_users(conn) if user.role is Role.SUPER_ADMIN]
 
 
@@ -83,7 +83,7 @@ async def test_two_super_admins_who_remove_each_other_at_the_same_time_leave_one
 async def test_the_second_of_two_waits_for_the_first_and_is_refused(database: Database, clock: MovableClock) -> None:
     ann = await an_administrator(database, clock, "ann@example.com")
     bob = await an_administrator(database, clock, "bob@example.com")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await change_role(conn, user_id=bob.id, role=Role.READER)
         waiting = asyncio.create_task(demote_by_page(database, ann))
         await is_waiting_for_a_lock(database)
@@ -97,10 +97,10 @@ async def test_the_second_of_two_waits_for_the_first_and_is_refused(database: Da
 async def is_waiting_for_a_lock(database: Database) -> None:
     async with asyncio.timeout(30):
         while True:
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 cur = await conn.execute(
-                    "SELECT EXISTS (SELECT FROM pg_stat_activity"
-                    " WHERE datname = current_database() AND wait_event_type = 'Lock')"
+                    "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)"
+                    " WHERE datname = current_database() AND NOT granted)"
                 )
                 if await cur.fetchone() == (True,):
                     return

@@ -257,7 +257,7 @@ async def test_an_account_laid_in_wait_is_its_address_owners_alone(
     access = Access(database, clock, AccountOptions())
     laid = await access.register("ann@example.com", PASSWORD, HERE)
     assert isinstance(laid, LoggedIn)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         token = await make_token(conn, user=laid.user, name="x", scopes=["read"], now=clock())
 
     came = await outsiders.account_of(ANN, may_be_first=False)
@@ -267,7 +267,7 @@ async def test_an_account_laid_in_wait_is_its_address_owners_alone(
     assert await access.recognise(laid.tokens.access) is None
     with pytest.raises(WrongPassword):
         await access.log_in("ann@example.com", PASSWORD, HERE)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await store.list_api_tokens(conn, user_id=came.id) == []
 
 

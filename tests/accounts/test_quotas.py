@@ -40,7 +40,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 
 async def follow(database: Database, user_id: UserId, number: int, most: int = 3) -> bool:
     try:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             url = f"https://{number}.example/feed"
             await add_feed(conn, user_id=user_id, name="x", url=url, now=START, most=most)
     except TooManyFeeds:
@@ -56,7 +56,7 @@ async def test_those_who_add_feeds_at_the_same_time_get_no_more_than_allowed(
     added = await asyncio.gather(*(follow(database, ada.id, number) for number in range(5)))
 
     assert sum(added) == 3
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT (SELECT count(*) FROM subscriptions), (SELECT count(*) FROM sources)")
         assert await cur.fetchone() == (3, 3)
 
@@ -83,7 +83,7 @@ async def test_an_import_reports_the_lines_beyond_the_limit(database: Database, 
     import_id = await importer.begin(ada.id, "x.opml", write_opml("x", lines, START))
     await importer.finish(ada.id, import_id)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT outcome, reason FROM import_lines ORDER BY number")
         outcomes = await cur.fetchall()
 
@@ -109,7 +109,7 @@ async def test_imports_a_day_are_limited_and_the_page_says_so(ada: Person, clock
 
 async def test_retries_an_hour_are_limited(ada: Person, database: Database) -> None:
     await ada.send("POST", "/feeds", name="x", url="https://1.example/feed")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         row = await (await conn.execute("SELECT id FROM subscriptions")).fetchone()
     assert row is not None
 
@@ -139,5 +139,5 @@ async def test_suggestions_share_their_counter_with_nobody(database: Database, c
 
     with pytest.raises(QuotaReached, match="1 suggestions a day are allowed"):
         await spend(database, user_id=ada.id, what="suggestions", limit=Limit(1, DAY), now=clock())
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await store.clear_attempts(conn, bucket=f"suggestions:{ada.id}")

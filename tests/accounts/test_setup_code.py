@@ -73,7 +73,7 @@ async def test_the_code_makes_one_super_admin_however_it_is_typed_and_is_used_up
 async def test_after_the_last_account_is_gone_the_old_code_does_not_do(access: Access, database: Database) -> None:
     code = await setup_code_of(database)
     await access.register("ada@example.com", PASSWORD, STRANGER, code=code)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("DELETE FROM users")
 
     for typed in ("", code):
@@ -84,7 +84,7 @@ async def test_after_the_last_account_is_gone_the_old_code_does_not_do(access: A
 @pytest.mark.database
 async def test_all_processes_have_the_same_code(database: Database) -> None:
     async def in_another_process() -> str:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             return await current_setup_code(conn)
 
     assert len(set(await asyncio.gather(*(in_another_process() for _ in range(5))))) == 1
@@ -153,7 +153,7 @@ async def test_what_comes_through_a_proxy_is_asked_for_the_code_also_on_loopback
     assert ('name="setup_code"' in page.text) is not is_local
     assert came.status_code == (303 if is_local else 403)
     assert is_local or 'name="setup_code"' in came.text
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await store.has_users(conn) is is_local
 
 

@@ -50,7 +50,7 @@ class Account:
         await give_password(self.database, self.clock, email=self.user.email, password=NEW, site=SITE)
 
     async def token(self) -> str:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             user = await hold_logged_in(conn, self.own)
             return await make_token(conn, user=user, name="x", scopes=["admin"], now=self.clock())
 
@@ -60,7 +60,7 @@ async def account(database: Database, clock: MovableClock) -> Account:
     access = Access(database, clock, AccountOptions(), site=SITE)
     came = await access.register("ada@example.com", PASSWORD, HERE)
     assert isinstance(came, LoggedIn)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await store.confirm(conn, user_id=came.user.id, now=clock())
     own = await access.recognise(came.tokens.access)
     assert own is not None
@@ -97,7 +97,7 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
             await access.confirm(link)
         with pytest.raises(NotLoggedIn):
             await access.reset_password(link, "the thief's own one")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await store.find_outside_identity(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
     with pytest.raises(WrongPassword):
         await access.log_in("ada@example.com", PASSWORD, THIEF)
@@ -111,7 +111,7 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
 async def test_who_changes_their_password_stays_logged_in_where_they_do_it(account: Account) -> None:
     await account.change()
 
-    async with account.database.transaction() as conn:
+    async with account.database.as_system() as conn:
         assert [one.id for one in await store.list_sessions(conn, user_id=account.user.id)] == [account.own.id]
 
 
@@ -171,7 +171,7 @@ async def test_a_lowered_role_takes_its_admin_tokens_along(account: Account) -> 
     token = await account.token()
     await another_administrator(account.database)
     for role in (Role.READER, Role.SUPER_ADMIN):
-        async with account.database.transaction() as conn:
+        async with account.database.as_system() as conn:
             await change_role(conn, user_id=account.user.id, role=role)
 
     assert await Bearers(account.database, account.clock, None).recognise(token) is None
@@ -184,7 +184,7 @@ async def locked_while(account: Account, step: Callable[[], Coroutine[Any, Any, 
     """A reset that has locked the account but not ended yet; `step` begins meanwhile. Returns what became of it."""
     await account.access.ask_for_reset("ada@example.com", HERE)
     letter = next(one for one in await collect(account.database, account.clock) if "/auth/reset" in one.text)
-    async with account.database.transaction() as conn:
+    async with account.database.as_system() as conn:
         await store.hold_credentials(conn, user_id=account.user.id)
         resetting = asyncio.create_task(account.access.reset_password(token_in(letter), NEW))
         await waiting_for_locks(account.database, 1)
@@ -197,7 +197,7 @@ async def locked_while(account: Account, step: Callable[[], Coroutine[Any, Any, 
 async def waiting_for_locks(database: Database, count: int) -> None:
     async with asyncio.timeout(60):
         while True:
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 cur = await conn.execute(
                     "SELECT count(*) >= %(count)s FROM pg_stat_activity"
                     " WHERE datname = current_database() AND wait_event_type = 'Lock'",
@@ -212,7 +212,7 @@ async def test_a_log_in_that_was_checked_before_a_reset_opens_nothing_after_it(a
     ended = await locked_while(account, lambda: account.access.log_in("ada@example.com", PASSWORD, THIEF))
 
     assert isinstance(ended, WrongPassword)
-    async with account.database.transaction() as conn:
+    async with account.database.as_system() as conn:
         assert await store.list_sessions(conn, user_id=account.user.id) == []
 
 
@@ -220,7 +220,7 @@ async def test_a_token_that_is_made_during_a_reset_is_not_there_after_it(account
     ended = await locked_while(account, account.token)
 
     assert isinstance(ended, NotLoggedIn)
-    async with account.database.transaction() as conn:
+    async with account.database.as_system() as conn:
         assert await store.list_api_tokens(conn, user_id=account.user.id) == []
 
 

@@ -57,7 +57,7 @@ async def test_where_nobody_has_looked_yet_the_pages_say_so(operator: Person, pa
 async def test_what_is_open_is_shown_with_where_it_leads(
     operator: Person, database: Database, clock: MovableClock, path: str
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_system_feed(conn, errors=4, is_critical=True)
         await conn.execute("UPDATE sources SET name = '<b>Feed</b> & co'")
     await evaluate(database, clock)
@@ -74,7 +74,7 @@ async def test_what_is_open_is_shown_with_where_it_leads(
 async def test_what_is_over_is_shown_and_who_was_told(
     operator: Person, database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_system_feed(conn, errors=4, is_critical=True)
     before = await operator.open("/admin/alerts")
     await evaluate(database, clock, receiver.url)
@@ -93,7 +93,7 @@ async def test_what_could_not_be_told_is_shown_and_the_webhooks_address_is_not(
     operator: Person, database: Database, clock: MovableClock, receiver: Receiver
 ) -> None:
     receiver.status, receiver.answer = 403, b"<script>no</script>"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_system_feed(conn, errors=4, is_critical=True)
     await evaluate(database, clock, receiver.url)
     page = await operator.open("/admin/alerts")
@@ -113,7 +113,7 @@ async def test_a_stage_that_looks_no_more_is_missed(operator: Person, database: 
 
 
 async def test_five_hundred_incidents_fill_no_page(operator: Person, database: Database, clock: MovableClock) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for number in range(60):
             await a_system_feed(conn, number, off_at=START - timedelta(days=3))
     await evaluate(database, clock)
@@ -131,7 +131,7 @@ async def test_five_hundred_incidents_fill_no_page(operator: Person, database: D
 )
 async def test_no_reader_sees_any_of_it(operator: Person, database: Database, clock: MovableClock, table: str) -> None:
     await evaluate(database, clock)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT id FROM users")
         row = await cur.fetchone()
     assert row is not None
@@ -154,7 +154,7 @@ def value(name: str, **labels: str) -> float | None:
 async def test_every_process_shows_what_the_last_evaluation_saw(
     database: Database, clock: MovableClock, make: Callable[[Database], Litestar]
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_system_feed(conn, 1, errors=4, is_critical=True)
         dead = await a_system_feed(conn, 2, off_at=START - timedelta(days=3))
     await evaluate(database, clock)

@@ -30,7 +30,7 @@ class Crowd:
 
 
 async def a_crowd(database: Database, *, name: str = "daily", size: int = 4, agree: bool = True) -> Crowd:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_source(conn, url=f"https://{name}.example/feed", name=name.title())
         readers = [await add_user(conn, f"{name}{n}@example.com", None, Role.READER, START) for n in range(size)]
         found = await add_articles(conn, source, 5)

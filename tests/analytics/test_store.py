@@ -24,7 +24,7 @@ LATER = START + timedelta(hours=1)
 
 
 async def count(database: Database) -> int:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         row = await (await conn.execute("SELECT count(*) FROM feed_item_clicks")).fetchone()
     return row[0] if row else -1
 
@@ -62,7 +62,7 @@ async def test_the_database_itself_refuses_what_nobody_agreed_to(database: Datab
     """
 
     with pytest.raises(psycopg.errors.ForeignKeyViolation, match="feed_item_clicks_need_consent"):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await conn.execute(insert, values)
     with pytest.raises(psycopg.errors.ForeignKeyViolation, match="feed_item_clicks_need_consent"):
         async with database.as_user(crowd.readers[0].id) as conn:
@@ -124,7 +124,7 @@ async def test_it_goes_with_the_account(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("DELETE FROM users")
     await remove_all(database)
 
@@ -133,18 +133,18 @@ async def test_it_goes_with_the_account(database: Database) -> None:
 
 async def test_what_several_list_counts_for_the_one_the_reader_follows(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         earlier = await a_source(conn, url="https://earlier.example/feed", name="Earlier")
         url = "https://daily.example/0"
         listed = [Listed(earlier.id, an_article(url, title=url, published_at=START))]
         await articles.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
 
     await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await follow(conn, crowd.readers[0], earlier)
     await does(database, crowd.readers[0], Deed.CLICK, crowd.articles[0])
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT kind, source_id FROM feed_item_clicks")
         assert dict(await cur.fetchall()) == {"open": crowd.source.id, "click": earlier.id}
 
@@ -160,7 +160,7 @@ async def test_numbers_per_source_are_those_of_readers_who_agreed(database: Data
         await does(database, reader, Deed.CLICK, crowd.articles[4])  # straight from the list
         await does(database, reader, Deed.STAR, crowd.articles[0])
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
         readers = await store.count_readers(conn)
 
@@ -184,7 +184,7 @@ async def test_of_fewer_than_three_readers_no_number_is_told(database: Database)
             await does(database, reader, Deed.CLICK, article)
             await does(database, reader, Deed.STAR, article)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
 
     [told] = ranking.sources
@@ -200,7 +200,7 @@ async def test_only_what_was_done_in_the_period_counts(database: Database) -> No
         await does(database, reader, Deed.OPEN, crowd.articles[0], START - timedelta(days=2))
         await does(database, reader, Deed.OPEN, crowd.articles[1], START)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         [day] = (await store.rank(conn, since=START - timedelta(days=1), order=Order.NAME, limit=1)).sources
         [week] = (await store.rank(conn, since=START - timedelta(days=7), order=Order.NAME, limit=1)).sources
 
@@ -219,7 +219,7 @@ async def test_every_order_puts_the_most_first_and_the_untold_last(database: Dat
                     if deed is not Deed.CLICK or crowd is more or order is not Order.RATE:
                         await does(database, reader, deed, article)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         ranking = await store.rank(conn, since=START, order=order, limit=2)
 
     assert [one.name for one in ranking.sources] == [more.source.name, less.source.name]
@@ -235,7 +235,7 @@ async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, p
         await does(database, reader, Deed.CLICK, crowd.articles[0], START)
     await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[1], START - period.step)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         moments = await store.list_moments(conn, period=period, until=end)
 
     assert len(moments) == period.length // period.step
@@ -249,7 +249,7 @@ async def test_what_is_old_is_forgotten_some_at_a_time(database: Database) -> No
     for days, article in enumerate(crowd.articles):
         await does(database, crowd.readers[0], Deed.OPEN, article, START + timedelta(days=days))
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         before = START + timedelta(days=3)
         forgotten = [await store.forget_before(conn, before=before, limit=2) for _ in range(3)]
 

@@ -27,5 +27,5 @@ async def api(database: Database, clock: MovableClock) -> AsyncIterator[AsyncCli
 
 @pytest.fixture
 async def source_id(database: Database, clock: MovableClock) -> UUID:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return (await follow.follow(conn, url="https://news.example/feed", name=None, now=clock())).id

@@ -224,7 +224,7 @@ async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: Mov
         await client.post(f"{FEEDS}/{feed['id']}/refresh")
         await client.post(f"{FEEDS}/{feed['id']}/reset-errors")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         lines = (await audit.list_entries(conn, limit=10)).entries
 
     assert {line.deed for line in lines} == {Deed.SOURCE_CREATED, Deed.SOURCE_REFRESHED, Deed.SOURCE_RESET}

@@ -44,7 +44,7 @@ class People:
         return await create_account(self.database, self.clock, email=email, password=PASSWORD, role=role)
 
     async def token(self, user: User, scopes: Sequence[str] = ("read", "write")) -> str:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             name = "-".join(scopes)
             return await make_token(conn, user=user, name=name, scopes=scopes, now=self.clock())
 
@@ -128,7 +128,7 @@ async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: Peopl
     before = await read(api, token)
     await another_administrator(people.database)
 
-    async with people.database.transaction() as conn:
+    async with people.database.as_system() as conn:
         await give_role(conn, email="super_admin@example.com", role=Role.READER)
 
     assert (before.status_code, (await read(api, token)).status_code) == (200, 401)
@@ -137,7 +137,7 @@ async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: Peopl
 async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClient, people: People) -> None:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
-    async with people.database.transaction() as conn:
+    async with people.database.as_system() as conn:
         (kept,) = await store.list_api_tokens(conn, user_id=user.id)
         await store.remove_api_token(conn, token_id=kept.id)
 
@@ -162,7 +162,7 @@ async def test_a_token_that_is_nearly_right_is_wrong(api: AsyncClient, people: P
 async def test_tokens_of_somebody_who_is_gone_are_gone(api: AsyncClient, people: People) -> None:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
-    async with people.database.transaction() as conn:
+    async with people.database.as_system() as conn:
         await store.remove_user(conn, user_id=user.id)
 
     assert (await read(api, token)).status_code == 401
@@ -183,7 +183,7 @@ async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, 
 
     await read(api, token)
 
-    async with people.database.transaction() as conn:
+    async with people.database.as_system() as conn:
         assert [one.used_at for one in await store.list_api_tokens(conn, user_id=user.id)] == [clock()]
 
 
@@ -206,7 +206,7 @@ async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: P
 
     assert [reader.status_code, admin.status_code, late.status_code, again.status_code] == [403, 403, 401, 403]
     assert 'scope="admin"' in admin.headers["www-authenticate"]  # a JWT reads and writes, whoever's it is
-    async with people.database.transaction() as conn:
+    async with people.database.as_system() as conn:
         assert [user.email for user in await store.list_users(conn)] == ["super_admin@example.com", "ann@example.com"]
 
 

@@ -48,12 +48,12 @@ async def api(database: Database, clock: MovableClock, inspector: Inspector) -> 
 
 
 async def a_user(database: Database, clock: MovableClock, email: str, role: Role = Role.READER) -> User:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_user(conn, email, None, role, clock())
 
 
 async def bearer(database: Database, clock: MovableClock, user: User, *scopes: str) -> dict[str, str]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         token = await make_token(conn, user=user, name="-".join(scopes), scopes=scopes, now=clock())
     return {"Authorization": f"Bearer {token}"}
 
@@ -90,7 +90,7 @@ async def test_201_a_suggestion_that_waits(api: AsyncClient, hers: dict[str, str
 async def test_201_live_at_once_with_ten_karma(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, ada: User
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await accounts.add_karma(conn, user_id=ada.id, karma=10)
 
     told = (await api.post(CUSTOM, json=proposal(site), headers=hers)).json()
@@ -143,7 +143,7 @@ async def test_422_a_page_is_refused_with_the_feeds_that_it_names(
 async def test_422_nothing_is_taken_from_a_blocked_domain(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.block(
             conn, domain="good.example", reason="Spam.", reject_waiting=False, actor=COMMAND_LINE, now=clock()
         )
@@ -158,7 +158,7 @@ async def test_422_nothing_is_taken_from_a_blocked_domain(
 async def test_409_a_duplicate_comes_with_the_offer_to_subscribe(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await follow(conn, url=site.url("good.example/feed"), name="Ours", now=clock())
 
     response = await api.post(CUSTOM, json=proposal(site), headers=hers)
@@ -241,7 +241,7 @@ async def test_409_what_was_decided_on_is_not_taken_back(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, clock: MovableClock
 ) -> None:
     feed = (await api.post(CUSTOM, json=proposal(site), headers=hers)).json()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.reject(conn, SourceId(UUID(feed["id"])), reason="Spam.", actor=COMMAND_LINE, now=clock())
 
     assert (await api.delete(f"{CUSTOM}/{feed['id']}", headers=hers)).status_code == 409

@@ -35,10 +35,10 @@ async def listed(api: AsyncClient, **wanted: Any) -> list[str]:
 async def let_all_fail(database: Database, clock: MovableClock, *, hopeless: bool = False) -> None:
     """A fetcher comes by and has no luck."""
     answer = Hopeless("gone", "410") if hopeless else FetchFailed("timeout", "it took too long")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         until = clock() + timedelta(minutes=1)
         hosts = await store.claim(conn, lease=uuid4(), now=clock(), leased_until=until, hosts=100, urls_per_host=100)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         answers = [HostAnswer(host, clock(), [Answered(url, answer, clock()) for url in host.urls]) for host in hosts]
         await store.answer(conn, answers=answers, now=clock())
 
@@ -145,7 +145,7 @@ async def test_a_list_is_narrowed_down(
     await submit(api, "https://a.example/failed")
     await let_all_fail(database, clock)
     await submit(api, "https://b.example/one", source_id=str(source_id))
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = [Submission("https://b.example/two", Origin.FEED, source_id=SourceId(source_id))]
         await store.submit(conn, submissions=found, now=clock())
 

@@ -76,7 +76,7 @@ async def desk(database: Database, clock: MovableClock, inspector: Inspector) ->
 
 
 async def test_200_the_queue_tells_what_is_needed_to_judge(desk: Desk) -> None:
-    async with desk.database.transaction() as conn:
+    async with desk.database.as_system() as conn:
         await follow(conn, url="https://elsewhere.example/rss", name="good news", now=desk.clock())
     feed_id = await desk.suggest()
 
@@ -125,7 +125,7 @@ async def test_every_decision_is_recorded_with_who_and_when(desk: Desk) -> None:
     feed_id = await desk.suggest()
     await desk.api.post(f"{QUEUE}/{feed_id}/approve", json={})
 
-    async with desk.database.transaction() as conn:
+    async with desk.database.as_system() as conn:
         newest = (await audit.list_entries(conn, limit=1)).entries[0]
 
     assert (str(newest.deed), newest.actor_name, str(newest.subject_id)) == ("feed.approved", "mo@example.com", feed_id)
@@ -153,7 +153,7 @@ async def test_404_and_409(desk: Desk) -> None:
 
 
 async def test_403_ones_own_is_for_somebody_else_to_approve(desk: Desk) -> None:
-    async with desk.database.transaction() as conn:
+    async with desk.database.as_system() as conn:
         found = await accounts.find_credentials(conn, email_key="mo@example.com")
     assert found is not None
     feed_id = await desk.suggest(by=found.user)

@@ -33,7 +33,7 @@ async def api(database: Database, clock: MovableClock) -> AsyncIterator[AsyncCli
 async def tokens(database: Database) -> dict[tuple[Role, Scope], str]:
     """One of every scope for a user of every role, also those that the account page would not make."""
     made: dict[tuple[Role, Scope], str] = {}
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for role in Role:
             user = await add_user(conn, f"{role}@example.com", None, role, START, confirmed_at=START)
             for scope in Scope:
@@ -84,7 +84,7 @@ async def test_every_route_is_opened_by_its_scope_and_role_and_by_nothing_less(
 async def test_a_token_never_does_more_than_its_owners_role_of_the_moment(api: AsyncClient, database: Database) -> None:
     made = await tokens(database)
     await another_administrator(database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.find_credentials(conn, email_key="super_admin@example.com")
         assert found is not None
         await store.set_role(conn, user_id=found.user.id, role=Role.READER)
@@ -93,7 +93,7 @@ async def test_a_token_never_does_more_than_its_owners_role_of_the_moment(api: A
     opened = [str(route) for route in above if not await is_refused(api, route, made[Role.SUPER_ADMIN, Scope.ADMIN])]
 
     assert opened == []
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await store.set_role(conn, user_id=found.user.id, role=Role.SUPER_ADMIN)
         await change_role(conn, user_id=found.user.id, role=Role.MODERATOR)
         scopes = [one.scopes for one in await store.list_api_tokens(conn, user_id=found.user.id)]

@@ -63,7 +63,7 @@ async def names(api: AsyncClient, **wanted: Any) -> list[str]:
 
 async def poll(database: Database, clock: MovableClock, **state: Any) -> None:
     """Everything that is due is polled, and ends so."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         now = clock()
         found = await polling.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(minutes=1), limit=99)
         answers = [
@@ -399,7 +399,7 @@ async def test_every_change_is_in_the_audit_log_with_who_made_it(api: AsyncClien
     await api.delete(place)
     await api.post(SOURCES, json={"feed_url": "https://"})
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         lines = (await audit.list_entries(conn, limit=10)).entries
 
     assert {line.deed for line in lines} == {

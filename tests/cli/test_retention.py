@@ -22,7 +22,7 @@ LONG_AGO = datetime(2024, 1, 20, tzinfo=UTC)
 @pytest.fixture
 async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Commands:
     """A Headwater that has two articles of long ago."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await make_months(conn, since=date(2024, 1, 1), until=date(2024, 3, 1))
         source = await a_source(conn)
         for number in range(2):
@@ -39,7 +39,7 @@ async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Comman
     again = await headwater.run("retention", "run")
     after = await headwater.run("retention", "show")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         log = (await audit.list_entries(conn, limit=10)).entries
 
     assert [line.subject_name.partition(" to ")[0] for line in reversed(log)] == ["2024-01", "no month"]
@@ -55,7 +55,7 @@ async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Comman
 
 
 async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             "UPDATE retention_state SET lease = gen_random_uuid(), due_at = now() + interval '5 minutes'"
         )
@@ -69,7 +69,7 @@ async def test_a_second_run_is_refused_while_one_is_at_it(headwater: Commands, d
 async def test_after_a_jump_of_the_clock_nothing_goes_until_a_person_confirms_it(
     headwater: Commands, database: Database
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE clock_state SET trusted_at = now() - interval '200 days'")
 
     refused = await headwater.run("retention", "run")

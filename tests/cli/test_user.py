@@ -61,7 +61,7 @@ async def test_a_changed_role_is_in_the_audit_log(headwater: Headwater, database
     await another_administrator(database)
     headwater.run("user", "role", "ann@example.com", "moderator")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         (entry,) = (await audit.list_entries(conn, limit=10)).entries
     told = (entry.actor_name, str(entry.deed), entry.subject_name)
     assert told == ("command line", "role.changed", "ann@example.com")
@@ -88,7 +88,7 @@ async def test_what_only_a_removed_reader_followed_is_left(
     headwater.run("user", "create", "ann@example.com", "--password-stdin", typed=PASSWORD)
     came = await access.log_in("ann@example.com", PASSWORD, HERE)
     assert isinstance(came, LoggedIn)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await add_feed(conn, user_id=came.user.id, name="A", url="https://a.example/feed", now=clock())
     followed = headwater.json("source", "list")
     await another_administrator(database)
@@ -166,6 +166,6 @@ async def test_the_operator_changes_an_email_and_the_old_one_is_told(headwater: 
 
     assert done.returncode == 0, done.stderr
     assert [user["email"] for user in headwater.json("user", "list")] == ["ann@example.org"]
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT kind, email, detail FROM outgoing_mail")
         assert await cur.fetchall() == [("email_changed", "ann@example.com", "ann@example.org")]

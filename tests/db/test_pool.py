@@ -13,13 +13,15 @@ pytestmark = pytest.mark.database
 
 
 @pytest.fixture
-async def diary(database: Database) -> Database:
-    """A table that belongs to people, guarded as all of them will be."""
-    async with database.transaction() as conn:
+async def diary(database: Database, conninfo: str) -> Database:
+    """A table that belongs to users, guarded as all of them are."""
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
         await conn.execute("CREATE TABLE diary (user_id uuid NOT NULL, line text NOT NULL)")
         await conn.execute("ALTER TABLE diary ENABLE ROW LEVEL SECURITY")
-        await conn.execute("CREATE POLICY own ON diary USING (user_id = current_person())")
-        await conn.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON diary TO headwater_person")
+        await conn.execute("CREATE POLICY own ON diary TO headwater_person USING (user_id = current_person())")
+        await conn.execute("CREATE POLICY system ON diary TO headwater_system USING (true)")
+        await conn.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON diary TO headwater_person, headwater_system")
+        await conn.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON diary TO headwater_app")  # by mistake
     return database
 
 
@@ -30,11 +32,11 @@ async def lines(conn: Connection) -> list[str]:
 
 async def test_a_transaction_is_kept_whole_or_not_at_all(diary: Database) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with diary.transaction() as conn:
+        async with diary.as_system() as conn:
             await conn.execute("INSERT INTO diary VALUES (%(id)s, 'lost')", {"id": new_id()})
             raise ZeroDivisionError
 
-    async with diary.transaction() as conn:
+    async with diary.as_system() as conn:
         assert await lines(conn) == []
 
 
@@ -114,12 +116,12 @@ async def test_another_violated_constraint_is_a_bug_and_surfaces(conn: Connectio
                 await conn.execute("INSERT INTO thing VALUES (1), (1)")
 
 
-async def test_a_row_that_no_index_can_hold_is_no_outage(diary: Database) -> None:
-    async with diary.transaction() as conn:
+async def test_a_row_that_no_index_can_hold_is_no_outage(diary: Database, conninfo: str) -> None:
+    async with await psycopg.AsyncConnection.connect(conninfo) as conn:
         await conn.execute("CREATE INDEX diary_line ON diary (line)")
 
     with pytest.raises(psycopg.errors.ProgramLimitExceeded):
-        async with diary.transaction() as conn:
+        async with diary.as_system() as conn:
             await conn.execute(
                 """
                 INSERT INTO diary

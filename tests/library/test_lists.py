@@ -40,7 +40,7 @@ class Readers:
 
 @pytest.fixture
 async def readers(database: Database) -> Readers:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         ada = await add_user(conn, "ada@example.com", None, Role.READER, START)
         bob = await add_user(conn, "bob@example.com", None, Role.READER, START)
         daily = await a_source(conn, url="https://daily.example/feed")
@@ -212,7 +212,7 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
 ) -> None:
     async with database.as_user(readers.ada.id) as conn:
         await store.mark_all_read(conn, feed=None, category=None, until=NOW)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url="https://weekly.example/feed")
         late = an_article("https://x.example/late", title="late", published_at=START)
         await articles.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
@@ -230,7 +230,7 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
 async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_lists_it(
     database: Database, readers: Readers, feed: str, ada: str, bob: str
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=f"https://{feed}.example/feed")
         moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
         await articles.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
@@ -250,7 +250,7 @@ async def test_a_search_finds_the_same_whichever_way_it_looks(
     monkeypatch.setattr(searching, "RARE", rare)
     found: list[str] = []
     query = ArticlesQuery(shelf=Shelf.ALL, limit=1)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE articles SET title = title || ' otters' WHERE title <> '3'")
     async with database.as_user(readers.ada.id) as conn:
         for _ in range(10):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
 from headwater.library import store
 from headwater.library.types import ArticlesQuery, Place
@@ -149,7 +149,7 @@ class World:
         return every[number % len(every)]
 
     async def come(self, number: int, where: set[int], at: datetime) -> None:
-        await self.conn.execute("RESET ROLE")
+        await see_all_users(self.conn)
         article = an_article(f"https://x.example/{number}", title=str(number), published_at=at)
         await articles.keep(
             self.conn, seen_at=self.now, listed=[Listed(self.sources[one], article) for one in sorted(where)]
@@ -238,6 +238,7 @@ async def test_lists_say_what_the_rules_say(
     with pytest.MonkeyPatch.context() as patch:  # few articles are looked at before each feed is asked
         patch.setattr(store, "LOOK_PER_LINE", look)
         async with shared_conn.transaction(force_rollback=True):
+            await see_all_users(shared_conn)
             world = await a_world(shared_conn)
             for step in taken:
                 await world.take(step)

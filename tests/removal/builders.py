@@ -152,6 +152,6 @@ async def tables_with(conn: Connection, *values: UUID) -> set[str]:
 
 
 async def count(database: Database, table: str) -> int:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         row = await (await conn.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table)))).fetchone()
     return row[0] if row else 0

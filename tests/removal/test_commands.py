@@ -18,26 +18,26 @@ def headwater(conninfo: str, tmp_path_factory: pytest.TempPathFactory) -> Headwa
 async def test_a_source_that_is_removed_by_a_command_leaves_only_the_line_in_the_audit_log(
     headwater: Headwater, database: Database
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_full_source(conn)
 
     done = headwater.run("source", "remove", str(source.id), "--yes")
 
     assert done.returncode == 0, done.stderr
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await tables_with(conn, source.id) == {"audit_log"}
     assert await count(database, "articles") == 0
 
 
 async def test_a_user_who_is_removed_by_a_command_leaves_nothing(headwater: Headwater, database: Database) -> None:
     await another_administrator(database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_full_source(conn)
         user_id = await a_full_user(conn, source)
 
     done = headwater.run("user", "remove", "ada@example.com", "--yes")
 
     assert done.returncode == 0, done.stderr
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await tables_with(conn, user_id, source.id) == set()
     assert await count(database, "articles") == 0

@@ -42,14 +42,14 @@ def extractor(world: World) -> Extractor:
 
 async def delete(world: World, source: Source) -> None:
     """Delete a source, and remove its rows, before whoever is at work comes back."""
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     await remove_all(world.database, world.clock)
 
 
 async def assert_nothing_is_left(world: World, source: Source) -> None:
     await remove_all(world.database, world.clock)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         assert await tables_with(conn, source.id) == set()
         assert await search(conn, words="the") == []
     for table in ("articles", "content", "article_sources", "article_urls", "pages", "frontier_url", "sitemaps"):
@@ -70,7 +70,7 @@ async def test_pages_that_are_claimed_when_their_source_is_deleted_become_no_art
     source = await a_polled_feed(world, poller)
     await world.fetch()
     claimed = await extractor.claim(100)
-    async with world.database.transaction() as conn:  # not removed yet: the pages are still there
+    async with world.database.as_system() as conn:  # not removed yet: the pages are still there
         await sources.remove(conn, source_id=source.id)
 
     await asyncio.gather(*(extractor.work(page) for page in claimed))
@@ -101,7 +101,7 @@ async def test_urls_that_are_being_fetched_when_their_source_is_deleted_leave_no
     source = await a_polled_feed(world, poller)
     world.clock.move(seconds=1)
     hosts = await world.fetcher.claim(100)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     if is_removed:
         await remove_all(world.database, world.clock)
@@ -116,7 +116,7 @@ async def test_urls_that_are_being_fetched_when_their_source_is_deleted_leave_no
 
 async def test_urls_that_wait_when_their_source_is_deleted_are_fetched_for_nobody(world: World, poller: Poller) -> None:
     source = await a_polled_feed(world, poller)
-    async with world.database.transaction() as conn:  # not removed yet: the URLs are still there
+    async with world.database.as_system() as conn:  # not removed yet: the URLs are still there
         await sources.remove(conn, source_id=source.id)
 
     await world.fetch()
@@ -131,7 +131,7 @@ async def test_a_poll_that_is_under_way_when_its_source_is_deleted_brings_nothin
 ) -> None:
     source = await world.follow(feed=world.zoo.url("daily", "/feed.xml"))
     (feed,) = await poller.claim(1)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     if is_removed:
         await remove_all(world.database, world.clock)
@@ -148,7 +148,7 @@ async def test_a_sitemap_that_is_being_read_when_its_source_is_deleted_queues_no
     source = await world.follow(sitemap=f"http://atlas.{DOMAIN}:{world.zoo.port}/sitemap_index.xml")
     await world.fetch()
     claimed = await world.mapper.claim(100)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     if is_removed:
         await remove_all(world.database, world.clock)
@@ -167,7 +167,7 @@ async def test_a_page_whose_links_are_being_read_when_its_source_is_deleted_queu
     source = await world.follow(site=f"http://village.{DOMAIN}:{world.zoo.port}/", mode="spider")
     await world.fetch()
     claimed = await world.spider.claim(100)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     if is_removed:
         await remove_all(world.database, world.clock)
@@ -186,13 +186,13 @@ async def test_a_feed_of_the_zoo_that_is_deleted_in_the_middle_of_everything_is_
     source = await a_polled_feed(world, poller)
     await world.fetch()
     in_hands = await extractor.claim(3)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await conn.execute("UPDATE frontier_url SET status = 'p', next_fetch_at = '-infinity'")
         await conn.execute("UPDATE host SET ready_at = '-infinity'")
         await conn.execute("UPDATE feed_state SET next_poll_at = '-infinity'")
         await conn.execute("UPDATE poll_hosts SET ready_at = '-infinity'")
     hosts, feeds = await world.fetcher.claim(100), await poller.claim(1)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
 
     await asyncio.gather(

@@ -25,25 +25,25 @@ FEED = "https://shared.example/feed"
 
 
 async def follows(database: Database, user_id: UserId, url: str = FEED) -> Subscription:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_feed(conn, user_id=user_id, name="Shared", url=url, now=START)
 
 
 async def leaves(database: Database, user_id: UserId, subscription: Subscription) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source_id = await drop_feed(conn, user_id=user_id, subscription_id=subscription.id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await leave_unwanted(conn, [source_id], START)
 
 
 async def users(database: Database, number: int) -> list[UserId]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return [await a_user(conn, f"{one}@example.com") for one in range(number)]
 
 
 async def followed(database: Database) -> set[tuple[UserId, str]]:
     """Who follows which feed that exists."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT user_id, sources.feed_url
@@ -58,7 +58,7 @@ async def followed(database: Database) -> set[tuple[UserId, str]]:
 async def waits_for_a_lock(database: Database) -> None:
     """Returns when a connection waits for a lock."""
     while True:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             cur = await conn.execute(
                 "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
             )
@@ -70,10 +70,10 @@ async def waits_for_a_lock(database: Database) -> None:
 async def test_a_feed_that_is_followed_while_its_last_reader_leaves_is_followed(database: Database) -> None:
     ada, bob = await users(database, 2)
     hers = await follows(database, ada)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await drop_feed(conn, user_id=ada, subscription_id=hers.id)
 
-    async with database.transaction() as conn:  # the source is locked and deleted, and that is not committed yet
+    async with database.as_system() as conn:  # the source is locked and deleted, and that is not committed yet
         await leave_unwanted(conn, [hers.source_id], START)
         following = asyncio.create_task(follows(database, bob))
         await waits_for_a_lock(database)
@@ -88,7 +88,7 @@ async def test_a_last_reader_who_leaves_while_the_feed_is_followed_leaves_it_to_
     ada, bob = await users(database, 2)
     hers = await follows(database, ada)
 
-    async with database.transaction() as conn:  # the subscription is added, and that is not committed yet
+    async with database.as_system() as conn:  # the subscription is added, and that is not committed yet
         his = await add_feed(conn, user_id=bob, name="Shared", url=FEED, now=START)
         leaving = asyncio.create_task(leaves(database, ada, hers))
         await waits_for_a_lock(database)
@@ -113,7 +113,7 @@ async def test_a_source_goes_when_its_last_two_readers_leave_at_the_same_time(da
 async def test_two_readers_who_add_the_same_new_feed_at_the_same_time_share_it(database: Database) -> None:
     ada, bob = await users(database, 2)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         hers = await add_feed(conn, user_id=ada, name="Shared", url=FEED, now=START)
         following = asyncio.create_task(follows(database, bob))
         await waits_for_a_lock(database)
@@ -126,7 +126,7 @@ async def test_two_readers_who_add_the_same_new_feed_at_the_same_time_share_it(d
 async def test_a_source_left_by_a_process_that_died_before_deleting_it_is_deleted(database: Database) -> None:
     (ada,) = await users(database, 1)
     hers = await follows(database, ada)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await drop_feed(conn, user_id=ada, subscription_id=hers.id)
 
     await remove_all(database)
@@ -178,12 +178,12 @@ async def test_no_subscription_is_lost_however_following_leaving_and_removing_me
 
 
 async def deleted(database: Database, source_id: SourceId) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await sources.remove(conn, source_id=source_id)
 
 
 async def test_two_workers_that_remove_the_same_at_the_same_time_leave_nothing(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_full_source(conn, count=40)
     await deleted(database, source.id)
 
@@ -195,18 +195,18 @@ async def test_two_workers_that_remove_the_same_at_the_same_time_leave_nothing(d
 
 
 async def test_a_feed_that_is_deleted_and_added_again_at_once_keeps_what_it_lists_then(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_source(conn, url=FEED)
         await list_articles(conn, source.id, "https://x.example/1", "https://x.example/2")
     await deleted(database, source.id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         again = await a_source(conn, url=FEED)
         await list_articles(conn, again.id, "https://x.example/1")
 
     await remove_all(database)
 
     assert await count(database, "articles") == 1
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await tables_with(conn, source.id) == set()
         cur = await conn.execute("SELECT source_id FROM article_sources UNION ALL SELECT source_id FROM frontier_url")
         assert await cur.fetchall() == [(again.id,), (again.id,)]
@@ -227,15 +227,15 @@ async def _the_target(conn: Connection, _moved: SourceId, target: SourceId) -> N
 async def test_a_source_that_is_deleted_while_a_merge_waits_for_it_is_not_merged(
     delete: Deletion, database: Database
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         moved, target = await a_source(conn, url="https://shared.example/old"), await a_source(conn, url=FEED)
         await list_articles(conn, moved.id, "https://x.example/1")
 
     async def merging() -> bool:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             return await merge(conn, source_id=moved.id, into=target.id)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await delete(conn, moved.id, target.id)
         merged = asyncio.create_task(merging())
         await waits_for_a_lock(database)
@@ -248,25 +248,25 @@ async def test_a_source_that_is_deleted_while_a_merge_waits_for_it_is_not_merged
 
 
 async def test_a_merged_source_leaves_its_urls_to_the_other(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         moved, target = await a_source(conn, url="https://shared.example/old"), await a_source(conn, url=FEED)
         await list_articles(conn, moved.id, "https://x.example/1")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await merge(conn, source_id=moved.id, into=target.id)
 
     await remove_all(database)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await tables_with(conn, moved.id) == set()
         cur = await conn.execute("SELECT source_id FROM article_sources UNION ALL SELECT source_id FROM frontier_url")
         assert await cur.fetchall() == [(target.id,), (target.id,)]
 
 
 async def test_an_account_that_registers_again_while_the_old_one_is_removed_keeps_its_own(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         old, source = await a_user(conn), await a_source(conn, url=FEED)
         await subscribe(conn, old, source.id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await accounts.remove_user(conn, user_id=old)
         new = await a_user(conn)
         await subscribe(conn, new, source.id)

@@ -44,20 +44,20 @@ CREATE TRIGGER note_deletions AFTER DELETE ON subscriptions REFERENCING OLD TABL
 
 
 async def deleted_source(database: Database, articles: int) -> SourceId:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_full_source(conn, count=articles)
         await conn.execute(
             "INSERT INTO poll_events SELECT source_id, at, outcome, status, bytes, took_ms, new_articles "
             "FROM poll_events, generate_series(1, 300)"
         )
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     return source.id
 
 
 async def largest(database: Database) -> dict[str, tuple[int, int]]:
     """For each table the largest number of rows that one transaction deleted, and how many did."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT of, max(count), count(*)
@@ -70,7 +70,7 @@ async def largest(database: Database) -> dict[str, tuple[int, int]]:
 
 
 async def test_deleting_a_source_deletes_none_of_its_articles_in_the_request(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(COUNT_DELETIONS)
 
     await deleted_source(database, 30)
@@ -83,7 +83,7 @@ async def test_no_transaction_deletes_more_rows_of_a_source_than_the_limit(
     database: Database, clock: MovableClock
 ) -> None:
     await deleted_source(database, 120)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(COUNT_DELETIONS)
 
     await Remover(database, clock, rows_at_once=50).remove_all()
@@ -98,7 +98,7 @@ async def test_no_transaction_deletes_more_rows_of_a_source_than_the_limit(
 async def test_no_transaction_deletes_more_rows_of_a_user_than_the_limit(
     database: Database, clock: MovableClock
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         user_id = await a_user(conn)
         for number in range(70):
             source = await a_source(conn, url=f"https://{number}.example/feed")
@@ -114,7 +114,7 @@ async def test_no_transaction_deletes_more_rows_of_a_user_than_the_limit(
             {"id": user_id},
         )
         await conn.execute(COUNT_DELETIONS)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("DELETE FROM users")
         at_once = await (await conn.execute("SELECT count(*) FROM deletions WHERE count > 0")).fetchone()
 
@@ -182,7 +182,7 @@ async def test_lag_is_since_when_the_oldest_deletion_waits(database: Database, c
     remover = Remover(database, clock)
     nothing = await remover.lag()
     await deleted_source(database, 1)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE source_ids SET removed_at = %(at)s", {"at": START - timedelta(minutes=3)})
 
     assert nothing == timedelta(0)

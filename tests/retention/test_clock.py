@@ -86,7 +86,7 @@ async def test_a_jump_that_a_person_confirms_is_believed(world: World) -> None:
     world.clock.now = IN_MARCH
     await claim(a_retainer(world))
     world.clock.move(days=200)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await clocks.confirm(conn, now=world.clock())
 
     report = await a_retainer(world).run(a_turn(world))
@@ -100,13 +100,13 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
 ) -> None:
     clock = world.clock
     clock.now = IN_MARCH
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         feeds = [await a_source(conn, url=f"https://h{number}.example/feed", now=clock()) for number in range(4)]
     retainer = a_retainer(world)
     await claim(retainer)
     clock.move(days=200)
     await retainer.claim(1)
-    async with database.transaction() as conn:  # what the stages write meanwhile
+    async with database.as_system() as conn:  # what the stages write meanwhile
         for feed in feeds[:3]:
             await polling.reschedule(conn, source_id=feed.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
         await polling.turn_off(
@@ -125,7 +125,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
 
     turns = await retainer.claim(1)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         claimed = await polling.claim(
             conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), limit=10
         )
@@ -145,7 +145,7 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
     clock.now = IN_MARCH
     retainer = a_retainer(world)
     await claim(retainer)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_source(conn, url="https://h.example/feed", now=clock())
         wrong = clock() + ahead
         await conn.execute(
@@ -164,7 +164,7 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
 
     await retainer.claim(1)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
     (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
     assert of_ours.state.last_full_at == clock()
@@ -173,7 +173,7 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
 async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world: World, database: Database) -> None:
     clock = world.clock
     clock.now = IN_MARCH
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_source(conn, url="https://h.example/feed", now=clock())
         await polling.reschedule(conn, source_id=source.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
     await claim(a_retainer(world))
@@ -194,12 +194,12 @@ async def test_nothing_is_counted_by_a_clock_that_jumped(world: World, database:
     counter = Counter(database, world.clock)
     for state in await counter.claim(1):
         await counter.work(state)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         before = await counting.find_counting(conn)
     world.clock.move(days=200)
 
     assert list(await counter.claim(1)) == []
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await counting.find_counting(conn) == before
 
 

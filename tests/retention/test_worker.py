@@ -165,7 +165,7 @@ async def test_what_was_nearly_the_same_as_one_that_goes_is_so_no_more(world: Wo
 
 
 async def test_an_index_that_listens_hears_of_all_that_went_and_of_nothing_that_stayed(world: World) -> None:
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await outbox.listen(conn, target="index")
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
@@ -199,10 +199,10 @@ async def test_an_entry_that_is_still_listed_when_its_article_is_gone_does_not_c
 
 
 async def test_an_entry_of_a_source_that_was_left_and_followed_again_comes_back(world: World) -> None:
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         other = await a_source(conn, url="https://example.org/feed")
     await world.see(OLD, IN_JANUARY, text=TEXT, source=other.id)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await leave(conn, other)
         await finish_removals(conn)
         again = await follow(conn, url="https://example.org/feed", name=None, now=IN_FEBRUARY)
@@ -229,7 +229,7 @@ async def test_a_dry_run_tells_what_would_go_and_changes_nothing(world: World) -
 @pytest.mark.parametrize("step", range(10))
 async def test_a_run_that_dies_anywhere_is_gone_on_with(world: World, step: int) -> None:
     """At the step of that number it is killed; the next run finds what is left, and the end is the same."""
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await outbox.listen(conn, target="index")
     await world.see(OLD, IN_JANUARY, text=TEXT)
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
@@ -291,7 +291,7 @@ async def test_only_one_runs_at_a_time_and_one_that_died_is_replaced(world: Worl
 async def test_a_month_that_somebody_reads_is_tried_again_later(world: World, database: Database) -> None:
     await world.see(OLD, IN_JANUARY)
     world.clock.now = MAY
-    async with database.transaction() as reader:
+    async with database.as_system() as reader:
         await reader.execute("SELECT FROM articles LIMIT 1")
 
         report = await world.retain()
@@ -302,7 +302,7 @@ async def test_a_month_that_somebody_reads_is_tried_again_later(world: World, da
 
 async def test_others_read_on_while_a_month_waits_to_go(world: World, database: Database, conninfo: str) -> None:
     await world.see(OLD, IN_JANUARY, text=TEXT)
-    async with database.transaction() as reader, database.transaction() as conn:
+    async with database.as_system() as reader, database.as_system() as conn:
         await reader.execute("SELECT FROM articles LIMIT 1")
         going = asyncio.create_task(gone(conn, JANUARY))
 
@@ -325,13 +325,13 @@ async def test_a_star_is_either_kept_or_keeps_the_month(world: World, database: 
     article_id = await world.id_of(OLD)
     async with database.as_user(ADA) as reader:
         assert await library.find_article(reader, article_id=article_id)
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             assert not await gone(conn, JANUARY)
         await library.mark(reader, user_id=ADA, article_id=article_id, is_read=None, is_starred=True, now=MAY)
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             assert not await gone(conn, JANUARY)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await gone(conn, JANUARY)
     assert (opened := await world.open(OLD))
     assert opened.is_starred
@@ -345,9 +345,9 @@ async def test_what_changes_while_the_starred_are_copied_is_not_lost(world: Worl
     stays, changes, unstarred, late = urls
     for url in (stays, changes, unstarred):
         await world.star(url)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("ALTER FUNCTION let_article_month_go SET lock_timeout = '30s'")
-    async with database.transaction() as going:
+    async with database.as_system() as going:
         async with database.as_user(ADA) as reader:
             await reader.execute("SELECT FROM articles LIMIT 1")
             task = asyncio.create_task(gone(going, JANUARY))
@@ -407,7 +407,7 @@ async def test_months_are_made_ahead_and_once_however_many_make_them(world: Worl
 
 async def test_events_polls_and_clicks_have_their_own_time_and_the_audit_log_has_none(world: World) -> None:
     now = world.clock()
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         for age in (29, 31, 89, 91, 364, 366):
             at = now - timedelta(days=age)
             await accounts.record_event(

@@ -47,7 +47,7 @@ class World:
         self.source = SourceId(UUID(int=0))
 
     async def begin(self) -> None:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             await make_months(conn, since=JANUARY, until=date(2026, 8, 1))
             await conn.execute("UPDATE retention_state SET due_at = %(now)s", {"now": self.clock()})
             for user in (ADA, BOB):
@@ -72,10 +72,10 @@ class World:
     ) -> Kept:
         """A feed lists this; with a text, its page was read too."""
         article = an_article(url, published_at=seen_at)
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             kept = await keep(conn, seen_at=seen_at, listed=[Listed(source or self.source, article)])
         if text is not None:
-            async with self.database.transaction() as conn:
+            async with self.database.as_system() as conn:
                 record = NewContent(await self.id_of(url), url, article.url_key, a_record(text))
                 await content.save(conn, records=[record], now=seen_at)
         return kept[source or self.source]
@@ -108,15 +108,15 @@ class World:
         }
 
     async def months(self) -> list[date]:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             return await store.list_months(conn)
 
     async def rows(self, statement: str, **values: object) -> list[tuple[Any, ...]]:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             return await (await conn.execute(statement.encode(), values)).fetchall()
 
     async def rows_changed(self, statement: str, **values: object) -> None:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             await conn.execute(statement.encode(), values)
 
     def retainer(self, **options: Any) -> Retainer:

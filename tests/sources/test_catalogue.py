@@ -118,7 +118,7 @@ async def loaded(database: Database, clock: MovableClock, *lines: Line) -> Repor
 async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
     database: Database, clock: MovableClock
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await follow.follow(conn, url="http://A.example/feed?utm_source=x", name="Old", now=START)
         await follow.change(conn, source, policy="once")
 
@@ -127,7 +127,7 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
     )
     again = await loaded(database, clock, Line(1, A), Line(2, B))
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         a = await store.find_by_id(conn, source_id=source.id)
         b = await store.find_by_url(conn, url=B.url)
         everything = await store.list_all(conn)
@@ -146,7 +146,7 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
 @pytest.mark.database
 async def test_loading_never_switches_on_what_was_switched_off(database: Database, clock: MovableClock) -> None:
     await loaded(database, clock, Line(1, A), Line(2, B))
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         a, b = [await store.find_by_url(conn, url=feed.url) for feed in (A, B)]
         await operate.change(conn, a, wanted=Changes(enabled=False, name="Mine"), actor=COMMAND_LINE, now=START)
         await operate.disable(conn, b, reason="asked to stop", actor=COMMAND_LINE, now=START)
@@ -154,7 +154,7 @@ async def test_loading_never_switches_on_what_was_switched_off(database: Databas
 
     report = await loaded(database, clock, Line(1, A), Line(2, B))
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         told = {one.name: one for one in [await store.find_details(conn, source_id=x.id, now=clock()) for x in (a, b)]}
     assert [line.fate for line in report.lines] == [LineFate.CHANGED, LineFate.UNCHANGED]
     assert (told["A"].enabled, told["A"].next_poll_at) == (False, None)
@@ -165,7 +165,7 @@ async def test_loading_never_switches_on_what_was_switched_off(database: Databas
 async def test_the_whole_catalogue_is_loaded_with_its_intervals(database: Database, clock: MovableClock) -> None:
     report = await load(database, clock, lines=read_catalogue(), origin="the catalogue", actor=COMMAND_LINE)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         bbc = await store.find_by_url(conn, url="https://feeds.bbci.co.uk/news/world/rss.xml")
     assert report.counts == {LineFate.CREATED: 19}
     assert (bbc.interval_minutes, bbc.is_critical, bbc.category) == (15, True, "World News")

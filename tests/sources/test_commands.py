@@ -76,10 +76,10 @@ def test_help_names_every_way_to_read_a_site() -> None:
 
 
 async def test_a_source_without_a_feed_works_once_its_links_are_read(headwater: Headwater, database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await follow(conn, url=None, name="The Village", now=START, wishes=Wishes(site="example.com"))
     (pending,) = headwater.json("source", "list")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             """
             INSERT INTO spider_state (source_id, last_read_at, day, spent)

@@ -69,7 +69,7 @@ class World:
         self.database, self.inspector, self.site, self.clock = database, inspector, site, clock
 
     async def somebody(self, email: str, role: Role = Role.READER, karma: int = 0) -> User:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             user = await add_user(conn, email, None, role, self.clock())
             await accounts.add_karma(conn, user_id=user.id, karma=karma)
         return user
@@ -80,11 +80,11 @@ class World:
         return await submit(self.database, self.inspector, self.clock, user=user, proposal=proposal)
 
     async def approve(self, feed_id: SourceId, by: User | None = None) -> None:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             await judge.approve(conn, feed_id, judge=by, actor=MODERATOR, now=self.clock())
 
     async def reject(self, feed_id: SourceId, reason: str = WHY) -> None:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             await judge.reject(conn, feed_id, reason=reason, actor=MODERATOR, now=self.clock())
 
     async def own(self, user: User) -> list[CustomFeed]:
@@ -92,23 +92,23 @@ class World:
             return await store.list_own(conn, limit=50)
 
     async def karma(self, user: User) -> int:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             return await accounts.find_karma(conn, user_id=user.id)
 
     async def polled(self) -> list[str]:
         """What a poller would ask for now."""
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             cur = await conn.execute(
                 "SELECT feed_url FROM feed_state WHERE next_poll_at <= %(now)s ORDER BY feed_url", {"now": self.clock()}
             )
             return [row[0] for row in await cur.fetchall()]
 
     async def public(self, user: User) -> list[str]:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             return [one.name for one in await store.list_public(conn, user_id=user.id, limit=20, offset=0)]
 
     async def deeds(self) -> list[tuple[str, str]]:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             found = await audit.list_entries(conn, limit=50)
         return [(str(one.deed), one.actor_name) for one in reversed(found.entries)]
 
@@ -129,7 +129,7 @@ async def test_a_suggestion_waits_and_is_not_read(world: World) -> None:
     assert await world.polled() == []
     assert await world.public(ada) == []
     assert await world.deeds() == [("feed.submitted", "ada@example.com")]
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         cur = await conn.execute("SELECT is_system, submitted_by, enabled, moderation_status FROM sources")
         assert await cur.fetchone() == (False, ada.id, False, "pending")
 
@@ -179,7 +179,7 @@ async def test_approved_it_is_read_at_once_and_found_by_everybody(world: World) 
     assert await world.public(ada) == ["Good News"]
     assert await world.karma(ada) == 1
     assert await world.deeds() == [("feed.submitted", "ada@example.com"), ("feed.approved", "mo@example.com")]
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=feed.id)
     assert (source.name, source.category, source.interval_minutes) == ("Good News", "News", 30)
 
@@ -194,7 +194,7 @@ async def test_rejected_it_stays_known_and_its_submitter_reads_why(world: World)
     assert (after.status, after.is_active, after.reason) == (REJECTED, False, WHY)
     assert await world.karma(ada) == 0
     assert await world.own(bob) == []
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await leave_unwanted(conn, [feed.id], world.clock())
     for somebody in (ada, bob):
         with pytest.raises(FeedTaken, match="not taken"):
@@ -248,7 +248,7 @@ async def test_trust_can_be_lost_and_karma_is_never_less_than_none(world: World)
     assert await world.public(ada) == []
     assert await world.polled() == []
     assert await world.karma(ada) == 9
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await accounts.add_karma(conn, user_id=ada.id, karma=-100)
     assert await world.karma(ada) == 0
 
@@ -268,7 +268,7 @@ async def test_what_is_public_waits_or_was_refused_cannot_be_suggested_again(wor
 
 
 async def test_what_an_operator_follows_is_public_already(world: World) -> None:
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         source = await follow(conn, url=world.site.url("good.example/feed"), name="Ours", now=world.clock())
 
     with pytest.raises(FeedTaken, match="'Ours'") as taken:
@@ -280,7 +280,7 @@ async def test_what_an_operator_follows_is_public_already(world: World) -> None:
 
 async def test_what_readers_follow_for_themselves_can_be_suggested_and_goes_on_for_them(world: World) -> None:
     ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         his = await add_feed(
             conn, user_id=bob.id, name="His", url=world.site.url("good.example/feed"), now=world.clock()
         )
@@ -292,11 +292,11 @@ async def test_what_readers_follow_for_themselves_can_be_suggested_and_goes_on_f
     assert await world.public(ada) == []
     await world.reject(feed.id)
     assert await world.polled() == [feed.url], "Bob goes on reading it"
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=feed.id)
         assert (source.name, source.category) == ("good.example", None), "nothing of a refused suggestion is adopted"
         await drop_feed(conn, user_id=bob.id, subscription_id=his.id)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await leave_unwanted(conn, [feed.id], world.clock())
     assert await world.polled() == [], "nobody reads it, and it stays known"
     assert [one.status for one in await world.own(ada)] == [REJECTED]
@@ -306,7 +306,7 @@ async def test_what_waits_can_be_followed_for_oneself(world: World) -> None:
     ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
     feed = await world.suggest(ada)
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await add_feed(conn, user_id=bob.id, name="His", url=feed.url, now=world.clock())
 
     assert await world.polled() == [feed.url]
@@ -316,18 +316,18 @@ async def test_what_waits_can_be_followed_for_oneself(world: World) -> None:
 async def test_a_suggestion_is_taken_back_while_it_waits(world: World) -> None:
     ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
     feed = await world.suggest(ada)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         with pytest.raises(SubmissionNotFound):
             await withdraw(conn, user=bob, source_id=feed.id, now=world.clock())
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await withdraw(conn, user=ada, source_id=feed.id, now=world.clock())
         await leave_unwanted(conn, [feed.id], world.clock())
 
     assert await world.own(ada) == []
     again = await world.suggest(bob)
     await world.approve(again.id)
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         with pytest.raises(AlreadyDecided):
             await withdraw(conn, user=bob, source_id=again.id, now=world.clock())
 
@@ -342,15 +342,15 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
     await world.approve(ids["public-and-read"])
     await world.reject(ids["refused"])
     for name in ("waits-and-read", "public-and-read"):
-        async with world.database.transaction() as conn:
+        async with world.database.as_system() as conn:
             url = world.site.url(f"{name}.example/feed")
             await add_feed(conn, user_id=bob.id, name=name, url=url, now=world.clock())
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         await accounts.remove_user(conn, user_id=ada.id)
     await remove_all(world.database, world.clock)
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         cur = await conn.execute(
             "SELECT split_part(split_part(feed_url, '/', 3), '.', 1), moderation_status, submitted_by "
             "FROM sources ORDER BY 1"
@@ -400,7 +400,7 @@ async def test_what_is_no_feed_is_told_in_a_sentence(world: World, what: str) ->
 
     assert set(refused.value.problems) == {"url"}
     assert refused.value.problems["url"].startswith("It ")
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         assert await store.find_known(conn, url_keys=[]) is None
         cur = await conn.execute("SELECT count(*) FROM sources")
         assert await cur.fetchone() == (0,)
@@ -462,7 +462,7 @@ async def test_so_many_an_hour_and_no_more(world: World) -> None:
 
 
 async def block(world: World, domain: str, *, reject_waiting: bool = False) -> int:
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         return await judge.block(
             conn, domain=domain, reason=WHY, reject_waiting=reject_waiting, actor=MODERATOR, now=world.clock()
         )
@@ -515,7 +515,7 @@ async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None
     with pytest.raises(Conflict, match="blocked already"):
         await block(world, "www.spam.example")
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         assert [one.domain for one in await store.list_blocked(conn, limit=10)] == ["spam.example"]
         await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
         with pytest.raises(NotFound, match="not blocked"):
@@ -531,7 +531,7 @@ async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> 
         await world.suggest(ada, f"n{number}.example/feed", f"N{number}")
 
     names, after = list[str](), None
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         while True:
             found = await store.list_undecided(conn, status=PENDING, after=after, limit=2)
             names += [one.name for one in found.submissions]
@@ -552,7 +552,7 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
     await world.suggest(bob)
 
     async def names(wanted: QueueFilter) -> list[str]:
-        async with world.database.transaction() as conn:
+        async with world.database.as_system() as conn:
             found = await store.list_undecided(conn, status=PENDING, wanted=wanted, limit=10)
         return [one.name for one in found.submissions]
 
@@ -560,7 +560,7 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
     assert await names(QueueFilter(text="bob@")) == ["Good News"]
     assert await names(QueueFilter(submitter_id=ada.id)) == ["Three"]
     assert await names(QueueFilter(host="good.example")) == ["Good News"]
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         (three, _) = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
         decided = await store.list_decided(conn, limit=10)
         refused = await store.list_decided(conn, status=REJECTED, limit=10)
@@ -571,7 +571,7 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
 
 async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
     ada = await world.somebody("ada@example.com")
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         now = world.clock()
         await follow(conn, url="https://elsewhere.example/rss", name="good NEWS!", now=now)
         await follow(conn, url="https://good.example/sports", name="Sports", now=now)
@@ -579,7 +579,7 @@ async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
     feed = await world.suggest(ada)
     await block(world, "good.example")
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         waiting = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
 
@@ -595,7 +595,7 @@ async def test_a_poller_does_not_claim_what_waits(world: World) -> None:
     world.clock.move(days=30)
 
     async def claim() -> list[str]:
-        async with world.database.transaction() as conn:
+        async with world.database.as_system() as conn:
             now = world.clock()
             claimed = await polling.claim(
                 conn, limit=10, now=now, lease=uuid4(), leased_until=now + timedelta(minutes=1)
@@ -677,7 +677,7 @@ async def test_moderators_see_the_spam_score_with_its_parts_and_the_domains_reco
     await world.approve((await world.suggest(ada, "blog1.farm.example/feed", "One")).id)
     feed = await world.suggest(ada, "blog2.farm.example/feed", "Two")
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         waiting = (await store.list_undecided(conn, status=PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
         decided = (await store.list_decided(conn, status=REJECTED, limit=10)).submissions
@@ -702,7 +702,7 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
     if is_decided:
         await world.reject(feed.id)
 
-    async with world.database.transaction() as conn:
+    async with world.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=feed.id)
     changes = [Changes(enabled=True), Changes(is_system=True)]
     ways = [
@@ -714,7 +714,7 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
     ]
     for way in ways:
         with pytest.raises(NotApproved):
-            async with world.database.transaction() as conn:
+            async with world.database.as_system() as conn:
                 await way(conn)
     lines = [Line(1, Feed("Good News", feed.url, None, None, False))]
     report = await load(world.database, world.clock, lines=lines, origin="a file", actor=MODERATOR)

@@ -28,12 +28,12 @@ OLD, NEW = "https://old.river.example/feed", "https://new.river.example/feed"
 
 
 async def a_reader(database: Database, name: str = "ada") -> User:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_user(conn, f"{name}@example.com", None, Role.READER, START)
 
 
 async def adds(database: Database, reader: User, name: str, url: str, category: str = "") -> Subscription:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_feed(conn, user_id=reader.id, name=name, url=url, category=category, now=START)
 
 
@@ -55,7 +55,7 @@ async def unread(database: Database, reader: User) -> list[str]:
 
 async def lists(database: Database, feed: Subscription, *minutes: int, seen_after: int = 60) -> None:
     """A feed lists an article of each of these minutes, called by it."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for n in minutes:
             article = an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n))
             seen_at = START + timedelta(minutes=seen_after)
@@ -63,7 +63,7 @@ async def lists(database: Database, feed: Subscription, *minutes: int, seen_afte
 
 
 async def move(database: Database, old: str, new: str) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         moved = "UPDATE feed_state SET adopt_url = %(new)s WHERE feed_url = %(old)s"
         await conn.execute(moved, {"new": new, "old": old})
     mover = Mover(database, lambda: START)
@@ -73,12 +73,12 @@ async def move(database: Database, old: str, new: str) -> None:
 
 
 async def test_a_feed_that_moved_gets_its_new_address_and_keeps_its_state(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_source(conn, url="https://old.river.example/feed")
 
     await move(database, "https://old.river.example/feed", "https://new.river.example/feed")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         (source,) = await list_all(conn)
         rows = await conn.execute("SELECT feed_url, host FROM feed_state")
         hosts = await conn.execute("SELECT host FROM poll_hosts ORDER BY host")
@@ -88,7 +88,7 @@ async def test_a_feed_that_moved_gets_its_new_address_and_keeps_its_state(databa
 
 
 async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         old = await a_source(conn, url="https://old.river.example/feed", name="Old")
         new = await a_source(conn, url="https://new.river.example/feed", name="New")
         own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
@@ -97,7 +97,7 @@ async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: D
 
     await move(database, "https://old.river.example/feed", "http://NEW.river.example/feed/")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert [source.name for source in await list_health(conn)] == ["New"]
         found = await articles.latest(conn, limit=10)
         assert {article.url: article.sources for article in found} == {own.url: ["New"], shared.url: ["New"]}
@@ -119,12 +119,12 @@ async def test_a_feed_that_moved_onto_the_feed_of_another_site_brings_nothing_in
 
 
 async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_source(conn, url="https://old.river.example/feed")
 
     await move(database, "https://old.river.example/feed", "javascript:alert(1)")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert [source.feed_url for source in await list_all(conn)] == ["https://old.river.example/feed"]
 
 
@@ -173,39 +173,39 @@ async def test_what_is_unread_for_who_follows_both_stays_so_and_nothing_else_bec
 async def test_what_an_operator_asked_of_a_feed_goes_with_it(database: Database) -> None:
     ada = await a_reader(database)
     private = await adds(database, ada, "Hers", NEW)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         system = await a_source(conn, url=OLD)
         await follow.change(conn, system, category="News", policy="once", interval=timedelta(hours=1), is_critical=True)
 
     await move(database, OLD, NEW)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         joined = await find_by_id(conn, source_id=private.source_id)
     assert (joined.is_system, joined.is_critical, joined.category) == (True, True, "News")
     assert (joined.policy, joined.interval_minutes) == ("once", 60)
 
 
 async def test_what_was_asked_of_the_feed_that_is_joined_holds(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         old, new = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
         await follow.change(conn, old, category="Old", interval=timedelta(hours=1))
         await follow.change(conn, new, category="New", interval=timedelta(hours=2))
 
     await move(database, OLD, NEW)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         joined = await find_by_id(conn, source_id=new.id)
     assert (joined.category, joined.interval_minutes) == ("New", 120)
 
 
 async def urls(database: Database) -> list[str]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return sorted(str(source.feed_url) for source in await list_all(conn))
 
 
 @pytest.mark.parametrize("which", [OLD, NEW])
 async def test_nothing_joins_a_source_that_is_switched_off_nor_does_one_join(database: Database, which: str) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         both = {url: await a_source(conn, url=url) for url in (OLD, NEW)}
         await follow.switch_off(conn, both[which], START)
 
@@ -215,7 +215,7 @@ async def test_nothing_joins_a_source_that_is_switched_off_nor_does_one_join(dat
 
 
 async def test_nothing_joins_a_source_whose_feed_is_disabled(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_source(conn, url=OLD)
         await follow.disable(conn, await a_source(conn, url=NEW), "not wanted", START)
 
@@ -230,7 +230,7 @@ async def test_nothing_joins_a_source_whose_feed_is_disabled(database: Database)
     ids=["selectors", "sitemap", "links"],
 )
 async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(database: Database, wishes: Wishes) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_source(conn, url=NEW)
         await follow.follow(conn, url=OLD, name=None, now=START, wishes=wishes)
 
@@ -240,7 +240,7 @@ async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(databas
 
 
 async def test_a_source_joins_another_when_its_pages_have_been_read(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         old, _ = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
         url = "https://old.river.example/1"
         page = NewPage(url, url, PageKind.ARTICLE, old.id, 0, "text/html", b"<p>One", START)
@@ -248,7 +248,7 @@ async def test_a_source_joins_another_when_its_pages_have_been_read(database: Da
 
     await move(database, OLD, NEW)
     stayed = await urls(database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         later = START + timedelta(hours=1)
         waiting = await pages.claim(conn, kind=PageKind.ARTICLE, lease=old.id, now=later, leased_until=later, limit=10)
         await pages.done(conn, pages=waiting)
@@ -270,7 +270,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
 
     await move(database, OLD, NEW)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         clicked = await conn.execute("SELECT DISTINCT source_id, count(*) OVER () FROM feed_item_clicks")
         assert await clicked.fetchall() == [(new.source_id, 2)]
         (health,) = await list_health(conn)
@@ -278,27 +278,27 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
 
 
 async def test_who_says_where_a_feed_is_while_it_moves_is_heard(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await a_source(conn, url=OLD)
         await conn.execute("UPDATE feed_state SET adopt_url = %(new)s", {"new": NEW})
     mover = Mover(database, lambda: START)
     (moved,) = await mover.claim(10)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await follow.move(conn, source, url="https://chosen.example/feed", now=START)
 
     await mover.work(moved)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert (await find_by_id(conn, source_id=source.id)).feed_url == "https://chosen.example/feed"
 
 
 async def test_an_approved_suggestion_does_not_move_to_a_blocked_domain(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_source(conn, url=OLD)
         await conn.execute("UPDATE sources SET is_system = false, moderation_status = 'approved'")
         await conn.execute("INSERT INTO blocked_domains VALUES ('new.example', 'A farm.', NULL, 'mo', now())")
 
     await move(database, OLD, NEW)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert [source.feed_url for source in await list_all(conn)] == [OLD]

@@ -17,12 +17,12 @@ URL = "https://example.com/feed.xml"
 
 
 async def a_reader(database: Database, email: str = "ada@example.com") -> User:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_user(conn, email, None, Role.READER, START)
 
 
 async def adds(database: Database, reader: User, name: str = "Example", url: str = URL) -> Subscription:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await add_feed(conn, user_id=reader.id, name=name, url=url, now=START)
 
 
@@ -45,7 +45,7 @@ async def test_one_url_of_two_readers_is_one_source_that_is_polled_once(database
 
     assert hers.source_id == his.source_id
     assert [feed.name for feed in await feeds(database, bob)] == ["His"]
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert await count(conn, "feed_state") == 1
         cur = await conn.execute("SELECT event_type, metadata->>'feed_id' FROM events ORDER BY created_at, id")
         assert await cur.fetchall() == [("feed_added", str(hers.id)), ("feed_added", str(his.id))]
@@ -88,10 +88,10 @@ async def test_a_changed_url_is_another_source_and_a_changed_name_the_same(datab
     ada = await a_reader(database)
     first = await adds(database, ada)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await change_feed(conn, user_id=ada.id, before=first, name="Renamed", url=URL, category="", now=START)
     renamed = await feeds(database, ada)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         moved_to = "https://example.com/other.xml"
         await change_feed(conn, user_id=ada.id, before=first, name="Moved", url=moved_to, category=" a  b ", now=START)
     moved = await feeds(database, ada)
@@ -107,9 +107,9 @@ async def test_a_source_goes_with_its_last_reader(database: Database) -> None:
 
     left: list[int] = []
     for reader, subscription in ((ada, hers), (bob, his)):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await drop_feed(conn, user_id=reader.id, subscription_id=subscription.id)
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await leave_unwanted(conn, [subscription.source_id], START)
             left.append(await count(conn, "sources"))
 
@@ -121,7 +121,7 @@ async def test_nobody_drops_anothers_feed(database: Database) -> None:
     hers = await adds(database, ada)
 
     with pytest.raises(FeedNotFound):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await drop_feed(conn, user_id=bob.id, subscription_id=hers.id)
 
     assert len(await feeds(database, ada)) == 1

@@ -90,7 +90,7 @@ async def test_a_token_is_shown_once_and_only_its_digest_is_kept(
     found = re.search(r'id="new-token">(hw_[\w-]+)<', made.text)
     assert found is not None
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         known = await store.find_api_token(conn, token_hash=digest(found[1]), now=clock())
 
     assert known is not None
@@ -128,7 +128,7 @@ async def test_a_readers_token_cannot_do_more_than_the_reader(app: Litestar, ada
 
 async def test_nobody_ends_anothers_session_or_token(app: Litestar, ada: Person, database: Database) -> None:
     await ada.submit("/account/tokens", name="hers", scopes="read")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         session = await (await conn.execute("SELECT id FROM sessions")).fetchone()
         token = await (await conn.execute("SELECT id FROM api_tokens")).fetchone()
     assert session is not None
@@ -152,7 +152,7 @@ async def test_a_deleted_account_leaves_nothing_and_needs_the_password(ada: Pers
 
     assert wrong.status_code == 401
     assert gone.headers["location"] == "/auth/login"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT email FROM users")
         assert await cur.fetchall() == [("root@example.com",)]
         for table in ("sessions", "subscriptions", "events", "api_tokens", "marks", "summaries"):

@@ -40,7 +40,7 @@ async def filled(database: Database, clock: MovableClock) -> None:
         (Deed.FEED_REJECTED, "<b>Spam</b>"),
     ]
     for number, (deed, subject) in enumerate(deeds):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             actor = COMMAND_LINE if number else Actor(None, "mo@example.com")
             detail = {"reason": "<i>Because</i>", "urls": ["a", "b"], "until": None}
             await audit.record(conn, actor=actor, deed=deed, subject_name=subject, now=clock(), detail=detail)

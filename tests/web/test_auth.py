@@ -96,7 +96,7 @@ async def test_only_a_trusted_proxy_says_who_asks(
         stop.set()
         await serving
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT address FROM sessions")
         assert {address for (address,) in await cur.fetchall()} == expected
 

@@ -40,7 +40,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 async def article(ada: Person, database: Database) -> str:
     """The path of an article that Ada has."""
     await ada.send("POST", "/feeds", name="Example", url=FEED)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
         await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
     found = re.search(r"/articles/[0-9a-f-]{36}", (await ada.open("/read")).text)
@@ -49,7 +49,7 @@ async def article(ada: Person, database: Database) -> str:
 
 
 async def counted(database: Database) -> list[str]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT kind FROM feed_item_clicks ORDER BY kind")
         return [row[0] for row in await cur.fetchall()]
 

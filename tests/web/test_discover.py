@@ -51,7 +51,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def a_system_source(database: Database, clock: MovableClock, name: str, category: str = "") -> Source:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await follow(conn, url=f"https://{name.lower()}.example/feed", name=name, now=clock())
         await change(conn, source, category=category)
     return source
@@ -72,7 +72,7 @@ async def test_public_sources_are_browsed_by_category_and_searched(
     await a_system_source(database, clock, "Alpha", "News")
     await a_system_source(database, clock, "Beta", "Science")
     off = await a_system_source(database, clock, "Gamma", "News")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await switch_off(conn, off, clock())
 
     assert names((await ada.open("/discover")).text) == ["Alpha", "Beta"]
@@ -110,7 +110,7 @@ async def test_following_is_one_press_and_is_counted(
 
 async def test_what_is_not_public_cannot_be_followed_here(ada: Person, database: Database, clock: MovableClock) -> None:
     off = await a_system_source(database, clock, "Alpha")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await switch_off(conn, off, clock())
 
     for source_id in (off.id, "00000000-0000-0000-0000-000000000007"):
@@ -145,7 +145,7 @@ async def test_a_suggestion_is_shown_with_what_came_of_it(
 
     assert "waits for a moderator" in said
     assert names((await ada.open("/discover")).text) == []
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.reject(conn, feed_id, reason="A farm of <links>.", actor=COMMAND_LINE, now=clock())
     after = (await ada.open("/discover")).text
     assert "not taken" in after

@@ -124,7 +124,7 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
             headers={**PAGE, "X-CSRF-Token": person.token},
             files={"file": ("x.opml", OPML, "text/x-opml")},
         )
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
             cur = await conn.execute(
@@ -216,7 +216,7 @@ async def test_nothing_personal_is_kept_by_what_stands_between(ada: Ada) -> None
 
 async def everything(database: Database) -> list[tuple[object, ...]]:
     """Ada's rows, as they are."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT

@@ -52,7 +52,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def id_of(database: Database, email: str) -> UserId:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT id FROM users WHERE email = %(email)s", {"email": email})
         row = await cur.fetchone()
     assert row is not None
@@ -68,7 +68,7 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
     opml = f'<opml><body><outline text="{word} line" xmlUrl="{word}"/></body></opml>'.encode()
     form = {"_csrf_token": person.token}
     await person.client.post("/opml", headers=PAGE, data=form, files={"file": (f"{word}.opml", opml)})
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=url)
         article = an_article(f"https://{word}.example/1", title=f"{word} article")
         await articles.keep(conn, seen_at=START, listed=[Listed(source.id, article)])
@@ -129,7 +129,7 @@ async def download(person: Person) -> dict[str, bytes]:
 
 
 async def tables_of_people(database: Database) -> set[str]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT table_name
@@ -194,7 +194,7 @@ async def test_however_much_it_is_each_row_comes_once_and_no_piece_is_large(
 ) -> None:
     monkeypatch.setattr(archive, "ROWS_AT_ONCE", 7)
     user_id = await id_of(database, "ada@example.com")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for number in range(50):
             await conn.execute(
                 """
@@ -218,7 +218,7 @@ async def test_no_connection_is_held_while_a_piece_is_taken(conninfo: str, ada: 
     pieces = archive.export(database, user_id, files={}, now=START)
     await anext(pieces)
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT count(*)
@@ -259,7 +259,7 @@ async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person
 async def rows_of(database: Database, user_id: UUID) -> dict[str, int]:
     counts: dict[str, int] = {}
     for table in sorted(await tables_of_people(database)):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             cur = await conn.execute(
                 f'SELECT count(*) FROM "{table}" WHERE user_id = %(id)s'.encode(),
                 {"id": user_id},
@@ -272,7 +272,7 @@ async def rows_of(database: Database, user_id: UUID) -> dict[str, int]:
 async def tables_that_hold(database: Database, text: str) -> set[str]:
     """Every table in which this text stands anywhere."""
     found: set[str] = set()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")
         for (table,) in await cur.fetchall():
             hits = await conn.execute(

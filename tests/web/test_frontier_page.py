@@ -62,13 +62,13 @@ async def operator(app: Litestar) -> AsyncIterator[Person]:
 async def queue(
     database: Database, *urls: str, origin: Origin = Origin.FEED, source_id: SourceId | None = None
 ) -> list[UUID]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         submissions = [Submission(url, origin, source_id=source_id) for url in urls]
         return [one.id for one in await store.submit(conn, submissions=submissions, now=START) if one.id]
 
 
 async def a_site(database: Database, name: str = "Harbour News", mode: str = "both") -> Source:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         wishes = Wishes(site=f"https://{name.split(maxsplit=1)[0].lower()}.example/", mode=mode)
         return await follow(
             conn, url=f"https://{name.split(maxsplit=1)[0].lower()}.example/feed", name=name, now=START, wishes=wishes
@@ -79,7 +79,7 @@ async def answer(
     database: Database, given: Answer, *, blocked: timedelta | None = None, was_rate_limited: bool = False
 ) -> None:
     """Whatever is due is asked for, and this comes of it."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         until = START + timedelta(minutes=5)
         hosts = await store.claim(conn, lease=new_id(), now=START, leased_until=until, hosts=50, urls_per_host=100)
         answers = [
@@ -96,13 +96,13 @@ async def answer(
 
 
 async def status_of(database: Database, url_id: UUID) -> Status | None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await listing.find(conn, id=url_id, now=START)
     return found.status if found else None
 
 
 async def written(database: Database) -> Sequence[Entry]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return (await audit.list_entries(conn, limit=100)).entries
 
 
@@ -209,7 +209,7 @@ async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Per
     await queue(database, "https://patient.example/1")
     await answer(database, DOWN, blocked=timedelta(hours=3))
     await queue(database, "https://mute.example/1")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         robots = Robots("https://mute.example", 503, None, START, START + timedelta(hours=1), unreachable_since=START)
         await store.keep_robots(conn, robots=robots)
     await answer(database, DOWN, blocked=timedelta(hours=4))
@@ -324,7 +324,7 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
 
     assert "is queued" in done.text
     assert "was known" in again.text
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         [url] = (await listing.list_urls(conn, wanted=UrlFilter(host="new.example"), now=START, limit=9)).urls
     assert (url.origin, url.priority, url.source_id) == (Origin.MANUAL, 9, source.id)
 

@@ -37,7 +37,7 @@ async def operator(app: Litestar) -> AsyncIterator[Person]:
 async def a_sick_zoo(database: Database) -> dict[str, Source]:
     """One source in each state."""
     found: dict[str, Source] = {}
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for name, category in (
             ("Working", "News"),
             ("Pending", "News"),
@@ -114,7 +114,7 @@ async def test_a_period_is_plotted_and_ranked(
     operator: Person, database: Database, clock: MovableClock, period: str, columns: int
 ) -> None:
     zoo = await a_sick_zoo(database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             """
             INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
@@ -150,7 +150,7 @@ async def test_a_part_asks_for_itself_again(operator: Person) -> None:
 async def test_a_count_that_has_fallen_behind_is_told(
     operator: Person, database: Database, clock: MovableClock
 ) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE poll_counting SET counted_until = %s", (clock() - timedelta(days=2),))
 
     page = (await operator.open("/admin")).text
@@ -169,7 +169,7 @@ async def test_the_api_tells_the_same_states(database: Database, clock: MovableC
             for name, source in zoo.items()
         }
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT name, state FROM source_health")
         assert told == dict(await cur.fetchall())
 

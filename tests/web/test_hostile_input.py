@@ -231,7 +231,7 @@ async def fill(app: Litestar, database: Database) -> tuple[dict[str, str], list[
         for email in people[1:]:
             async with a_person(app) as other:
                 await other.register(email)
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
             (queued,) = await frontier.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
@@ -267,7 +267,7 @@ async def let_in(
         async with a_person(app) as person:
             await person.open("/auth/login")
             await person.submit("/auth/login", email=email, password="correct horse battery")
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 cur = await conn.execute("SELECT * FROM users WHERE email = %(email)s", {"email": email})
                 assert await cur.fetchone() is not None
             sessions[email] = await headers_of(person, "/privacy")

@@ -62,7 +62,7 @@ async def ada(app: Litestar, mo: Person, database: Database) -> User:
 
 
 async def find(database: Database, email: str) -> User:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await accounts.find_credentials(conn, email_key=email_key(email))
     assert found is not None
     return found.user
@@ -70,7 +70,7 @@ async def find(database: Database, email: str) -> User:
 
 async def set_role(database: Database, email: str, role: Role) -> None:
     user = await find(database, email)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await accounts.set_role(conn, user_id=user.id, role=role)
 
 
@@ -87,7 +87,7 @@ class Desk:
         return await submit(self.database, self.inspector, self.clock, user=self.ada, proposal=proposal)
 
     async def karma(self) -> int:
-        async with self.database.transaction() as conn:
+        async with self.database.as_system() as conn:
             return await accounts.find_karma(conn, user_id=self.ada.id)
 
     async def status(self) -> list[tuple[str, str | None]]:
@@ -110,7 +110,7 @@ async def test_an_empty_queue_says_so(mo: Person) -> None:
 
 
 async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> None:
-    async with desk.database.transaction() as conn:
+    async with desk.database.as_system() as conn:
         await follow(conn, url="https://elsewhere.example/rss", name="Good news", now=desk.clock())
     feed = await desk.suggest()
 
@@ -248,7 +248,7 @@ async def test_domains_are_blocked_and_unblocked(mo: Person, desk: Desk) -> None
 
 
 async def test_what_is_live_by_trust_can_be_confirmed_or_refused(mo: Person, desk: Desk) -> None:
-    async with desk.database.transaction() as conn:
+    async with desk.database.as_system() as conn:
         await accounts.add_karma(conn, user_id=desk.ada.id, karma=10)
     first, second = await desk.suggest(), await desk.suggest("next.example/feed", "Next")
     page = (await mo.open("/admin/moderation?show=unreviewed")).text

@@ -54,7 +54,7 @@ async def polled(
     url: str = PAGE_URL,
 ) -> SourceId:
     """What a poll leaves behind. Returns the source."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=url)
         await conn.execute(
             """
@@ -73,7 +73,7 @@ async def polled(
 
 
 async def suggest(database: Database, source_id: SourceId, *urls: str, title: str = "The <b>feed</b>") -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = [Suggestion(source_id, "", url, title, 10 - number) for number, url in enumerate(urls)]
         await sources.suggest(conn, source_id=source_id, suggestions=found, found_at=START)
 
@@ -226,7 +226,7 @@ async def test_a_press_switches_the_subscription_and_the_page_is_left(
 
     assert response.status_code == 204
     assert response.headers["hx-trigger"] == "refreshFeedList"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT subscriptions.id::text, subscriptions.name, subscriptions.category, sources.feed_url, next_poll_at

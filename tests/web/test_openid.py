@@ -87,7 +87,7 @@ async def test_who_comes_back_is_let_in_and_known_again(person: Person, app: Lit
     cookies = came.headers.get_list("set-cookie")
     assert all("HttpOnly" in line and "SameSite=lax" in line for line in cookies)
     assert any(line.startswith("headwater_openid=") and "Max-Age=0" in line for line in cookies)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         (user,) = await store.list_users(conn)
         cur = await conn.execute("SELECT event_type FROM events ORDER BY id")
         events = [name for (name,) in await cur.fetchall()]
@@ -197,7 +197,7 @@ async def test_an_address_leads_to_its_account_only_when_it_is_verified(
     came = await go_there_and_back(person)
 
     assert (refused.status_code, came.status_code) == (409, 303)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert len(await store.list_users(conn)) == 1
 
 

@@ -70,7 +70,7 @@ def feeds(count: int, *, host: str = "example.com") -> bytes:
 
 
 async def scalar(database: Database, sql: str) -> int:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         row = await (await conn.execute(sql.encode())).fetchone()
     assert row is not None
     return row[0]
@@ -78,7 +78,7 @@ async def scalar(database: Database, sql: str) -> int:
 
 async def a_reader(database: Database, email: str = "ada@example.com") -> UserId:
     user_id = UserId(new_id())
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             "INSERT INTO users (id, email, email_key) VALUES (%(id)s, %(email)s, %(email)s)",
             {"id": user_id, "email": email},
@@ -111,7 +111,7 @@ async def test_a_file_is_followed_line_by_line_and_each_line_tells_what_came_of_
     assert "Invalid URL format. Must start with http:// or https://" in page
     assert "Feed URL is required" in page
     assert "<script>alert" not in page
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         rows = await (await conn.execute("SELECT name, category FROM subscriptions ORDER BY name")).fetchall()
     assert rows == [("Daily", "News"), ("Weekly", None)]
 
@@ -300,17 +300,17 @@ async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
 ) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(1))
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         before = await a_source(conn, url="https://0.example.com/feed")
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("DELETE FROM sources")
         working = asyncio.create_task(importer.finish(user_id, import_id))
         await until_somebody_waits(database)
     await working
 
     assert (await how_far(database, user_id, import_id)).added == 1
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         assert (await sources.find_by_url(conn, url="https://0.example.com/feed")).id != before.id
 
 
@@ -330,7 +330,7 @@ async def until_somebody_waits(database: Database) -> None:
 async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(3))
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("ALTER TABLE sources ADD CONSTRAINT odd CHECK (feed_url NOT LIKE '%%1.example%%')")
 
     await importer.finish(user_id, import_id)
@@ -345,7 +345,7 @@ async def test_a_database_that_is_away_leaves_the_lines_waiting(database: Databa
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(3))
     conninfo = f"{database.conninfo} options='-c lock_timeout=50ms'"
-    async with Database(conninfo, pool_size=1, wait=WAIT) as impatient, database.transaction() as conn:
+    async with Database(conninfo, pool_size=1, wait=WAIT) as impatient, database.as_system() as conn:
         await conn.execute("LOCK TABLE sources")
         await Importer(impatient, lambda: START).finish(user_id, import_id)
 
@@ -405,7 +405,7 @@ async def test_a_line_under_work_keeps_the_account_and_the_two_do_not_deadlock(
     import_id = await importer.begin(user_id, "f", feeds(60))
 
     async def forget() -> None:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
 
     await asyncio.gather(importer.finish(user_id, import_id), importer.finish(user_id, import_id), forget())

@@ -44,7 +44,7 @@ async def id_of(admin: Person, email: str) -> str:
 
 
 async def deeds(database: Database) -> list[tuple[str, str, str, dict[str, object]]]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await audit.list_entries(conn, limit=50)
     return [(str(one.deed), one.actor_name, one.subject_name, dict(one.detail)) for one in found.entries]
 

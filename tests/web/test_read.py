@@ -41,7 +41,7 @@ async def ada(app: Litestar, database: Database, clock: MovableClock) -> AsyncIt
     async with a_person(app) as person:
         await person.register()
         await person.send("POST", "/feeds", name="Example", url=FEED, category="News")
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             listed = [
                 Listed(
@@ -194,7 +194,7 @@ async def test_nobody_reads_or_marks_anothers_articles(app: Litestar, ada: Perso
 
 
 async def test_more_articles_come_in_pages_that_do_not_overlap(ada: Person, database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
         listed = [
             Listed(source.id, an_article(f"https://example.com/more/{n}", title=f"More {n:02}", published_at=START))

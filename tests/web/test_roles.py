@@ -60,7 +60,7 @@ async def somebody(app: Litestar, person: Person, database: Database, role: Role
     async with a_person(app) as first:
         await first.register("first@example.com")  # the first account is the administrator's
     await person.register(f"{role}@example.com")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             "UPDATE users SET role = %(role)s WHERE email_key = %(key)s",
             {"role": role.value, "key": f"{role}@example.com"},

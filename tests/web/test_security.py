@@ -208,7 +208,7 @@ async def test_sql_under_a_persons_role_reaches_only_their_rows(database: Databa
 async def test_without_a_person_there_is_nothing_to_see(database: Database) -> None:
     seen: dict[str, object] = {}
     for table in await fill(database):
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await conn.execute("SET LOCAL ROLE headwater_person")
             try:
                 row = await (await conn.execute(f"SELECT count(user_id) FROM {table}".encode())).fetchone()
@@ -223,7 +223,7 @@ async def test_without_a_person_there_is_nothing_to_see(database: Database) -> N
 
 async def fill(database: Database) -> list[str]:
     """A row of Ada's and one of Bob's in every table with a `user_id`; returns their names."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             """
             SELECT table_name
@@ -340,7 +340,7 @@ async def test_nothing_of_a_hostile_feed_is_obeyed_on_any_page(
     await person.register()
     await person.send("POST", "/feeds", name=PAYLOADS[5][:200], url=FEED, category=PAYLOADS[8][:90])
     body = read_feed(hostile_feed(), url=FEED, feed_url=FEED, content_type="application/rss+xml", max_entries=100)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
         entries = unpack_feed(body).entries
         await articles.keep(conn, seen_at=clock(), listed=[Listed(source.id, one) for one in entries])
@@ -451,7 +451,7 @@ async def test_guessing_at_many_accounts_ends_too(person: Person, database: Data
     await person.register()
     await person.submit("/auth/logout")
     await person.open("/auth/login")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE attempts SET count = 50 WHERE bucket LIKE 'login:%'")
         await conn.execute(
             "INSERT INTO attempts VALUES ('login:127.0.0.1', 50, %(end)s) ON CONFLICT DO NOTHING",

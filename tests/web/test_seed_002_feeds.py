@@ -55,7 +55,7 @@ async def add(person: Person, name: str = "Example", url: str = URL) -> str:
 
 
 async def scalar(database: Database, sql: str) -> object:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         row = await (await conn.execute(sql.encode())).fetchone()
     return row[0] if row else None
 
@@ -124,7 +124,7 @@ async def test_an_empty_list_says_what_to_do(ada: Person) -> None:
 async def test_the_list_is_filtered_by_name_whatever_the_case_and_by_status(ada: Person, database: Database) -> None:
     await add(ada, "Morning", "https://a.example/feed")
     await add(ada, "Evening", "https://b.example/feed")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             "UPDATE feed_state SET last_polled_at = %(now)s, last_error = 'gone' WHERE feed_url = 'https://b.example/feed'",
             {"now": START},
@@ -347,7 +347,7 @@ async def test_what_we_break_is_said_in_the_seeds_words(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     feed = await add(ada)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("ALTER TABLE subscriptions RENAME TO hidden")
 
     response = await ada.send(method, path.format(feed=feed), name="A", url=URL)
@@ -358,7 +358,7 @@ async def test_what_we_break_is_said_in_the_seeds_words(
 
 
 async def test_a_dashboard_that_breaks_says_so_in_the_seeds_words(ada: Person, database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("ALTER TABLE analytics_consents RENAME TO hidden")
 
     page = await ada.open("/dashboard")

@@ -64,7 +64,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def rows(database: Database, sql: str, **values: object) -> list[tuple[object, ...]]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return [tuple(row) for row in await (await conn.execute(sql.encode(), values)).fetchall()]
 
 
@@ -80,7 +80,7 @@ async def list_news(
     database: Database, *titles: str, url: str = "https://harbour.example/feed", hours: float = 1, **more: Any
 ) -> None:
     """A feed lists articles; the first of them is the newest."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT source_id FROM feed_state WHERE feed_url = %(url)s", {"url": url})
         row = await cur.fetchone()
         assert row is not None
@@ -169,7 +169,7 @@ async def test_what_we_break_is_500_in_the_seeds_words(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     await with_news(ada, database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("ALTER TABLE summaries RENAME TO hidden")
 
     part = await ada.send(method, path)
@@ -246,7 +246,7 @@ async def test_it_is_of_the_last_24_hours_of_ones_own_feeds_newest_first(
 
 async def test_the_extracted_text_is_preferred_to_the_feeds(ada: Person, database: Database, service: Service) -> None:
     await with_news(ada, database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             """
             INSERT INTO content (article_id, url, url_key, text, keywords, authors, open_graph, linked_data, origins,
@@ -501,7 +501,7 @@ async def test_what_a_dead_process_began_is_given_up_after_three_minutes(
     ada: Person, database: Database, clock: MovableClock, service: Service
 ) -> None:
     await with_news(ada, database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             "INSERT INTO summaries (id, user_id, status, created_at) SELECT %(id)s, id, 'making', %(now)s FROM users",
             {"id": new_id(), "now": clock()},

@@ -42,18 +42,18 @@ async def operator(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def a_source(database: Database, url: str = FEED, name: str = "Example", **more: str) -> Source:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         wanted = Changes(name=name, feed_url=url, **more)  # pyright: ignore[reportArgumentType]
         return await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
 
 
 async def reread(database: Database, source: Source) -> Source:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await store.find_by_id(conn, source_id=source.id)
 
 
 async def state_of(database: Database, source: Source) -> tuple[object, ...]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute(
             "SELECT state, reason, consecutive_errors FROM source_health WHERE id = %s", (source.id,)
         )
@@ -61,7 +61,7 @@ async def state_of(database: Database, source: Source) -> tuple[object, ...]:
 
 
 async def deeds(database: Database) -> list[tuple[Deed, str, object]]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await audit.list_entries(conn, limit=50)
     return [(one.deed, one.actor_name, one.detail) for one in reversed(found.entries)]
 
@@ -99,7 +99,7 @@ async def test_the_list_is_honest_when_it_is_empty(operator: Person) -> None:
 
 
 async def test_the_list_goes_on_by_name(operator: Person, database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for n in range(PER_PAGE + 3):
             wanted = Changes(name=f"Same name {n // 10}", feed_url=f"https://{n}.example/feed")
             await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
@@ -276,7 +276,7 @@ async def test_errors_are_reset_and_a_poll_is_asked_for(
 ) -> None:
     source = await a_source(database)
     path = f"/admin/sources/{source.id}"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             """
             UPDATE feed_state
@@ -316,7 +316,7 @@ async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Per
 async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:
     source = await a_source(database)
     elsewhere = "https://example.com/new.xml"
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = [Suggestion(source.id, "", elsewhere, "The <new> one", 12)]
         await store.suggest(conn, source_id=source.id, suggestions=found, found_at=START)
 
@@ -352,7 +352,7 @@ async def test_the_last_hundred_polls_are_a_strip_and_a_table(
     operator: Person, database: Database, clock: MovableClock
 ) -> None:
     source = await a_source(database)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute(
             """
             INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
@@ -422,7 +422,7 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
     assert re.search(r'<th scope="row">title</th><td>[^<]+<span class="quiet">selector</span>', read.text)
     assert "The server answered 404." in missing.text
     assert (forbidden.status_code, "only http and https" in forbidden.text) == (400, True)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         cur = await conn.execute("SELECT count(*) FROM articles, poll_events")
         assert await cur.fetchone() == (0,)
     assert await state_of(database, ill) == ("pending", None, 0)
@@ -437,7 +437,7 @@ async def test_a_secret_in_a_readers_feed_is_shown_to_that_reader_alone(
         await reader.send("POST", "/feeds", name="Mine", url=secret)
         own = await reader.part("/feeds")
         taken_along = await reader.open("/opml/export")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_url(conn, url=secret)
 
     pages = [await operator.open(path) for path in ("/admin/sources", f"/admin/sources/{source.id}", "/admin/audit")]

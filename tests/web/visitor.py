@@ -64,7 +64,7 @@ class Person:
 
 async def setup_code_of(database: Database) -> str:
     """What somebody who can read the console types when they make the first account from elsewhere."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await current_setup_code(conn)
 
 

@@ -101,7 +101,7 @@ class Access:
     async def secret(self) -> bytes:
         """The key that all processes sign with."""
         if self._secret is None:
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 self._secret = await store.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
         return self._secret
 
@@ -127,7 +127,7 @@ class Access:
         except EmailTaken:
             if not self._options.hide_accounts:
                 raise
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await self._mail(conn, MailKind.REMINDER, email)
         return AwaitsConfirmation(email)
 
@@ -136,7 +136,7 @@ class Access:
     ) -> LoggedIn | AwaitsConfirmation:
         now = self._clock()
         metadata = await self._network(visitor)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             is_first = await store.claim_first(conn)
             if is_first:
                 await self._check_code(conn, visitor, code)
@@ -162,14 +162,14 @@ class Access:
         here, all_here = f"{account}:{network}", f"login:{network}"
         await self._count(here, LOGIN_PER_ACCOUNT_AND_NETWORK)
         await self._count(all_here, LOGIN_PER_NETWORK)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             found = await store.find_credentials(conn, email_key=key)
         await self._count_account(account, found, visitor)
         if not await is_password(password, found.password_hash if found else None) or found is None:
             raise WrongPassword
         renewed = await hash_password(password) if is_outdated(found.password_hash or "") else None
         now, metadata = self._clock(), await self._network(visitor)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             user = (await hold_unchanged(conn, found)).user
             await store.clear_attempts(conn, bucket=here)
             for bucket in (account, all_here):
@@ -189,7 +189,7 @@ class Access:
             await self._count(bucket, LOGIN_PER_ACCOUNT)
         except TooManyAttempts as refusal:
             network = await self._network(visitor)
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 if found and await store.has_logged_in_from(conn, user_id=found.user.id, network=network):
                     return
             advice = "Somebody may be guessing this password: set a new one by email, which lets you in at once. "
@@ -203,7 +203,7 @@ class Access:
     async def welcome(self, user: User, visitor: Visitor, identity: Identity) -> LoggedIn | AwaitsConfirmation:
         """Log in a user whom an outside issuer has identified. Raises NotLoggedIn."""
         now, metadata = self._clock(), await self._network(visitor)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             held = await store.hold_credentials(conn, user_id=user.id)
             # A reset that came in between has unlinked it.
             linked = await store.find_outside_identity(conn, issuer=identity.issuer, subject=identity.subject)
@@ -216,7 +216,7 @@ class Access:
     async def recognise(self, access: str) -> SessionRow | None:
         """The session that a short-lived token opens, while it does."""
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             session = await store.find_session_by_access(conn, access_hash=digest(access))
             if session is None or access_worth(session, now) is not Worth.GOOD:
                 return None
@@ -233,7 +233,7 @@ class Access:
         """
         now, brought = self._clock(), digest(refresh)
         key = await self.secret()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             session = await store.find_session_by_refresh(conn, refresh_hash=brought)
             if session is None:
                 return None
@@ -262,13 +262,13 @@ class Access:
         await self._count(f"mail:{account_bucket(email_key(email))}:{network}", MAIL_PER_ACCOUNT_AND_NETWORK)
         if email_problem(email):
             return
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await self._mail(conn, MailKind.RESET, email)
 
     async def reset_password(self, token: str, password: str) -> None:
         """Set a password by a mailed token; all other ways into the account end. Raises Invalid, NotLoggedIn."""
         now, token_hash = self._clock(), digest(token)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             known = await store.find_mailed_token(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
         if known is None:
             raise NotLoggedIn(USED_LINK)
@@ -276,7 +276,7 @@ class Access:
         if problem:
             raise Invalid(problem)
         password_hash = await hash_password(password)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             held = await store.hold_credentials(conn, user_id=known[0])
             used = await store.use_mailed_token(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
             if held is None or used is None:
@@ -287,7 +287,7 @@ class Access:
     async def confirm(self, token: str) -> None:
         """Confirm the email of a new account, or a changed one, by a mailed token. Raises NotLoggedIn, EmailTaken."""
         now, token_hash = self._clock(), digest(token)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             for purpose in (Purpose.CONFIRM, Purpose.EMAIL):
                 known = await store.find_mailed_token(conn, token_hash=token_hash, purpose=purpose, now=now)
                 held = await store.hold_credentials(conn, user_id=known[0]) if known else None
@@ -309,7 +309,7 @@ class Access:
         if problem:
             raise Invalid(problem)
         password_hash, now = await hash_password(new), self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             held = await hold_unchanged(conn, found)
             kept = keep.id if keep else None
             await replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
@@ -325,7 +325,7 @@ class Access:
             raise Invalid(problem)
         await self._count(f"mail:{user.id}", MAIL_PER_ACCOUNT_AND_NETWORK)
         found = await self._check(user, password, session)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             held = (await hold_unchanged(conn, found)).user
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
             await self._mail(conn, MailKind.EMAIL_ASKED, held.email, user=held, detail=email)
@@ -333,7 +333,7 @@ class Access:
     async def delete_account(self, user: User, password: str, *, session: SessionRow | None = None) -> None:
         """Delete a user and everything they own. Raises WrongPassword, TooManyAttempts, LastAdministrator."""
         await self._check(user, password, session)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await require_other_administrator(conn, user_id=user.id)
             await mail.drop_all(conn, email_key=email_key(user.email))
             await store.remove_user(conn, user_id=user.id)
@@ -342,18 +342,18 @@ class Access:
         """Raises WrongPassword, TooManyAttempts: who took over one session cannot use up the tries of another."""
         bucket = f"password:{session.id if session else user.id}"
         await self._count(bucket, PASSWORD_PER_SESSION)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             found = await store.find_credentials_by_id(conn, user_id=user.id)
         if found is None or not await is_password(password, found.password_hash):
             raise WrongPassword
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await store.clear_attempts(conn, bucket=bucket)
         return found
 
     async def _count(self, bucket: str, limit: Limit) -> None:
         """In a transaction of its own, so that an attempt counts however it ends. Raises TooManyAttempts."""
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             tried, ends_at = await store.count_attempt(conn, bucket=bucket, now=now, ends_at=now + limit.within)
         if tried > limit.most:
             raise TooManyAttempts(ends_at - now)

@@ -58,7 +58,7 @@ class Bearers:
             return OPERATOR
         if token.startswith(PREFIX):
             # Found by its digest: how long that takes tells nothing of a token that is nearly right.
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 found = await store.find_api_token(conn, token_hash=digest(token), now=self._clock())
             return Bearer(*found) if found else None
         return await self._recognise_outsider(token)

@@ -87,7 +87,7 @@ class Outsiders:
         `may_be_first`: whether it may be the very first account, which looks after the place.
         """
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             known = await _known(conn, identity)
             if known:
                 return known

@@ -29,7 +29,7 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
     if problem:
         raise Invalid(problem)
     password_hash, now = await hash_password(password), clock()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         is_first = await store.claim_first(conn)
         if is_first:
             await store.forget_secret(conn, name=SETUP)
@@ -52,13 +52,13 @@ async def give_password(database: Database, clock: Clock, *, email: str, passwor
 
     Raises Invalid, NotFound.
     """
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         user = await find_account(conn, email)
     problem = password_problem(password, user.email)
     if problem:
         raise Invalid(problem)
     password_hash = await hash_password(password)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         held = await store.hold_credentials(conn, user_id=user.id)
         if held is None:
             raise NotFound(f"There is no account {email!r} any more.")
@@ -73,7 +73,7 @@ async def give_email(database: Database, clock: Clock, *, email: str, new: str, 
     problem = email_problem(new)
     if problem:
         raise Invalid(problem)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         user = await find_account(conn, email)
         held = await store.hold_credentials(conn, user_id=user.id)
         if held is None:

@@ -7,7 +7,7 @@ from headwater.alerts import store as alerts
 from headwater.alerts.show import show_facts
 from headwater.db import Database
 from headwater.db.migrate import check_schema
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, RightsMissing
 from headwater.observability.metrics import CONTENT_TYPE, render_metrics
 
 
@@ -19,10 +19,12 @@ def healthz() -> dict[str, str]:
 
 @get("/readyz")
 async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]]:
-    """The database answers too, and its schema is ours."""
+    """The database answers too, its schema is ours, and its roles and policies keep users' rows apart."""
     try:
         async with database.transaction() as conn:
             await check_schema(conn)
+    except RightsMissing as error:  # the statements name roles and tables, and no secret
+        return Response({"status": "unavailable", "reason": "RightsMissing", "detail": str(error)}, status_code=503)
     except HeadwaterError as error:
         return Response({"status": "unavailable", "reason": type(error).__name__}, status_code=503)
     return Response({"status": "ready"})

@@ -85,7 +85,7 @@ async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
             async with runtime.database.transaction() as conn:
                 name = exhibit.name.replace("-", " ").capitalize()
                 await add_feed(conn, user_id=user.id, name=name, url=zoo.url_of(exhibit), now=clock())
-    async with runtime.database.transaction() as conn:
+    async with runtime.database.as_system() as conn:
         sites = [source for source in await sources.list_all(conn) if source.feed_url is None]
         for site in sites:
             await library.subscribe(

@@ -1,17 +1,29 @@
 """`headwater doctor`: what is well, what is not, and how to mend it."""
 
+import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException
 
 import typer
 
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, load_quietly, out, print_json, run
+from headwater.db.diagnose import diagnose
 from headwater.db.health import database_clock, server_version
-from headwater.errors import Conflict, HeadwaterError, Invalid
+from headwater.db.server import is_initialised
+from headwater.errors import (
+    Conflict,
+    DatabaseUnavailable,
+    HeadwaterError,
+    Invalid,
+    RightsMissing,
+    SchemaBehind,
+    SchemaTooNew,
+)
 from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
 from headwater.server import listen
@@ -23,6 +35,8 @@ DISK_LOW_BYTES = 1_000_000_000
 CLOCK_SLACK = timedelta(seconds=30)
 PROBE_TIMEOUT = timedelta(seconds=10)
 OLDEST_SERVER = 15
+PORT_TIMEOUT_S = 3
+METRICS_READ = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +67,20 @@ def doctor(as_json: AsJson = False) -> None:
 async def _examine(settings: Settings) -> Sequence[Finding]:
     checks: Sequence[Callable[[Settings], Awaitable[Sequence[Finding]]]] = (_database, _network)
     found = [finding for check in checks for finding in await check(settings)]
-    return [*found, _port(settings), _disk(settings), _contact(settings)]
+    return [*found, await _port(settings), _disk(settings), _contact(settings)]
 
 
 async def _database(settings: Settings) -> Sequence[Finding]:
     where = "the server of DATABASE_URL" if settings.database_url else f"embedded in {settings.data_dir}"
+    if settings.database_url is None and not is_initialised(settings.data_dir):
+        detail = f"there is none in {settings.data_dir} yet; `headwater up` creates it"
+        return [Finding("database", ok=True, detail=detail)]
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
             version, theirs = await server_version(conn), await database_clock(conn)
             trusted_at = (await clocks.read(conn)).trusted_at
     except HeadwaterError as error:
-        mend = (
-            "See that the server runs and that DATABASE_URL is right; its text is above."
-            if settings.database_url
-            else f"See {settings.data_dir / 'postgres.log'}; or give a server of your own with DATABASE_URL."
-        )
-        return [Finding("database", ok=False, detail=str(error), mend=mend)]
+        return [await _explain(settings, error)]
     old = Finding(
         "database",
         ok=False,
@@ -77,6 +89,28 @@ async def _database(settings: Settings) -> Sequence[Finding]:
     )
     good = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
     return [good if version >= OLDEST_SERVER else old, _clock("clock (database)", theirs), _last_run(trusted_at)]
+
+
+async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
+    """What is wrong with the database, and its fix."""
+    detail = str(error)
+    match error:
+        case RightsMissing():
+            detail = "roles, grants or policies are incomplete: " + "; ".join(error.problems)
+            fix = "Run `headwater migrate up`; what that login may not do, a superuser runs: "
+            fix += " ".join(f"{statement};" for statement in error.statements)
+        case SchemaBehind():
+            fix = "Run `headwater migrate up`."
+        case SchemaTooNew():
+            fix = "Run the newer Headwater that migrated it."
+        case DatabaseUnavailable() if settings.database_url:
+            found = await diagnose(settings.database_url.get_secret_value())
+            detail, fix = (found.problem, found.fix) if found else (detail, "It answers again: run this once more.")
+        case _ if settings.database_url:
+            fix = "See that DATABASE_URL is right."
+        case _:
+            fix = f"See {settings.data_dir / 'postgres.log'}; or give a server of your own with DATABASE_URL."
+    return Finding("database", ok=False, detail=detail, mend=fix)
 
 
 async def _network(settings: Settings) -> Sequence[Finding]:
@@ -109,17 +143,33 @@ def _last_run(trusted_at: datetime | None) -> Finding:
     return Finding("clock (last run)", ok=jump is None, detail=jump or told, mend=mend if jump else "")
 
 
-def _port(settings: Settings) -> Finding:
+async def _port(settings: Settings) -> Finding:
+    where = f"{settings.port} on {settings.host}"
     try:
         listen(settings.host, settings.port).close()
     except Conflict:
-        detail = f"{settings.port} on {settings.host} is taken; that is as it should be while Headwater runs"
-        return Finding("port", ok=True, detail=detail)
+        if await asyncio.to_thread(_is_headwater, settings.host, settings.port):
+            return Finding("port", ok=True, detail=f"{where} is served by a Headwater that runs")
+        fix = "Stop that program, or choose another port with HEADWATER_PORT."
+        return Finding("port", ok=False, detail=f"{where} is taken by a program that is not Headwater", mend=fix)
     except Invalid as error:
         return Finding(
             "port", ok=False, detail=str(error), mend="Choose others with HEADWATER_HOST and HEADWATER_PORT."
         )
-    return Finding("port", ok=True, detail=f"{settings.port} on {settings.host} is free")
+    return Finding("port", ok=True, detail=f"{where} is free")
+
+
+def _is_headwater(host: str, port: int) -> bool:
+    """Whether our own metrics are served there."""
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
+    connection = HTTPConnection(reached, port, timeout=PORT_TIMEOUT_S)
+    try:
+        connection.request("GET", "/metrics")
+        return b"headwater_build" in connection.getresponse().read(METRICS_READ)
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _disk(settings: Settings) -> Finding:

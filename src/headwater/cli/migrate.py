@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, confirm, load_quietly, print_json, print_table, run, say
-from headwater.db.migrate import Migration, known_migrations, migrate_down, migrate_up, migration_states
+from headwater.db.migrate import Migration, known_migrations, migrate_down, migration_states
 from headwater.runtime import database_server
 
 migrate_app = typer.Typer(
@@ -23,8 +23,8 @@ def up(to: To = None) -> None:
 
     Example: headwater migrate up
     """
-    with database_server(load_quietly()) as (conninfo, _):
-        done = run(migrate_up(conninfo, to=to, progress=lambda step: say(f"applied {step.name}")))
+    with database_server(load_quietly()) as server:
+        done = run(server.migrate(to=to, progress=lambda step: say(f"applied {step.name}")))
     if not done:
         say("Nothing to do: the schema is up to date.")
 
@@ -36,14 +36,14 @@ def down(to: To = None, yes: Yes = False) -> None:
     Example: headwater migrate down --to 0 --yes
     """
     settings = load_quietly()
-    with database_server(settings) as (conninfo, _):
-        applied = [state.version for state in run(migration_states(conninfo)) if state.applied_at]
+    with database_server(settings) as server:
+        applied = [state.version for state in run(migration_states(server.owner)) if state.applied_at]
         target = to if to is not None else max([*applied[:-1], 0])
         if not [version for version in applied if version > target]:
             say("Nothing to do.")
             return
         confirm(f"Undo every migration after {target}? What their tables hold is lost.", yes=yes)
-        run(migrate_down(conninfo, to=target, progress=_undone))
+        run(migrate_down(server.owner, to=target, progress=_undone))
 
 
 @migrate_app.command()
@@ -52,8 +52,8 @@ def status(as_json: AsJson = False) -> None:
 
     Example: headwater migrate status --json
     """
-    with database_server(load_quietly()) as (conninfo, _):
-        states = run(migration_states(conninfo))
+    with database_server(load_quietly()) as server:
+        states = run(migration_states(server.owner))
     if as_json:
         print_json(states)
         return

@@ -122,7 +122,7 @@ async def _check_clock(runtime: Runtime, *, is_confirmed: bool) -> None:
 
 
 async def _show(settings: Settings) -> tuple[State, list[Month]]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         months = await store.list_months(conn)
         return await store.find_state(conn), [await store.count_month(conn, month=month) for month in months]
 

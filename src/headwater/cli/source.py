@@ -263,7 +263,7 @@ async def _add(
 ) -> list[tuple[Source, PollReport | None]]:
     async with open_runtime(settings) as runtime:
         now = runtime.tools.clock()
-        async with runtime.database.transaction() as conn:
+        async with runtime.database.as_system() as conn:
             wanted = [Changes(name=name, feed_url=url, wishes=wishes) for url in urls]
             added = [await operate.create(conn, wanted=one, actor=COMMAND_LINE, now=now) for one in wanted]
         with_feed = [source for source in added if source.feed_url and not later]
@@ -278,19 +278,19 @@ async def _named_by_itself(runtime: Runtime, source: Source, report: PollReport 
     if report is None or not isinstance(report.outcome, Polled) or not report.outcome.feed.title.strip():
         return source
     named = replace(source, name=report.outcome.feed.title.strip()[: follow.NAME_MAX])
-    async with runtime.database.transaction() as conn:
+    async with runtime.database.as_system() as conn:
         await follow.change(conn, source, name=named.name, policy=None, interval=None)
     return named
 
 
 async def _health(settings: Settings) -> list[SourceHealth]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return await store.list_health(conn)
 
 
 async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollReport]:
     async with open_runtime(settings) as runtime:
-        async with runtime.database.transaction() as conn:
+        async with runtime.database.as_system() as conn:
             sources = [await follow.find(conn, one) for one in wanted] if wanted else await store.list_all(conn)
         for source in sources:
             if wanted and source.feed_url is None:
@@ -301,23 +301,23 @@ async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollRe
 
 
 async def _find(settings: Settings, wanted: str) -> Source:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return await follow.find(conn, wanted)
 
 
 async def _edit(settings: Settings, wanted: str, changes: Changes) -> Source:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         source = await follow.find(conn, wanted)
         return await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
 
 
 async def _suggestions(settings: Settings) -> list[Suggestion]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return await store.list_suggestions(conn)
 
 
 async def _enable(settings: Settings, wanted: str) -> Source:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         source = await follow.find(conn, wanted)
         await operate.enable_whole(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
         return source
@@ -325,7 +325,7 @@ async def _enable(settings: Settings, wanted: str) -> Source:
 
 async def _remove(settings: Settings, source: Source) -> None:
     async with open_runtime(settings) as runtime:
-        async with runtime.database.transaction() as conn:
+        async with runtime.database.as_system() as conn:
             await operate.delete(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
         await remove_rows(runtime)  # no worker may be running
 

@@ -60,6 +60,6 @@ def reset(wanted: Wanted) -> None:
 async def _do(
     settings: Settings, wanted: str, step: Callable[[Connection, Source, datetime], Awaitable[datetime | None]]
 ) -> tuple[Source, datetime | None]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         source = await follow.find(conn, wanted)
         return source, await step(conn, source, runtime.tools.clock())

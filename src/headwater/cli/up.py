@@ -52,7 +52,7 @@ async def _up(settings: Settings, listener: socket.socket) -> None:
 
 async def say_what_is_first(runtime: Runtime) -> None:
     """How to begin, while nobody has an account."""
-    async with runtime.database.transaction() as conn:
+    async with runtime.database.as_system() as conn:
         if await accounts.has_users(conn):
             return
         code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)

@@ -123,17 +123,17 @@ async def _create(settings: Settings, email: str, password: str, role: Role | No
 
 
 async def _list(settings: Settings) -> list[User]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return await store.list_users(conn)
 
 
 async def _find(settings: Settings, email: str) -> User:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return await find_account(conn, email)
 
 
 async def _role(settings: Settings, email: str, role: Role) -> User:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         user = await give_role(conn, email=email, role=role)
         await audit.record(
             conn,
@@ -160,13 +160,13 @@ async def _email(settings: Settings, email: str, new: str) -> User:
 
 
 async def _setup_code(settings: Settings) -> str:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
+    async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
         return "" if await store.has_users(conn) else await current_setup_code(conn)
 
 
 async def _remove(settings: Settings, email: str) -> User:
     async with open_runtime(settings) as runtime:
-        async with runtime.database.transaction() as conn:
+        async with runtime.database.as_system() as conn:
             user = await remove_account(conn, email=email)
         await remove_rows(runtime)  # no worker may be running
         return user

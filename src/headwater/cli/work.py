@@ -1,14 +1,16 @@
 """`headwater work`: chosen stages, without the pages."""
 
 import asyncio
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
-from headwater.errors import Invalid
+from headwater.errors import Conflict, Invalid, PortTaken
 from headwater.pipeline import STAGES, every_stage
 from headwater.runtime import open_runtime
 from headwater.server import address_of, create_health_app, listen, serve
@@ -28,10 +30,29 @@ def work(stages: Stages = None) -> None:
     unknown = [name for name in stages or () if name not in STAGES]
     if unknown:
         raise Invalid(f"There is no stage {unknown[0]!r}. There are: {', '.join(STAGES)}.")
-    run(_work(load(), stages or ()))
+    settings = load()
+    with _listen(settings) as listener:
+        run(_work(settings, stages or (), listener))
 
 
-async def _work(settings: Settings, stages: Sequence[str]) -> None:
+@contextmanager
+def _listen(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket for metrics and health, before anything else starts. Raises Conflict, Invalid."""
+    if not settings.work_port:
+        yield None
+        return
+    try:
+        listener = listen(settings.host, settings.work_port)
+    except PortTaken as error:
+        raise Conflict(
+            f"Port {settings.work_port} on {settings.host} is taken, perhaps by another `headwater work`. "
+            "Stop that program, or choose another port with HEADWATER_WORK_PORT."
+        ) from error
+    with listener:
+        yield listener
+
+
+async def _work(settings: Settings, stages: Sequence[str], listener: socket.socket | None) -> None:
     with stop_on_signals() as stop:
         async with open_runtime(settings) as runtime:
             names = stages or every_stage(runtime.tools)
@@ -42,8 +63,7 @@ async def _work(settings: Settings, stages: Sequence[str]) -> None:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(run_stages(runtime.tools, names, stop, settings.drain_timeout))
-                    if settings.work_port:
-                        listener = listen(settings.host, settings.work_port)
+                    if listener is not None:
                         say(f"Metrics and health are on {address_of(listener)}")
                         app = create_health_app(runtime.database)
                         tasks.create_task(serve(app, listener, stop, settings.drain_timeout))

@@ -1,6 +1,23 @@
 """The one database: a pool of connections, the embedded server, the schema and its migrations."""
 
 from headwater.db.batch import Batch
-from headwater.db.pool import Connection, Database, RequestDatabase, check_conninfo, speak_for, translate
+from headwater.db.pool import (
+    Connection,
+    Database,
+    RequestDatabase,
+    check_conninfo,
+    see_all_users,
+    speak_for,
+    translate,
+)
 
-__all__ = ["Batch", "Connection", "Database", "RequestDatabase", "check_conninfo", "speak_for", "translate"]
+__all__ = [
+    "Batch",
+    "Connection",
+    "Database",
+    "RequestDatabase",
+    "check_conninfo",
+    "see_all_users",
+    "speak_for",
+    "translate",
+]

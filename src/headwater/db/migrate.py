@@ -14,6 +14,7 @@ from typing import LiteralString, cast
 import psycopg
 
 from headwater.db.pool import Connection, first_line, unavailable
+from headwater.db.rights import check_rights, complete_rights
 from headwater.errors import MigrationFailed, SchemaBehind, SchemaTooNew
 
 # One arbitrary number that every Headwater agrees on: "headwate" in ASCII.
@@ -57,17 +58,26 @@ def known_migrations() -> Sequence[Migration]:
     )
 
 
-async def migrate_up(conninfo: str, *, to: int | None = None, progress: Progress | None = None) -> Sequence[Migration]:
-    """Apply what is missing, up to `to`. Raises SchemaTooNew, MigrationFailed, DatabaseUnavailable."""
+async def migrate_up(
+    conninfo: str, *, to: int | None = None, progress: Progress | None = None, is_app_login: bool = True
+) -> Sequence[Migration]:
+    """Apply what is missing, up to `to`, with the roles before it and the grants and policies after it.
+
+    `is_app_login`: the pool uses this login too. Raises SchemaTooNew, MigrationFailed, RightsMissing,
+    DatabaseUnavailable.
+    """
     known = known_migrations()
     async with _locked(conninfo) as conn:
         applied = await _applied(conn)
         _refuse_newer(applied, known)
         wanted = [step for step in known if step.version not in applied and (to is None or step.version <= to)]
+        await complete_rights(conn, is_app_login=is_app_login)
         for step in wanted:
             await _run(conn, step, step.up)
             if progress:
                 progress(step)
+        if wanted:
+            await complete_rights(conn, is_app_login=is_app_login)
     return wanted
 
 
@@ -98,13 +108,26 @@ async def migration_states(conninfo: str) -> Sequence[MigrationState]:
 
 
 async def check_schema(conn: Connection) -> None:
-    """Returns when the schema is the one this version was written for. Raises SchemaBehind, SchemaTooNew."""
+    """Returns when the schema is the one this version was written for, and keeps users' rows apart.
+
+    Raises SchemaBehind, SchemaTooNew, RightsMissing.
+    """
     known = known_migrations()
     applied = await _applied(conn)
     _refuse_newer(applied, known)
     missing = [step.version for step in known if step.version not in applied]
     if missing:
         raise SchemaBehind(found=max(applied, default=0), wanted=known[-1].version)
+    await check_rights(conn)
+
+
+async def check_database(conninfo: str) -> None:
+    """Returns when the pool can use this database. Not through the pool, which hides why it has no connection.
+
+    Raises DatabaseUnavailable, SchemaBehind, SchemaTooNew, RightsMissing.
+    """
+    async with _connected(conninfo) as conn:
+        await check_schema(conn)
 
 
 @asynccontextmanager

@@ -16,8 +16,11 @@ from headwater.types import UserId
 
 Connection = psycopg.AsyncConnection[TupleRow]
 
-# The role of one person's request: it owns nothing and does not bypass row-level security. Made by migration 0001.
+# The roles that transactions act as: none is a superuser, owns a table or bypasses row-level security (db/rights.py).
+APP_ROLE = "headwater_app"
 PERSON_ROLE = "headwater_person"
+SYSTEM_ROLE = "headwater_system"
+_HINT = "Rows of users are visible only in Database.as_user or Database.as_system: see docs/architecture.md."
 
 
 class Database:
@@ -36,6 +39,7 @@ class Database:
             # would keep us away from a database that has long been back.
             reconnect_timeout=wait.total_seconds(),
             check=AsyncConnectionPool.check_connection,
+            configure=_become_app,
             kwargs={"application_name": "headwater", "connect_timeout": 5},
         )
 
@@ -52,7 +56,10 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable."""
+        """One transaction: committed at the end, rolled back on any error. Raises DatabaseUnavailable.
+
+        Rows that belong to users are refused: see `as_user` and `as_system`.
+        """
         try:
             with unavailable():
                 async with self._pool.connection() as conn:
@@ -61,14 +68,27 @@ class Database:
             if self._outage is not None and not isinstance(error, QueryTimedOut):
                 self._outage.failed(error)
             raise
+        except psycopg.errors.InsufficientPrivilege as error:
+            error.add_note(_HINT)
+            raise
         if self._outage is not None:
             self._outage.succeeded()
 
     @asynccontextmanager
     async def as_user(self, user_id: UserId) -> AsyncIterator[Connection]:
-        """A transaction that sees only what row-level security lets this person see. Raises DatabaseUnavailable."""
+        """A transaction that sees the rows of this user and of no other. Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
             await speak_for(conn, user_id)
+            yield conn
+
+    @asynccontextmanager
+    async def as_system(self) -> AsyncIterator[Connection]:
+        """A transaction that sees the rows of all users. Raises DatabaseUnavailable.
+
+        For accounts, operators and background work only; tests/db/test_rights.py lists the modules that use it.
+        """
+        async with self.transaction() as conn:
+            await see_all_users(conn)
             yield conn
 
     async def ping(self) -> None:
@@ -110,12 +130,28 @@ def _milliseconds(duration: timedelta) -> str:
 
 
 async def speak_for(conn: Connection, user_id: UserId) -> None:
-    """From here to its end this transaction sees only what row-level security lets this person see."""
-    await conn.execute("SET LOCAL ROLE headwater_person")
-    # A list asks many small indexes, which adds up to what PostgreSQL thinks worth compiling: that takes it longer.
+    """From here to its end this transaction sees the rows of this user and of no other."""
+    # One statement, so one round trip. A list asks many small indexes, which adds up to what PostgreSQL thinks worth
+    # compiling, and that takes it longer: no jit.
     await conn.execute(
-        "SELECT set_config('headwater.user_id', %(id)s, true), set_config('jit', 'off', true)", {"id": str(user_id)}
+        """
+        SELECT set_config('headwater.user_id', %(id)s, true), set_config('jit', 'off', true),
+            set_config('role', 'headwater_person', true)
+        """,
+        {"id": str(user_id)},
     )
+
+
+async def see_all_users(conn: Connection) -> None:
+    """From here to its end this transaction sees the rows of all users."""
+    await conn.execute("SET LOCAL ROLE headwater_system")
+
+
+async def _become_app(conn: Connection) -> None:
+    """Once for each connection, so that no transaction pays for it: whatever the login may do, this may not."""
+    await conn.set_autocommit(True)
+    await conn.execute("SET ROLE headwater_app")
+    await conn.set_autocommit(False)
 
 
 def check_conninfo(text: str) -> str:

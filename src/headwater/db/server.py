@@ -28,7 +28,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from headwater.db.account import MAJOR_VERSION, account_for_root, first_closed_folder, program, run_as
-from headwater.db.pool import first_line
+from headwater.db.pool import APP_ROLE, first_line
 from headwater.db.postmaster import clear_stale_locks, postmaster_pid
 from headwater.errors import EmbeddedServerFailed
 
@@ -55,11 +55,16 @@ class EmbeddedServer:
 
     @property
     def conninfo(self) -> str:
-        """How to connect: only through a socket in a folder that is closed to other users."""
+        """How the owner connects, to migrate: only through a socket in a folder that is closed to other users."""
         return self.conninfo_of(DATABASE)
 
+    @property
+    def app_conninfo(self) -> str:
+        """How everything else connects: as a login that is no superuser and owns nothing."""
+        return make_conninfo(self.conninfo, user=APP_ROLE)
+
     def conninfo_of(self, database: str) -> str:
-        """The same for another database of this server."""
+        """How the owner connects to another database of this server."""
         return make_conninfo(host=str(self._socket_dir), dbname=database, user=SUPERUSER)
 
     def start(self) -> None:
@@ -202,6 +207,12 @@ class EmbeddedServer:
             found = conn.execute("SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": DATABASE}).fetchone()
             if found is None:
                 conn.execute("CREATE DATABASE headwater")
+            # In a folder of an earlier version it is missing, or was made by `migrate` without LOGIN.
+            found = conn.execute("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'headwater_app'").fetchone()
+            if found is None:
+                conn.execute("CREATE ROLE headwater_app LOGIN NOINHERIT")
+            elif found == (False,):
+                conn.execute("ALTER ROLE headwater_app LOGIN")
 
     def _stop(self) -> None:
         pid = self.pid()
@@ -250,6 +261,11 @@ class EmbeddedServer:
 
     def _failure(self, reason: str) -> EmbeddedServerFailed:
         return EmbeddedServerFailed(self.data_dir, reason)
+
+
+def is_initialised(data_dir: Path) -> bool:
+    """Whether there is a database in this folder. Creates nothing."""
+    return (data_dir.expanduser().absolute() / "postgres" / "PG_VERSION").exists()
 
 
 def _try_lock(file: IO[bytes], kind: int) -> bool:

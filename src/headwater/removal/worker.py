@@ -48,13 +48,13 @@ class Remover:
             await self.sweep()
             self._sweep_at = time.monotonic() + SWEPT_EVERY_S
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             return await store.claim(conn, lease=new_id(), now=now, leased_until=now + LEASE, limit=limit)
 
     async def lag(self) -> timedelta:
         """How long the longest-waiting deletion has been waiting. Raises DatabaseUnavailable."""
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             oldest = await store.oldest_waiting_at(conn, now=now)
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
@@ -78,7 +78,7 @@ class Remover:
             if gone == 0 and await self._finish(removal):
                 log.info("rows of deleted removed", kind=removal.kind.value, id=str(removal.id), rows=total)
                 return total
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await store.release(conn, removal=removal)
         return total
 
@@ -93,10 +93,10 @@ class Remover:
 
     async def sweep(self) -> None:
         """Delete custom sources that nobody follows any more: a process may have ended between leaving and deleting."""
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             found = await sources.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
         if found:
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 await leave_unwanted(conn, found, self._clock())
 
     async def _step(self, removal: Removal) -> int | None:
@@ -104,7 +104,7 @@ class Remover:
         while True:
             now = self._clock()
             try:
-                async with self._database.transaction() as conn:
+                async with self._database.as_system() as conn:
                     if not await store.renew(conn, removal=removal, leased_until=now + LEASE):
                         return None
                     return await remove_some(conn, removal, limit=self._rows_at_once, now=now)
@@ -115,7 +115,7 @@ class Remover:
         """Delete the id, if no transaction has added a row meanwhile; True when there is nothing left to do."""
         now = self._clock()
         try:
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 if not await store.renew(conn, removal=removal, leased_until=now + LEASE):
                     return True
                 await store.lock(conn, removal=removal)

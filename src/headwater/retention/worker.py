@@ -144,7 +144,7 @@ class Retainer:
             await self._forget(kind, turn, report, progress)
         now = self._clock()
         due_at = next_run_at(now, self._options.every, SOON, is_done=report.is_done)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             await store.learn(conn)
         async with self._database.transaction() as conn:
             await store.finish(conn, lease=turn.lease, now=now, due_at=due_at)
@@ -161,11 +161,11 @@ class Retainer:
         months: list[Month] = []
         rows: dict[Kind, int] = {}
         for month in await self._months_to_go():
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 months.append(await store.count_month(conn, month=month))
         for kind, count in store.COUNTS.items():
             if (kept := self._kept(kind)) != FOR_EVER:
-                async with self._database.transaction() as conn:
+                async with self._database.as_system() as conn:
                     rows[kind] = await count(conn, before=self._clock() - kept)
         return Planned(months, rows)
 
@@ -184,7 +184,7 @@ class Retainer:
         if until == self._months_until:
             return
         try:
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 made = await store.make_months(conn, until=until)
         except Busy:
             return  # with the next claim
@@ -193,12 +193,12 @@ class Retainer:
             log.info("months made", count=made, until=str(until))
 
     async def _let_go(self, month: date, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             counted = await store.count_month(conn, month=month)
         progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
         handed_on = 1
         while handed_on and not self._is_over(turn, report):
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 handed_on = await store.hand_on_texts(conn, before=ends_before(month), most=TEXTS_AT_ONCE)
             report.handed_on += handed_on
         if report.is_done and await self._often(
@@ -223,7 +223,7 @@ class Retainer:
             progress(f"{table} dropped")
 
     async def _tell(self, table: str) -> int:
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             texts = await store.take_gone_texts(conn, table=table, most=ROWS_AT_ONCE)
             entries = [
                 OutboxEntry(ArticleId(text.article_id), text.url_key, text.version, Action.DELETE)
@@ -239,7 +239,7 @@ class Retainer:
         forget, before, count = FORGETS[kind], self._clock() - kept, ROWS_AT_ONCE
         report.rows[kind] = 0
         while count == ROWS_AT_ONCE and not self._is_over(turn, report) and not await self._is_refused(report):
-            async with self._database.transaction() as conn:
+            async with self._database.as_system() as conn:
                 count = await forget(conn, before=before, limit=ROWS_AT_ONCE)
             report.rows[kind] += count
             metrics.FORGOTTEN.labels(kind=kind).inc(count)
@@ -251,7 +251,7 @@ class Retainer:
         """Try again while somebody is in the way, a while after each time, so that nobody has to wait for us."""
         for _ in range(self._options.tries):
             try:
-                async with self._database.transaction() as conn:
+                async with self._database.as_system() as conn:
                     await step(conn)
             except Busy:
                 if self._is_over(turn, report):

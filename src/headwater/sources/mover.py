@@ -37,7 +37,7 @@ class Mover:
             url = parse_url(moved.url)
         except InvalidUrl:
             url = None
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             if not await polling.is_moving(conn, moved=moved):
                 return  # somebody said otherwise meanwhile
             if url is not None and await polling.find_blocked_domain(

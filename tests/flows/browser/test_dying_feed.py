@@ -101,7 +101,7 @@ async def open_world(server_conninfo: str) -> AsyncIterator[World]:
                 serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1)))
                 poller = Poller(database, client, sandbox, clock, USUAL_POLLING)
                 world = World(asyncio.get_running_loop(), clock, poller, Place(address_of(listener), zoo))
-                async with database.transaction() as conn:
+                async with database.as_system() as conn:
                     url = zoo.url("forgetful", "/feed.xml")
                     source = await follow(conn, url=url, name="The Forgetful Clerk", now=clock())
                 world.path = f"/admin/sources/{source.id}"

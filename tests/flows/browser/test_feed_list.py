@@ -37,11 +37,11 @@ def reader(browser: Browser, served: Served) -> Iterator[Page]:
         email = register(page)
 
         async def follow(database: Database) -> None:
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 cur = await conn.execute("SELECT id FROM users WHERE email = %(email)s", {"email": email})
                 ((user_id,),) = await cur.fetchall()
             for number in range(1, 46):
-                async with database.transaction() as conn:
+                async with database.as_system() as conn:
                     await add_feed(
                         conn,
                         user_id=UserId(user_id),

@@ -54,7 +54,7 @@ def filled(served: Served, operator: Page) -> str:
 async def fill(database: Database) -> str:
     now = datetime.now(UTC)
     made: list[Source] = []
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         for n in range(70):
             name, category = f"Gazette {n:02}", ("News", "Science and Health", None)[n % 3]
             wanted = Changes(name=name, feed_url=f"https://host{n % 30}.example/feed{n}.xml", category=category)

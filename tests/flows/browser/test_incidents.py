@@ -46,14 +46,14 @@ async def evaluate(database: Database) -> None:
 
 
 async def fall_ill(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await a_system_feed(conn, 1, errors=4, is_critical=True)
         await a_system_feed(conn, 2, off_at=datetime.now(UTC) - timedelta(days=3))
     await evaluate(database)
 
 
 async def get_well(database: Database) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await conn.execute("UPDATE feed_state SET consecutive_errors = 0, last_error = NULL")
     await evaluate(database)
 

@@ -44,10 +44,10 @@ def dead(served: Served) -> None:
 
     async def fill(database: Database) -> None:
         now = datetime.now(UTC)
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             ids = [one.id for one in await store.submit(conn, submissions=submitted(), now=now) if one.id]
             await store.retry(conn, ids=ids, now=now)  # where an earlier test left them
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             later = now + timedelta(minutes=1)
             hosts = await store.claim(conn, lease=new_id(), now=later, leased_until=later, hosts=50, urls_per_host=9)
             gone = Hopeless("gone", "410 Gone")
@@ -162,7 +162,7 @@ def reader(browser: Browser, served: Served) -> Iterator[Page]:
 
         async def fill(database: Database) -> None:
             crowd = await a_crowd(database, name=f"stream{email[:6]}", size=1, agree=False)
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 await conn.execute(
                     """
                     INSERT INTO subscriptions (id, user_id, source_id, name, created_at)
@@ -182,7 +182,7 @@ def answer_elsewhere(route: Route) -> None:
 
 def clicks(served: Served) -> int:
     async def count(database: Database) -> int:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             row = await (await conn.execute("SELECT count(*) FROM feed_item_clicks WHERE kind = 'click'")).fetchone()
         return row[0] if row else 0
 

@@ -48,7 +48,7 @@ async def list_feeds(
 ) -> FeedPage:
     """List feeds, the newest first. `q` finds one by its URL."""
     wanted = SourceFilter(is_active=is_active, is_system=is_system, category=category, text=q)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_details(conn, wanted=wanted, now=clock(), after=cursor, limit=limit + 1)
     return FeedPage(sources=[feed_of(one) for one in found[:limit]], next_cursor=next_cursor(found, limit))
 
@@ -56,7 +56,7 @@ async def list_feeds(
 @post("/sources", operation_id="createFeed", opt=CLASHES)
 async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewFeed]) -> FeedTold:
     """Add a system feed. It is fetched at once."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         with told_as_faults(url=data.url):
             source = await operate.create(conn, wanted=data.wanted, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
@@ -79,7 +79,7 @@ async def bring_in(request: AnyRequest, database: Db, clock: Now, data: JSONBody
 @get("/sources/{source_id:uuid}", operation_id="findFeed")
 async def find(database: Db, clock: Now, source_id: Id) -> FeedTold:
     """Show a feed."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await _told(conn, SourceId(source_id), clock)
 
 
@@ -87,7 +87,7 @@ async def find(database: Db, clock: Now, source_id: Id) -> FeedTold:
 async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[FeedChanges]) -> FeedTold:
     """Change a feed. Another URL clears its errors and is fetched at once."""
     actor, now = actor_of(request), clock()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults(url=data.url):
             source = await operate.change(conn, source, wanted=data.wanted, actor=actor, now=now)
@@ -99,7 +99,7 @@ async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, d
 @delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
     """Delete a feed, and the articles that no other source lists."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
@@ -107,7 +107,7 @@ async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -
 @post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CLASHES)
 async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
     """Fetch a feed now, due or not, as soon as politeness to its host allows."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         await operate.refresh(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
@@ -116,7 +116,7 @@ async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) 
 @post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
 async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
     """Clear a feed's `error_count` and `last_error_message`. Whether it is on stays as it is."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)

@@ -75,7 +75,7 @@ async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, lim
 async def take_back(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId) -> None:
     """Take a suggestion back, while nobody has decided on it."""
     user, now = _person(request), clock()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await withdraw(conn, user=user, source_id=SourceId(feed_id), now=now)
         await leave_unwanted(conn, [SourceId(feed_id)], now)
 

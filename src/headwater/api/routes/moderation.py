@@ -72,7 +72,7 @@ async def queue(
     """List suggestions: what waits the oldest first, what was decided on the latest decision first."""
     after = read_place(cursor)
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await list_shown(conn, status, wanted=wanted, after=after, limit=limit)
         hints = await hints_of(conn, found.submissions, clock())
     return ModerationPage(
@@ -85,7 +85,7 @@ async def queue(
 async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId) -> ModeratedFeed:
     """Approve a suggestion: it is polled at once, and everybody can find it. Its submitter's karma grows by one."""
     source_id = SourceId(feed_id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
         return await _told(conn, source_id, clock())
 
@@ -96,7 +96,7 @@ async def reject(
 ) -> ModeratedFeed:
     """Reject a suggestion, for a reason that its submitter reads. It stays known, so that it is not suggested again."""
     source_id = SourceId(feed_id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
         return await _told(conn, source_id, clock())
 
@@ -104,7 +104,7 @@ async def reject(
 @get("/blocked-domains", operation_id="listBlockedDomains", opt=OPT)
 async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> BlockedDomains:
     """List the domains that nothing is taken from, in order of the alphabet."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_blocked(conn, after=cursor or "", limit=limit + 1)
     shown = found[:limit]
     return BlockedDomains(
@@ -116,7 +116,7 @@ async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> Bloc
 async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[DomainToBlock]) -> NewlyBlocked:
     """Take nothing from a domain any more, nor from what is below it."""
     actor, now = actor_of(request), clock()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         rejected = await judge.block(
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
@@ -127,7 +127,7 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
 @delete("/blocked-domains/{domain:str}", operation_id="unblockDomain", opt=OPT)
 async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain) -> None:
     """Take from a domain again."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
 
 

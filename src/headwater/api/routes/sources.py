@@ -80,7 +80,7 @@ async def list_sources(
         text=q,
         host=host,
     )
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_details(conn, wanted=wanted, now=clock(), after=cursor, limit=limit + 1)
     shown = found[:limit]
     return SourcePage(sources=[SourceTold.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit))
@@ -89,7 +89,7 @@ async def list_sources(
 @post("/", operation_id="createSource", opt=CLASHES)
 async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewSource]) -> SourceTold:
     """Follow a feed, a site or a sitemap. It is read at once, unless `enabled` is false."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         with told_as_faults(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
             source = await operate.create(conn, wanted=data.wanted, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
@@ -98,7 +98,7 @@ async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[N
 @get("/{source_id:uuid}", operation_id="findSource")
 async def find(database: Db, clock: Now, source_id: Id) -> SourceTold:
     """Show a source."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return await _told(conn, SourceId(source_id), clock)
 
 
@@ -107,7 +107,7 @@ async def change(
     request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[SourceChanges]
 ) -> SourceTold:
     """Change a source. Another `feed_url` clears all that was held against the feed, and is polled at once."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
             await operate.change(conn, source, wanted=data.wanted, actor=actor_of(request), now=clock())
@@ -117,7 +117,7 @@ async def change(
 @delete("/{source_id:uuid}", operation_id="deleteSource")
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
     """Stop following a source. Articles that no other source lists go with it."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
@@ -127,7 +127,7 @@ async def disable(
     request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[Disabling]
 ) -> SourceTold:
     """Leave a source's feed alone, for a reason: until its cooldown ends, or until somebody enables it."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults():
             await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
@@ -137,7 +137,7 @@ async def disable(
 @patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed", opt=CLASHES)
 async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceTold:
     """Poll a source's feed again, at once. All that was held against it is forgotten."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await store.find_by_id(conn, source_id=SourceId(source_id))
         await operate.enable(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)

@@ -3,19 +3,9 @@
 -- Roles belong to the whole server, and several databases of one server may be Headwater's.
 DO $$
 BEGIN
+    -- `headwater migrate up` makes it first (db/rights.py), with the other roles, or says what an administrator is to run.
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'headwater_person') THEN
-        BEGIN
-            CREATE ROLE headwater_person NOLOGIN NOBYPASSRLS;
-        EXCEPTION
-            WHEN duplicate_object OR unique_violation THEN NULL;  -- another database was migrated at this moment
-            WHEN insufficient_privilege THEN
-                RAISE EXCEPTION 'this login may not create roles; ask an administrator to run: '
-                    'CREATE ROLE headwater_person NOLOGIN; GRANT headwater_person TO %', current_user;
-        END;
-    END IF;
-    IF NOT pg_has_role(current_user, 'headwater_person', 'MEMBER') OR
-       NOT EXISTS (SELECT FROM pg_roles WHERE rolname = current_user AND rolsuper) THEN
-        EXECUTE format('GRANT headwater_person TO %I', current_user);
+        CREATE ROLE headwater_person NOLOGIN NOBYPASSRLS;
     END IF;
 END
 $$;

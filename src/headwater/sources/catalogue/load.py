@@ -23,7 +23,7 @@ async def load(database: Database, clock: Clock, *, lines: Sequence[Line], origi
     outcomes = [await _load(database, clock, line, actor) for line in lines]
     report = Report(outcomes)
     detail = {fate.value: report.count(fate) for fate in LineFate}
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await audit.record(
             conn, actor=actor, deed=Deed.SOURCES_IMPORTED, subject_name=origin, now=clock(), detail=detail
         )
@@ -34,7 +34,7 @@ async def _load(database: Database, clock: Clock, line: Line, actor: Actor) -> O
     if line.feed is None:
         return Outcome(line.number, "", "", LineFate.FAILED, reason=line.problem)
     try:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             fate, source = await _follow(conn, line.feed, actor, clock)
     except (Invalid, SourceExists, NotApproved) as error:
         return Outcome(line.number, line.feed.name, line.feed.url, LineFate.FAILED, reason=str(error))

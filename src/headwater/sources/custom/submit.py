@@ -63,7 +63,7 @@ async def submit(
         case Inspected() as found:
             pass
     try:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             return await _keep(conn, user, wanted, found, clock())
     except SourceExists as error:  # while we looked at it, somebody else brought it
         async with database.transaction() as conn:

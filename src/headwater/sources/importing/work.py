@@ -83,7 +83,7 @@ class Importer:
         return most
 
     async def _work_on_one(self, user_id: UserId, import_id: UUID) -> bool:
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             if not await store.hold_person(conn, user_id=user_id):
                 return False
             line = await store.claim_line(conn, user_id=user_id, import_id=import_id)

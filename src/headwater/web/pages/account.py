@@ -92,7 +92,7 @@ async def add_token(
 
     async def make() -> str:
         scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             user = await hold_logged_in(conn, request.auth)
             shown["token"] = await make_token(conn, user=user, name=data.name, scopes=scopes, now=clock())
         return "Copy the token now: it is not shown again."

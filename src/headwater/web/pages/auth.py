@@ -69,7 +69,7 @@ async def register(
 
 async def _first_account(request: AnyRequest, access: Access, database: Database) -> dict[str, bool]:
     """What the registration page says while nobody has an account."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         is_first = not await store.has_users(conn)
     return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(request))}
 
@@ -79,7 +79,7 @@ async def login_page(request: AnyRequest, database: NamedDependency[Database]) -
     """The form to come in; where nobody has an account yet, the one to make the first."""
     if request.user:
         return Redirect(HOME, status_code=303)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         if not await store.has_users(conn):
             return Redirect("/auth/register", status_code=303)
     return Template("auth/login.html", context={"form": Login()})
@@ -104,7 +104,7 @@ async def log_in(
 async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> Redirect:
     """Forget the session here and in the browser."""
     if request.auth:
-        async with database.transaction() as conn:
+        async with database.as_system() as conn:
             await store.end_session(conn, session_id=request.auth.id)
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
 

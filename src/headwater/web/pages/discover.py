@@ -90,7 +90,7 @@ async def follow(
 ) -> Template | Redirect:
     """Follow a source that everybody may find. Raises SourceNotFound, AlreadySubscribed."""
     user_id: UserId = request.user.id
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
         if found is None:
             raise SourceNotFound(str(source_id))
@@ -106,7 +106,7 @@ async def follow(
         )
     if "hx-request" not in request.headers:
         return Redirect("/discover", status_code=303)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         now_followed = await store.find_public(conn, source_id=found.id, user_id=user_id)
     return Template("discover/line.html", context={"one": now_followed or found})
 
@@ -145,7 +145,7 @@ async def take_back(
 ) -> Template | Redirect:
     """Suggest it no more. Raises SubmissionNotFound, AlreadyDecided."""
     now = clock()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
         await leave_unwanted(conn, [SourceId(source_id)], now)
     if "hx-request" not in request.headers:
@@ -161,7 +161,7 @@ async def _list(
     if number < 1 or max(len(text), len(category)) > TEXT_MAX or "\0" in text + category:
         raise ValidationException("Invalid query parameters")
     text = text.strip()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         categories = await store.list_categories(conn)
         if source:
             one = await store.find_public(conn, source_id=_id(source), user_id=user_id)

@@ -239,7 +239,7 @@ async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscripti
 
 
 async def _leave(database: Database, source_id: SourceId, now: datetime) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await leave_unwanted(conn, [source_id], now)
 
 

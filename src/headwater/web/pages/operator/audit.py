@@ -64,7 +64,7 @@ def read_filter(deed: str, person: str, subject: str) -> Wanted:
 
 
 async def _some(database: Database, clock: Clock, wanted: Wanted, cursor: str) -> dict[str, object]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_entries(conn, wanted=wanted, after=_place(cursor), limit=PAGE)
     values = {"deed": wanted.deed or "", "person": wanted.actor, "subject": wanted.subject}
     return {

@@ -94,7 +94,7 @@ async def approve(
 ) -> Template | Redirect:
     """Everybody may find it. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
     source_id = SourceId(feed_id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
         return await _decided(request, conn, source_id)
 
@@ -114,7 +114,7 @@ async def reject(
 ) -> Template | Redirect:
     """It is not taken, for a reason. Raises Invalid, SubmissionNotFound, AlreadyDecided."""
     source_id = SourceId(feed_id)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
         return await _decided(request, conn, source_id)
 
@@ -128,7 +128,7 @@ async def domains(
     after: FromQuery[str] = "",
 ) -> Template:
     """Domains that nothing is taken from; with one to block already written in."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         context = await _domains(conn, clock, after=_plain(after))
     return Template(
         "operator/moderation_domains.html", context={**context, "user": request.user, "domain": _plain(domain)}
@@ -149,7 +149,7 @@ async def block(
 ) -> Template | Redirect:
     """Take nothing from a domain any more. Raises Invalid, Conflict."""
     domain, reason = check_domain(data.domain), check_reason(data.reason)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         rejected = await judge.block(
             conn, domain=domain, reason=reason, reject_waiting=bool(data.reject), actor=actor_of(request), now=clock()
         )
@@ -171,7 +171,7 @@ async def unblock(
 ) -> Template | Redirect:
     """Take from a domain again. Raises NotFound."""
     domain = _plain(data.domain)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
         return _listed(request, await _domains(conn, clock) | {"notice": f"{domain} is not blocked any more."})
 
@@ -179,7 +179,7 @@ async def unblock(
 async def _some(database: Database, clock: Clock, show: str, text: str, cursor: str) -> dict[str, object]:
     shown, text, after = _shown(show), _plain(text), _place(cursor)
     wanted = QueueFilter(text or None)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await list_shown(conn, shown, wanted=wanted, after=after, limit=PAGE)
         hints = await hints_of(conn, found.submissions, clock())
         waiting = await store.count_waiting(conn)

@@ -80,7 +80,7 @@ async def give_role(
         role = Role(data.role)
     except ValueError as error:
         raise Invalid(f"There is no such role. Choose one of {', '.join(Role)}.") from error
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         before = await change_role(conn, user_id=UserId(person_id), role=role)
         if before.role != role:
             await audit.record(
@@ -108,7 +108,7 @@ async def end_all(
     clock: NamedDependency[Clock],
 ) -> Template | Redirect:
     """End every session and token of somebody. Raises NotFound."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         person = await sign_out(conn, user_id=UserId(person_id))
         await audit.record(
             conn,
@@ -126,7 +126,7 @@ async def _some(database: Database, clock: Clock, text: str, page: str) -> dict[
     if number < 1 or len(text) > TEXT_MAX or "\0" in text:
         raise Invalid("There is no such page of people.")
     text = text.strip()
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         total = await store.count_people(conn, text=text)
         found = await store.list_people(conn, text=text, limit=PAGE, offset=(number - 1) * PAGE)
     return {

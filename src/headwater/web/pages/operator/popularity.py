@@ -43,7 +43,7 @@ async def popularity(
     sort: FromQuery[str] = "reads",
 ) -> Template:
     """The page. Raises Invalid."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         context = await _numbers(conn, clock, *read_query(period, sort))
     return Template("operator/popularity.html", context={"user": request.user, **context})
 
@@ -60,7 +60,7 @@ async def numbers(
     sort: FromQuery[str] = "reads",
 ) -> Template:
     """What asks for itself again. Raises Invalid."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         context = await _numbers(conn, clock, *read_query(period, sort))
     return Template("operator/popularity_numbers.html", context=context)
 

@@ -125,7 +125,7 @@ async def list_page(
 ) -> Template:
     """A page of the list, and the form that adds to it."""
     filters = Filters(*(_plain(text) for text in (status, reason, category, host, q)))
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_sources(conn, wanted=filters.wanted, after=_cursor(after), limit=PER_PAGE)
         categories = await store.list_categories(conn)
     context = {
@@ -152,7 +152,7 @@ async def create(
 ) -> Response[None]:
     """Follow something new; then its page is shown."""
     wanted = new_source(data)
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await operate.create(conn, wanted=wanted, actor=actor_of(request), now=clock())
     return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
 
@@ -167,12 +167,12 @@ async def enable_all(
     """Enable all disabled sources that meet a filter, each in a transaction of its own; no more than some at a time."""
     if data.wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
         raise Invalid("Choose a state first: auto-disabled or disabled.")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         found = await store.list_sources(conn, wanted=data.wanted, after=None, limit=ENABLED_AT_ONCE)
     enabled = 0
     for line in found.sources:
         with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
-            async with database.transaction() as conn:
+            async with database.as_system() as conn:
                 source = await sources.find_by_id(conn, source_id=line.id)
                 await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
             enabled += 1
@@ -190,7 +190,7 @@ async def source_page(
     polling_options: NamedDependency[PollingOptions],
 ) -> Template:
     """One source."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         context = await _all_about(conn, source, polling_options, clock)
     return Template("operator/source.html", context={**context, "user": request.user})
@@ -210,7 +210,7 @@ async def change(
     clock: NamedDependency[Clock],
 ) -> Template:
     """Other settings."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         wanted = changes_to(source, data)
         if wanted == operate.NOTHING:
@@ -227,7 +227,7 @@ async def drop(
     clock: NamedDependency[Clock],
 ) -> Response[None]:
     """Stop following it; then the list is shown."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
     return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
@@ -242,7 +242,7 @@ async def disable(
     clock: NamedDependency[Clock],
 ) -> Template:
     """Leave its feed alone, for a reason."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
     return _say("It is switched off.")
@@ -257,7 +257,7 @@ async def adopt(
     clock: NamedDependency[Clock],
 ) -> Template:
     """Its feed is where it was found."""
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.change(conn, source, wanted=Changes(feed_url=data.url), actor=actor_of(request), now=clock())
     return _say("Its feed has another address from now on, and is polled at once.")
@@ -270,7 +270,7 @@ async def try_out(
     """Ask for its feed now and show what would come of it; nothing is kept."""
     if trials is None:
         raise Invalid("This server cannot ask other sites. Use `headwater source poll --explain` where it can.")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("operator/source_trial.html", context={"trial": await trials.attempt(source)})
 
@@ -285,7 +285,7 @@ async def try_page(
     """Read a page of it now, with its selectors and without; nothing is kept."""
     if trials is None:
         raise Invalid("This server cannot ask other sites. Use `headwater source test` where it can.")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("operator/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
 
@@ -301,7 +301,7 @@ async def act(
     """What takes no more than a press of a button."""
     if deed not in DEEDS:
         raise NotFound("There is no such button.")
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await DEEDS[deed][0](conn, source, actor=actor_of(request), now=clock())
     return _say(DEEDS[deed][1])
