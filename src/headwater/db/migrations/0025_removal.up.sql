@@ -18,6 +18,19 @@ ALTER TABLE user_ids ENABLE ROW LEVEL SECURITY;  -- and no policy: no reader's
 
 INSERT INTO source_ids (id) SELECT id FROM sources;
 INSERT INTO user_ids (id) SELECT id FROM users;
+-- Sources that were deleted before there was such a stage left URLs and counters behind.
+INSERT INTO source_ids (id, removed_at)
+SELECT source_id, now()
+FROM (
+    SELECT source_id FROM frontier_url
+    UNION
+    SELECT source_id FROM frontier_tally
+    UNION
+    SELECT source_id FROM poll_days
+    UNION
+    SELECT source_id FROM poll_leaders
+) AS named
+WHERE source_id IS NOT NULL AND NOT EXISTS (SELECT FROM sources WHERE sources.id = source_id);
 
 -- The id of something that exists cannot be deleted.
 ALTER TABLE sources
