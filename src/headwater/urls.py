@@ -180,7 +180,10 @@ def site_of(url: str) -> str:
     `example.co.uk`, and `a.github.io` and `b.github.io` are two sites. Scheme and port do not matter. A host without a
     registrable domain (an address, `localhost`) is a site of its own on each port.
     """
-    parsed = _parsed(url)
+    try:
+        parsed = can_ada.parse(url)  # of any length: what is stored may be longer than what was given
+    except (ValueError, TypeError) as error:
+        raise InvalidUrl(url[:60], "it cannot be understood") from error
     return _site(_host(parsed), "" if parsed.port in {"80", "443"} else parsed.port)
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from headwater.articles.decide import is_of_site
 from headwater.encodings import storable
 from headwater.polling.entries import articles_of, title_from
 from headwater.polling.parse import parse_feed
@@ -62,6 +63,27 @@ def test_entries_without_a_usable_link_are_known_by_feed_and_id_and_lead_to_the_
 
     assert first.url == "https://example.com/"
     assert len({first.url_key, second.url_key, elsewhere.url_key}) == 3
+
+
+@pytest.mark.parametrize("path", ["/post", "/" + "ü" * 2000])
+@pytest.mark.parametrize(
+    ("host", "site", "is_own"),
+    [
+        ("news.example.com", "example.com", True),
+        ("example.com.evil.example", "example.com", False),
+        ("example.com", "evil.example", False),
+    ],
+)
+def test_an_article_is_the_feed_s_own_on_the_site_that_served_it(path: str, host: str, site: str, is_own: bool) -> None:
+    entry = Entry(id="1", url=f"https://{host}{path}")
+
+    (article,) = articles_of(a_parsed_feed(entry, site_url="https://example.com/"), FEED, site=site)
+    (borrowed,) = articles_of(a_parsed_feed(Entry(id="1"), site_url="https://victim.example/"), FEED, site=site)
+
+    assert article.is_own is is_own
+    assert is_of_site(article.url, article.url_key, site) is is_own
+    assert borrowed.is_own  # under a key that no other feed has
+    assert is_of_site(borrowed.url, borrowed.url_key, site)
 
 
 def test_a_site_with_a_hostile_address_leads_to_the_feed() -> None:

@@ -11,6 +11,13 @@ def is_of_site(url: str, key: bytes, site: str) -> bool:
     id, so that only that feed lists it.
     """
     try:
-        return url_key(url) != key or site_of(url) == site
+        return _is_borrowed(url, key) or site_of(url) == site
     except InvalidUrl:
+        return False
+
+
+def _is_borrowed(url: str, key: bytes) -> bool:
+    try:
+        return url_key(url) != key
+    except InvalidUrl:  # longer, as it is stored, than a URL may be that is given
         return False

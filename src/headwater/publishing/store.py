@@ -55,7 +55,7 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
                 FROM article_sources
                 JOIN sources ON sources.id = article_sources.source_id
                 WHERE article_sources.article_id = content.article_id
-                ORDER BY article_sources.seen_at, sources.id
+                ORDER BY article_sources.title IS NOT NULL, article_sources.seen_at, sources.id  -- its own site first
                 LIMIT 1
             ) AS listed ON true
             WHERE content.article_id = ANY(%(ids)b::uuid[])
