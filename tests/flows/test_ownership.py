@@ -185,6 +185,8 @@ async def test_the_page_that_a_victim_opens_shows_nothing_of_a_hostile_feed(
         await person.register()
         await person.submit("/feeds", name="Mine", url=site.url("victim.example/feed"))
         await poll(poller, clock)
+        site.answers["evil.example/feed"] = a_feed(site.url("victim.example/post"), FALSE, guid="again")
+        await poll(poller, clock)
         listed = await person.open("/read?shelf=all")
         found = await person.open("/read?shelf=all&q=false")
 

@@ -32,9 +32,9 @@ CREATE FUNCTION told_to_reader(of_article uuid)
         FROM (
             SELECT listed.title, listed.author, listed.summary, listed.content, listed.published_at, listed.seen_at,
                 listed.source_id, listed.title IS NOT NULL AS is_foreign, false AS is_starred
-            FROM article_sources AS listed
+            -- OFFSET 0: by the article, however many feeds the reader follows
+            FROM (SELECT * FROM article_sources WHERE article_sources.article_id = of_article OFFSET 0) AS listed
             JOIN subscriptions USING (source_id)
-            WHERE listed.article_id = of_article
             UNION ALL
             SELECT marks.title, marks.author, marks.summary, marks.content, marks.published_at, NULL, NULL, true, true
             FROM marks
