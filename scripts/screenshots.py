@@ -4,7 +4,7 @@ Run from the checkout: `python -m scripts.screenshots`, or with `--docs` to rene
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +43,7 @@ CAGES = (
     ("Rate-limited Review", "busy", "/feed.xml", ""),
     ("A page in place of a feed", "lobby", "/feed.xml", ""),
 )
+SUGGESTED = ("Minato", "minato", "/feed.xml")
 OUTSIDE = {
     "login": "/auth/login",
     "register": "/auth/register",
@@ -99,26 +100,33 @@ def a_place() -> Iterator[Place]:
             yield place
 
 
-def photograph_everything(browser: Browser, place: Place) -> None:
-    OUT.mkdir(exist_ok=True)
+DRESSES = [(scheme, width) for scheme in ("light", "dark") for width in ("wide", "narrow")]
+SIZES = {"wide": WIDE, "narrow": PHONE}
+
+
+def photograph_everything(
+    browser: Browser, place: Place, out: Path = OUT, dresses: Sequence[tuple[str, str]] = tuple(DRESSES)
+) -> None:
+    """Every page, in each colour scheme and width."""
+    out.mkdir(exist_ok=True)
     with open_page(browser, place) as page:
         register(page)
-        photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide")
+        photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide", out)
         operator = dict(page.context.storage_state())
     profile = settle_in(browser, place, (*FEEDS, *CAGES))
-    for scheme in ("light", "dark"):
-        for width, viewport in (("wide", WIDE), ("narrow", PHONE)):
-            dress: dict[str, Any] = {"color_scheme": scheme, "viewport": viewport}
-            with open_page(browser, place, **dress) as page:
-                photograph(page, OUTSIDE, f"{scheme}-{width}")
-            with open_page(browser, place, storage_state=profile, **dress) as page:
-                photograph(page, INSIDE, f"{scheme}-{width}")
-                photograph_what_opens(page, f"{scheme}-{width}")
-                photograph_import(page, f"{scheme}-{width}")
-            with open_page(browser, place, storage_state=operator, **dress) as page:
-                photograph(page, OPERATING, f"{scheme}-{width}")
-                photograph_source(page, f"{scheme}-{width}")
-    print(f"{len(list(OUT.glob('*.png')))} pictures are in {OUT.name}/")
+    for scheme, width in dresses:
+        dress: dict[str, Any] = {"color_scheme": scheme, "viewport": SIZES[width]}
+        name = f"{scheme}-{width}"
+        with open_page(browser, place, **dress) as page:
+            photograph(page, OUTSIDE, name, out)
+        with open_page(browser, place, storage_state=profile, **dress) as page:
+            photograph(page, INSIDE, name, out)
+            photograph_what_opens(page, name, out)
+            photograph_import(page, name, out)
+        with open_page(browser, place, storage_state=operator, **dress) as page:
+            photograph(page, OPERATING, name, out)
+            photograph_source(page, name, out)
+    print(f"{len(list(out.glob('*.png')))} pictures are in {out.name}/")
 
 
 def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, str], ...]) -> dict[str, object]:
@@ -131,7 +139,7 @@ def settle_in(browser: Browser, place: Place, feeds: tuple[tuple[str, str, str, 
             expect(state_of(page, name)).not_to_have_text("Pending", timeout=60_000)
         page.locator("#summary-container").get_by_role("button", name="Generate").click()
         expect(page.locator("#summary-container time")).to_be_visible(timeout=60_000)
-        suggest(page, "Feather", place.zoo.url("feather", "/feed.xml"))
+        suggest(page, SUGGESTED[0], place.zoo.url(*SUGGESTED[1:]))
         return dict(page.context.storage_state())
 
 
@@ -145,40 +153,40 @@ def suggest(page: Page, name: str, url: str) -> None:
     expect(page.locator("#suggested .rows")).to_contain_text(name, timeout=60_000)
 
 
-def photograph(page: Page, pages: dict[str, str], dress: str) -> None:
+def photograph(page: Page, pages: dict[str, str], dress: str, out: Path) -> None:
     for name, path in pages.items():
         page.goto(path, wait_until="networkidle")
-        page.screenshot(path=OUT / f"{name}-{dress}.png")
+        page.screenshot(path=out / f"{name}-{dress}.png")
 
 
-def photograph_what_opens(page: Page, dress: str) -> None:
+def photograph_what_opens(page: Page, dress: str, out: Path) -> None:
     page.goto("/dashboard", wait_until="networkidle")
     page.get_by_text("Add a feed", exact=True).click()
     page.get_by_role("button", name="Edit", exact=False).first.click()
     expect(page.get_by_role("button", name="Save")).to_be_visible()
-    page.screenshot(path=OUT / f"forms-{dress}.png")
+    page.screenshot(path=out / f"forms-{dress}.png")
     page.goto("/read?shelf=all")
     page.keyboard.press("j")
     page.keyboard.press("?")
-    page.screenshot(path=OUT / f"keys-{dress}.png")
+    page.screenshot(path=out / f"keys-{dress}.png")
     page.keyboard.press("Escape")
     if page.get_by_role("button", name="Feeds").is_visible():
         page.get_by_role("button", name="Feeds").click()
-        page.screenshot(path=OUT / f"choose-{dress}.png")
+        page.screenshot(path=out / f"choose-{dress}.png")
         page.keyboard.press("Escape")
     page.locator("[data-open]").nth(3).click()
     page.wait_for_url("**/articles/*")
-    page.screenshot(path=OUT / f"article-{dress}.png")
+    page.screenshot(path=out / f"article-{dress}.png")
 
 
-def photograph_source(page: Page, dress: str) -> None:
+def photograph_source(page: Page, dress: str, out: Path) -> None:
     page.goto("/admin/sources?status=failing")
     page.locator(".sources a").first.click()
     expect(page.locator("#source-now")).to_be_visible()
-    page.screenshot(path=OUT / f"operate-source-{dress}.png")
+    page.screenshot(path=out / f"operate-source-{dress}.png")
 
 
-def photograph_import(page: Page, dress: str) -> None:
+def photograph_import(page: Page, dress: str, out: Path) -> None:
     lines = ("https://a.example/feed", "https://a.example/feed", "file:///etc/passwd", "")
     outlines = "".join(f'<outline type="rss" text="Line {n}" xmlUrl="{url}"/>' for n, url in enumerate(lines))
     page.goto("/opml")
@@ -190,7 +198,7 @@ def photograph_import(page: Page, dress: str) -> None:
     if page.locator("#import-report").count() == 0:
         page.get_by_role("link", name="Report").click()
     page.wait_for_timeout(2000)  # until it has ended, and the report has come
-    page.screenshot(path=OUT / f"import-{dress}.png")
+    page.screenshot(path=out / f"import-{dress}.png")
 
 
 def photograph_for_readme(browser: Browser, place: Place) -> None:

@@ -1,5 +1,6 @@
 """/admin/api/feeds/sources, status by status: seed 003."""
 
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -229,3 +230,78 @@ async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: Mov
 
     assert {line.deed for line in lines} == {Deed.SOURCE_CREATED, Deed.SOURCE_REFRESHED, Deed.SOURCE_RESET}
     assert {line.actor_id for line in lines} == {person.id}
+
+
+# Seed 003 §7.1 and §7.3: feeds that have not updated for a day, and disabled feeds with errors.
+
+
+async def fetched(database: Database, name: str, at: datetime | None, errors: int = 0) -> None:
+    async with database.transaction() as conn:
+        await conn.execute(
+            """
+            UPDATE feed_state
+            SET last_succeeded_at = %(at)s, last_polled_at = %(at)s, consecutive_errors = %(errors)s
+            WHERE source_id = (SELECT id FROM sources WHERE name = %(name)s)
+            """,
+            {"name": name, "at": at, "errors": errors},
+        )
+
+
+async def listed(api: AsyncClient, **query: str) -> list[str]:
+    response = await api.get(FEEDS, params=query)
+    assert response.status_code == 200, response.text
+    return [one["name"] for one in response.json()["sources"]]
+
+
+async def test_stuck_feeds_and_disabled_feeds_with_errors_are_listed_in_the_seeds_order(
+    api: AsyncClient, database: Database
+) -> None:
+    for number, (name, at, errors, is_active) in enumerate(
+        [
+            ("fresh", START - timedelta(hours=1), 0, True),
+            ("stuck", START - timedelta(hours=25), 2, True),
+            ("never", None, 3, False),
+            ("older", START - timedelta(days=9), 5, False),
+            ("newer", START - timedelta(days=2), 5, False),
+            ("parked", START - timedelta(days=1), 0, False),
+        ]
+    ):
+        feed = await created(api, name=name, url=f"https://f{number}.example/feed")
+        await fetched(database, name, at, errors)
+        if not is_active:
+            await api.patch(f"{FEEDS}/{feed['id']}", json={"is_active": False})
+
+    before = (START - timedelta(hours=24)).isoformat()
+    stuck = await listed(api, is_active="true", last_fetched_before=before)
+    broken = await listed(api, is_active="false", min_error_count="1", order="last_fetched")
+
+    assert stuck == ["stuck"]
+    assert broken == ["newer", "older", "never"]
+
+
+async def test_the_order_by_last_fetch_goes_on_from_page_to_page(api: AsyncClient, database: Database) -> None:
+    for number in range(5):
+        await created(api, name=f"{number}", url=f"https://f{number}.example/feed")
+        await fetched(database, f"{number}", START - timedelta(hours=number) if number < 3 else None)
+
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    while len(found) < 6:
+        page = (await api.get(FEEDS, params={"order": "last_fetched", "limit": "2", **cursor})).json()
+        found += [one["name"] for one in page["sources"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    odd = await api.get(FEEDS, params={"cursor": "odd"})
+
+    assert found == ["0", "1", "2", "4", "3"]
+    assert odd.status_code == 422
+
+
+@pytest.mark.parametrize("path", [FEEDS, "/api/v1/sources"])
+@pytest.mark.parametrize("name", [" ", "\u3000 \t"])
+async def test_a_name_of_blanks_is_refused(api: AsyncClient, path: str, name: str) -> None:
+    given = {"name": name, "url" if path == FEEDS else "feed_url": "https://blank.example/feed"}
+
+    assert (await api.post(path, json=given)).status_code == 422
+    assert (await api.get(path, params={"q": "blank.example"})).json()["sources"] == []

@@ -8,9 +8,10 @@ import pytest
 from headwater.db import Connection
 from headwater.frontier import store
 from headwater.frontier.listing import store as listing
-from headwater.frontier.types import Hopeless, Origin, Status, UrlCursor, UrlFilter
+from headwater.frontier.types import Hopeless, Origin, Status, Submission, UrlCursor, UrlFilter
 from headwater.ids import new_id
 from headwater.types import SourceId
+from tests.builders import a_source
 from tests.clock import START
 from tests.frontier.builders import PAGE, all_urls, ask_all, claim, submit
 
@@ -113,3 +114,52 @@ async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connect
     assert await listing.stats(conn, now=START) == before
     assert {one.source_id: (one.pending, one.fetched) for one in before.by_source} == {ONE: (0, 10), OTHER: (0, 5)}
     assert before.by_status[Status.FETCHED] == 15
+
+
+async def test_stats_by_source_say_how_many_are_being_fetched(conn: Connection) -> None:
+    source = await a_source(conn, url="https://mine.example/feed")
+    mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
+    await store.submit(conn, submissions=[*mine, Submission("https://b.example/1", Origin.MANUAL)], now=START)
+    await store.claim(
+        conn, lease=new_id(), now=START, leased_until=START + timedelta(minutes=5), hosts=9, urls_per_host=2
+    )
+
+    counted = await listing.stats(conn, now=START)
+
+    by_source = {one.source_id: (one.pending, one.fetching, one.total) for one in counted.by_source}
+    assert by_source == {source.id: (1, 2, 3), None: (0, 1, 1)}
+    assert (counted.by_status[Status.PENDING], counted.by_status[Status.FETCHING]) == (1, 3)
+
+
+async def test_every_page_knows_how_many_there_are_in_all(conn: Connection) -> None:
+    source = await a_source(conn, url="https://mine.example/feed")
+    mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
+    await store.submit(conn, submissions=[*mine, Submission("https://b.example/x", Origin.MANUAL)], now=START)
+
+    async def total(**wanted: Any) -> tuple[int, bool]:
+        found = await listing.count_urls(conn, wanted=UrlFilter(**wanted), now=START)
+        return found.urls, found.is_exact
+
+    assert await total() == (4, True)
+    assert await total(status=Status.PENDING) == (4, True)
+    assert await total(status=Status.DEAD) == (0, True)
+    assert await total(source_id=source.id) == (3, True)
+    assert await total(source_id=source.id, status=Status.PENDING) == (3, True)
+    assert await total(source_id=SourceId(new_id())) == (0, True)
+    assert await total(host="a.example") == (3, True)
+    assert await total(host="a.example", source_id=source.id, status=Status.DEAD) == (0, True)
+    assert await total(origin=Origin.MANUAL) == (1, True)
+    assert await total(text="/X") == (1, True)
+
+
+async def test_a_total_that_would_take_long_is_told_as_a_lower_bound(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "COUNTED_THROUGH", 2)
+    await store.submit(
+        conn, submissions=[Submission(f"https://a.example/{n}", Origin.MANUAL) for n in range(3)], now=START
+    )
+
+    found = await listing.count_urls(conn, wanted=UrlFilter(host="a.example"), now=START)
+
+    assert (found.urls, found.is_exact) == (2, False)

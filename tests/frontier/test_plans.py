@@ -108,6 +108,8 @@ HOT = {
     "list a source": ("list_urls", a_list("source", source_id=SOURCE), 300),
     "list a host": ("list_urls", a_list("host"), 300),
     "list by a rare text": ("list_urls", a_list("time", look=2_000, text="nowhere"), 10_000),
+    "count by a text": ("count_urls", a_list("time", look=10_000, text="nowhere"), 50_000),
+    "count a host": ("count_urls", a_list("host", look=10_000), 50_000),
     "find one": ("find", {"shard": 0, "host_id": 0, "url_id": 0, "now": START, "shards": SHARDS}, 20),
     "next ready": ("next_ready_at", store.parts((0, 1, 2, 3), range(SHARDS)), 250),
 }

@@ -21,7 +21,13 @@ POLLS = 300_000  # of thirty days
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
 ONE = UUID("c4ca4238a0b923820dcc509a6f75849b")  # md5 of 1
-NO_FILTER = dict.fromkeys(("state", "reason", "category", "host", "words", "after_name", "after_id"))
+NO_FILTER = {
+    **dict.fromkeys(
+        ("state", "reason", "category", "host", "words", "after_name", "after_id", "after_at", "fetched_before")
+    ),
+    "by_fetch": False,
+    "has_errors": False,
+}
 
 FILL = (
     """

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from headwater.db import Connection
-from headwater.polling.types import FailureClass
 from tests.clock import START
 from tests.db.test_every_statement import IN_STORES
 from tests.db.test_plans import full, tables_read_in_full
@@ -18,10 +17,11 @@ EVERYTHING: dict[str, Any] = {
     **dict.fromkeys(
         (
             "id", "after", "category", "mode", "enabled", "is_system", "is_critical", "moderation_status", "is_active",
-            "feed_active", "status", "text", "host",
+            "feed_active", "status", "text", "host", "fetched_before", "errors_least",
         )
     ),
-    "classes": [kind.value for kind in FailureClass],
+    "by_fetch": False,
+    "after_at": "-infinity",
     "now": START,
     "limit": 51,
 }  # fmt: skip

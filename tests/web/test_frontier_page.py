@@ -389,3 +389,25 @@ async def test_readers_and_moderators_find_no_way_in(app: Litestar, operator: Pe
         }
 
     assert statuses == {403}
+
+
+async def test_the_table_is_narrowed_to_a_source_by_its_name_and_tells_the_total(
+    operator: Person, database: Database
+) -> None:
+    source = await a_site(database)
+    await queue(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
+    await queue(database, "https://other.example/1")
+
+    page = await operator.open("/admin/frontier")
+    by_name = await operator.part("/admin/frontier/urls", params={"source": "harbour"})
+    by_id = await operator.part("/admin/frontier/urls", params={"source": str(source.id), "status": "pending"})
+    nobody = await operator.part("/admin/frontier/urls", params={"source": "nobody"})
+
+    assert '<option value="Harbour News"></option>' in page.text
+    assert f">{len(listed(page))} URLs</p>" in page.text
+    assert {"https://harbour.example/1", "https://harbour.example/2"} <= set(listed(by_name))
+    assert "https://other.example/1" not in listed(by_name)
+    assert f">{len(listed(by_name))} URLs</p>" in by_name.text
+    assert by_name.headers["hx-replace-url"] == f"/admin/frontier?source={source.id}"
+    assert set(listed(by_id)) == set(listed(by_name))
+    assert (nobody.status_code, "There is no source with this name." in nobody.text) == (400, True)

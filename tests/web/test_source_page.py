@@ -452,3 +452,32 @@ async def test_a_secret_in_a_readers_feed_is_shown_to_that_reader_alone(
     assert not any("s3cret" in page.text for page in pages)
     renamed = await reread(database, source)
     assert (renamed.name, renamed.feed_url) == ("Renamed", secret)
+
+
+async def test_sources_are_filtered_by_last_success_and_errors_and_sorted_by_it(
+    operator: Person, database: Database
+) -> None:
+    for name, hours, errors in (("Fresh", 1, 0), ("Stuck", 30, 4), ("Older", 300, 2)):
+        source = await a_source(database, f"https://{name.lower()}.example/feed", name)
+        async with database.transaction() as conn:
+            await conn.execute(
+                """
+                UPDATE feed_state
+                SET last_succeeded_at = %(at)s, last_polled_at = %(at)s, consecutive_errors = %(errors)s
+                WHERE source_id = %(id)s
+                """,
+                {"id": source.id, "at": START - timedelta(hours=hours), "errors": errors},
+            )
+    await a_source(database, "https://never.example/feed", "Never")
+
+    async def shown(**query: str) -> list[str]:
+        page = (await operator.open("/admin/sources", params=query)).text
+        return re.findall(r'<a id="source-[^"]+" href="[^"]+">([^<]+)</a>', page)
+
+    assert await shown() == ["Fresh", "Never", "Older", "Stuck"]
+    assert await shown(order="last_fetched") == ["Fresh", "Stuck", "Older", "Never"]
+    assert await shown(fetched="24h") == ["Older", "Stuck"]
+    assert await shown(fetched="7d") == ["Older"]
+    assert await shown(errors="yes", order="last_fetched") == ["Stuck", "Older"]
+    assert await shown(fetched="odd", order="odd", after="odd:odd") == ["Fresh", "Never", "Older", "Stuck"]
+    assert await shown(order="last_fetched", after=f"{UUID(int=0)}:odd") == ["Fresh", "Stuck", "Older", "Never"]

@@ -19,7 +19,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from headwater.frontier import types
-from headwater.frontier.types import Fate, Origin, Status, UrlPage
+from headwater.frontier.types import Fate, Origin, Status, UrlPage, UrlTotal
 from headwater.types import PageKind
 from headwater.urls import MAX_LENGTH
 
@@ -198,6 +198,14 @@ class FrontierPage(Told):
     """Some URLs, the newest first. There may be fewer than asked for, even none, before the end."""
 
     urls: list[FrontierUrl]
+    total: Annotated[
+        int,
+        Field(description="How many pass the filter; at least so many where `total_is_exact` is false."),
+    ]
+    total_is_exact: Annotated[
+        bool,
+        Field(description="False where a filter by host, origin or text looked through 10,000 URLs."),
+    ]
     next_cursor: NextCursor
 
 
@@ -212,10 +220,11 @@ class StatusCounts(Told):
 
 
 class SourceCounts(Told):
-    """The same for one source, where `pending` counts those being fetched too. Null: URLs that belong to none."""
+    """The same for one source. Null: URLs that belong to none."""
 
     source_id: Source
-    pending: Annotated[int, Field(examples=[1208])]
+    pending: Annotated[int, Field(examples=[1200])]
+    fetching: Annotated[int, Field(examples=[8])]
     fetched: Annotated[int, Field(examples=[51034])]
     failed: Annotated[int, Field(examples=[17])]
     dead: Annotated[int, Field(examples=[431])]
@@ -261,9 +270,14 @@ class Retried(Told):
     next_cursor: NextCursor
 
 
-def page_of(page: UrlPage, next_cursor: str | None) -> FrontierPage:
+def page_of(page: UrlPage, total: UrlTotal, next_cursor: str | None) -> FrontierPage:
     """Some of the frontier."""
-    return FrontierPage(urls=[FrontierUrl.model_validate(url) for url in page.urls], next_cursor=next_cursor)
+    return FrontierPage(
+        urls=[FrontierUrl.model_validate(url) for url in page.urls],
+        total=total.urls,
+        total_is_exact=total.is_exact,
+        next_cursor=next_cursor,
+    )
 
 
 def stats_of(counted: types.FrontierStats) -> FrontierStats:

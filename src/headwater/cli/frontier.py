@@ -45,7 +45,6 @@ from headwater.frontier.types import (
     UrlCursor,
     UrlFilter,
 )
-from headwater.frontier.types import Tally as SourceTally
 from headwater.runtime import open_runtime
 from headwater.settings import Settings
 from headwater.sources import store as sources
@@ -314,24 +313,20 @@ def _show_stats(counted: FrontierStats, names: Mapping[SourceId | None, str]) ->
     if not counted.by_source:
         return
     say("")
-    largest = sorted(counted.by_source, key=_size, reverse=True)
+    largest = sorted(counted.by_source, key=lambda tally: tally.total, reverse=True)
     print_table(
-        ["source", "pending", "fetched", "failed", "dead", ""],
+        ["source", "pending", "fetching", "fetched", "failed", "dead", ""],
         [
             (
                 names.get(tally.source_id, "none" if tally.source_id is None else str(tally.source_id)),
-                *(f"{count:,}" for count in (tally.pending, tally.fetched, tally.failed, tally.dead)),
-                _bar(_size(tally), max(1, _size(largest[0]))),
+                *(f"{count:,}" for count in (tally.pending, tally.fetching, tally.fetched, tally.failed, tally.dead)),
+                _bar(tally.total, max(1, largest[0].total)),
             )
             for tally in largest[:SOURCES_SHOWN]
         ],
     )
     if len(largest) > SOURCES_SHOWN:
         say(f"and {len(largest) - SOURCES_SHOWN:,} more: headwater frontier stats --json")
-
-
-def _size(tally: SourceTally) -> int:
-    return tally.pending + tally.fetched + tally.failed + tally.dead
 
 
 def _bar(count: int, most: int) -> str:

@@ -286,13 +286,27 @@ class UrlPage:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many URLs stand where. `pending` counts those being fetched too."""
+    """How many URLs of a source have each status."""
 
     source_id: SourceId | None
     pending: int
     fetched: int
     failed: int
     dead: int
+    fetching: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.pending + self.fetching + self.fetched + self.failed + self.dead
+
+
+@dataclass(frozen=True, slots=True)
+class UrlTotal:
+    """How many URLs pass a filter; where that is not exact, there are at least so many."""
+
+    urls: int
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)

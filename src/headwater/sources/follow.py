@@ -35,6 +35,8 @@ async def follow(
     """
     feed_url = None if url is None else complete_url(url)
     source = as_wished(Source(SourceId(new_id()), "", feed_url, now), wishes)
+    if name is not None and not name.strip():
+        raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has none.")
     source = replace(source, name=(name or "").strip() or host_of(source.address))
     if len(source.name) > NAME_MAX:
         raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(source.name)}.")

@@ -10,7 +10,16 @@ from psycopg.types.json import Jsonb
 from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.frontier.keys import Place
-from headwater.sources.types import Pair, Source, SourceDetails, SourceFilter, SourceHealth, Suggestion
+from headwater.sources.types import (
+    Pair,
+    Source,
+    SourceDetails,
+    SourceFilter,
+    SourceHealth,
+    SourceOrder,
+    SourcePlace,
+    Suggestion,
+)
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
 
@@ -358,9 +367,15 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
 
 
 async def list_details(
-    conn: Connection, *, wanted: SourceFilter, now: datetime, after: UUID | None = None, limit: int = 1
+    conn: Connection,
+    *,
+    wanted: SourceFilter,
+    now: datetime,
+    order: SourceOrder = SourceOrder.NEWEST,
+    after: SourcePlace | None = None,
+    limit: int = 1,
 ) -> list[SourceDetails]:
-    """Sources that pass the filter, the newest first.
+    """Sources that pass the filter, in an order of which the newest first is the usual one.
 
     A feed that is off until a moment that has come may be polled: seed 000's cooldown filter, with the time that the
     cooldown really ends. For a source without a feed see `list_health`.
@@ -411,7 +426,18 @@ async def list_details(
                 ) AS status
             ) AS told
             WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)
-                AND (%(after)s::uuid IS NULL OR sources.id < %(after)s)
+                AND (%(after)s::uuid IS NULL OR %(by_fetch)s OR sources.id < %(after)s)
+                AND (
+                    %(after)s::uuid IS NULL
+                    OR NOT %(by_fetch)s
+                    OR (coalesce(last_succeeded_at, other.last_read_at, '-infinity'), sources.id)
+                        < (%(after_at)s::timestamptz, %(after)s)
+                )
+                AND (
+                    %(fetched_before)s::timestamptz IS NULL
+                    OR coalesce(last_succeeded_at, other.last_read_at) < %(fetched_before)s
+                )
+                AND (%(errors_least)s::integer IS NULL OR coalesce(consecutive_errors, 0) >= %(errors_least)s)
                 AND (%(category)s::text IS NULL OR category = %(category)s)
                 AND (%(mode)s::text IS NULL OR ingestion_mode = %(mode)s)
                 AND (%(enabled)s::boolean IS NULL OR enabled = %(enabled)s)
@@ -454,12 +480,18 @@ async def list_details(
                         )
                     )
                 )
-            ORDER BY sources.id DESC
+            ORDER BY
+                CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, other.last_read_at, '-infinity') END DESC,
+                sources.id DESC
             LIMIT %(limit)s
             """,
             {
                 "id": wanted.id,
-                "after": after,
+                "by_fetch": order is SourceOrder.LAST_FETCHED,
+                "after": after.id if after else None,
+                "after_at": after.last_fetched_at if after and after.last_fetched_at else "-infinity",
+                "fetched_before": wanted.fetched_before,
+                "errors_least": wanted.errors_least,
                 "category": wanted.category,
                 "mode": wanted.ingestion_mode,
                 "enabled": wanted.enabled,

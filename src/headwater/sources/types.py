@@ -192,6 +192,21 @@ class SourceDetails:
         return self.enabled and self.feed_disabled_at is None
 
 
+class SourceOrder(StrEnum):
+    """The order of a list of sources."""
+
+    NEWEST = "newest"
+    LAST_FETCHED = "last_fetched"  # the latest success first, those without one last
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """Where a list of sources goes on: after this one. The time is that of its last success."""
+
+    id: UUID
+    last_fetched_at: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
     """Which sources are wanted; None wants all. `feed_active`: those whose feed may be polled now, by seed 000."""
@@ -208,3 +223,5 @@ class SourceFilter:
     status: SourceState | None = None
     text: str | None = None
     host: str | None = None
+    fetched_before: datetime | None = None  # its last success is older than this
+    errors_least: int | None = None  # so many errors in a row, or more

@@ -1,5 +1,6 @@
 """/admin/api/feeds/sources: system feeds, in the words of seed 003. For super_admins."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -7,7 +8,8 @@ from litestar import Request, Router, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
-from headwater.api.routes.sources import ByCategory, BySystem, ByText, Cursor, Limit, next_cursor, told_as_faults
+from headwater.api.routes.sources import ByCategory, BySystem, ByText, Limit, told_as_faults
+from headwater.api.schemas import fault
 from headwater.api.source_schemas import (
     FeedChanges,
     FeedPage,
@@ -20,10 +22,12 @@ from headwater.api.source_schemas import (
 )
 from headwater.asgi.actor import actor_of
 from headwater.db import Connection, Database
+from headwater.frontier.cursor import from_word, to_word
+from headwater.frontier.types import UrlCursor
 from headwater.sources import operate, store
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import Feed, Line, LineFate
-from headwater.sources.types import SourceFilter
+from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId
 
 AnyRequest = Request[Any, Any, Any]
@@ -32,7 +36,20 @@ Now = NamedDependency[Clock]
 CLASHES = {"refusals": (409,)}
 
 ByActive = Annotated[bool | None, QueryParameter(description="Those that are on, with a feed that is; or the others.")]
+FetchedBefore = Annotated[
+    datetime | None,
+    QueryParameter(description="Only those whose last success is older than this, such as 2026-11-15T12:00:00Z."),
+]
+ByErrors = Annotated[
+    int | None, QueryParameter(description="Only those with so many errors in a row, or more.", ge=1, le=1_000_000)
+]
+Order = Annotated[
+    SourceOrder,
+    QueryParameter(description="newest, or last_fetched: the latest success first."),
+]
+Place = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.", max_length=100)]
 Id = Annotated[UUID, PathParameter(description="The feed's id.")]
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @get("/sources", operation_id="listFeeds")
@@ -43,14 +60,28 @@ async def list_feeds(
     is_system: BySystem = None,
     category: ByCategory = None,
     q: ByText = None,
-    cursor: Cursor = None,
+    last_fetched_before: FetchedBefore = None,
+    min_error_count: ByErrors = None,
+    order: Order = SourceOrder.NEWEST,
+    cursor: Place = None,
     limit: Limit = 50,
 ) -> FeedPage:
     """List feeds, the newest first. `q` finds one by its URL."""
-    wanted = SourceFilter(is_active=is_active, is_system=is_system, category=category, text=q)
+    wanted = SourceFilter(
+        is_active=is_active,
+        is_system=is_system,
+        category=category,
+        text=q,
+        fetched_before=_in_utc(last_fetched_before),
+        errors_least=min_error_count,
+    )
+    after = _place(cursor)
     async with database.as_system() as conn:
-        found = await store.list_details(conn, wanted=wanted, now=clock(), after=cursor, limit=limit + 1)
-    return FeedPage(sources=[feed_of(one) for one in found[:limit]], next_cursor=next_cursor(found, limit))
+        found = await store.list_details(conn, wanted=wanted, now=clock(), order=order, after=after, limit=limit + 1)
+    return FeedPage(
+        sources=[feed_of(one) for one in found[:limit]],
+        next_cursor=_word_of(found[limit - 1]) if len(found) > limit else None,
+    )
 
 
 @post("/sources", operation_id="createFeed", opt=CLASHES)
@@ -125,6 +156,26 @@ async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id:
 admin_source_routes = Router(
     "/", route_handlers=[list_feeds, create, bring_in, find, change, remove, refresh, reset_errors]
 )
+
+
+def _in_utc(at: datetime | None) -> datetime | None:
+    """A time without a zone is one of UTC."""
+    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+
+
+def _word_of(source: SourceDetails) -> str:
+    """Where a list goes on after this source. A source without a success stands at the beginning of time."""
+    return to_word(UrlCursor(source.last_succeeded_at or BEGINNING, source.id))
+
+
+def _place(word: str | None) -> SourcePlace | None:
+    try:
+        read = from_word(word) if word else None
+    except ValueError as error:
+        raise fault("query", "cursor", "it is not one that this API gave") from error
+    if read is None:
+        return None
+    return SourcePlace(read.id, None if read.discovered_at == BEGINNING else read.discovered_at)
 
 
 async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> FeedTold:

@@ -73,7 +73,8 @@ async def list_urls(
     after = _cursor(cursor)
     async with database.transaction() as conn:
         found = await listing.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
-    return page_of(found, to_word(found.next) if found.next else None)
+        total = await listing.count_urls(conn, wanted=wanted, now=clock())
+    return page_of(found, total, to_word(found.next) if found.next else None)
 
 
 @get("/stats", operation_id="frontierStats")

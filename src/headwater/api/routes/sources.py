@@ -15,7 +15,7 @@ from headwater.asgi.actor import actor_of
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate, store
-from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter
+from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter, SourcePlace
 from headwater.types import Clock, SourceId, SourceState
 
 AnyRequest = Request[Any, Any, Any]
@@ -81,7 +81,8 @@ async def list_sources(
         host=host,
     )
     async with database.as_system() as conn:
-        found = await store.list_details(conn, wanted=wanted, now=clock(), after=cursor, limit=limit + 1)
+        place = SourcePlace(cursor) if cursor else None
+        found = await store.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit + 1)
     shown = found[:limit]
     return SourcePage(sources=[SourceTold.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit))
 

@@ -1,5 +1,6 @@
 """What is asked about `frontier_url` and its counters by people who look."""
 
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -9,9 +10,11 @@ from headwater.db import Connection
 from headwater.frontier.keys import SHARDS, Place, host_id_of, place_of, shard_of
 from headwater.frontier.rows import ORIGIN_LETTER, STATUS_LETTER, UrlRow, frontier_url
 from headwater.frontier.store import ALL_SHARDS, LONGEST_LEASE, parts
-from headwater.frontier.types import FrontierStats, FrontierUrl, Status, Tally, UrlCursor, UrlFilter, UrlPage
+from headwater.frontier.types import FrontierStats, FrontierUrl, Status, Tally, UrlCursor, UrlFilter, UrlPage, UrlTotal
+from headwater.types import SourceId
 
 LOOKED_THROUGH = 2_000
+COUNTED_THROUGH = 10_000
 
 
 async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
@@ -160,6 +163,83 @@ async def list_urls(
     return UrlPage(urls, UrlCursor(discovered_at, Place(0, host_id, url_id).id))
 
 
+async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> UrlTotal:
+    """How many URLs pass a filter: by status and source from counters, else of the first ten thousand."""
+    if wanted.host is None and wanted.origin is None and wanted.text is None:
+        return UrlTotal(await _count_by_tally(conn, wanted=wanted, now=now), is_exact=True)
+    host_id = host_id_of((wanted.host or "").lower())
+    cur = await conn.execute(
+        """
+        WITH seen AS MATERIALIZED (
+            (
+                SELECT * FROM frontier_url WHERE %(by)s = 'time' ORDER BY discovered_at DESC LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'source' AND source_id = %(source_id)s
+                ORDER BY discovered_at DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+                ORDER BY url_id
+                LIMIT %(look)s
+            )
+        )
+        SELECT count(*) FILTER (
+                WHERE (%(status)s::text IS NULL OR shown_status = %(status)s)
+                    AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
+                    AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
+                    AND (%(text)s::text IS NULL OR strpos(lower(name || url), lower(%(text)s)) > 0)
+            ),
+            count(*)
+        FROM seen
+        LEFT JOIN LATERAL (
+            SELECT name, lease, ready_at
+            FROM host
+            WHERE host.shard = seen.shard AND host.host_id = seen.host_id
+            LIMIT 1
+        ) AS host ON true
+        CROSS JOIN LATERAL (
+            SELECT CASE
+                WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                WHEN status = 'b' THEN 'd'
+                ELSE status::text
+            END AS shown_status
+        ) AS shown
+        """,
+        {
+            "by": "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time",
+            "look": COUNTED_THROUGH,
+            "now": now,
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "source_id": wanted.source_id,
+            "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
+            "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
+            "text": wanted.text,
+        },
+    )
+    row = await cur.fetchone()
+    assert row is not None, "an aggregate is always one row"
+    return UrlTotal(row[0], is_exact=row[1] < COUNTED_THROUGH)
+
+
+async def _count_by_tally(conn: Connection, *, wanted: UrlFilter, now: datetime) -> int:
+    counted = await stats(conn, now=now)
+    if wanted.source_id is None:
+        return counted.by_status[wanted.status] if wanted.status else sum(counted.by_status.values())
+    tally = next((one for one in counted.by_source if one.source_id == wanted.source_id), None)
+    if tally is None:
+        return 0
+    return getattr(tally, wanted.status.value) if wanted.status else tally.total
+
+
 async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
     """How many URLs stand where, by status and by source: from counters, and what is in fetchers' hands."""
     async with conn.cursor(row_factory=class_row(Tally)) as cur:
@@ -173,13 +253,13 @@ async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
             ORDER BY source_id NULLS FIRST
             """
         )
-        tallies = await cur.fetchall()
+        counted = await cur.fetchall()
     fetching = await _count_fetching(conn, now=now)
-    pending = sum(one.pending for one in tallies)
+    tallies = [_with_fetching(one, fetching.get(one.source_id, 0)) for one in counted]
     return FrontierStats(
         {
-            Status.PENDING: max(0, pending - fetching),
-            Status.FETCHING: fetching,
+            Status.PENDING: sum(one.pending for one in tallies),
+            Status.FETCHING: sum(one.fetching for one in tallies),
             Status.FETCHED: sum(one.fetched for one in tallies),
             Status.FAILED: sum(one.failed for one in tallies),
             Status.DEAD: sum(one.dead for one in tallies),
@@ -188,11 +268,17 @@ async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
     )
 
 
-async def _count_fetching(conn: Connection, *, now: datetime) -> int:
-    """How many never-fetched URLs are in fetchers' hands. Hosts in hands are few, and ready within an hour."""
+def _with_fetching(tally: Tally, fetching: int) -> Tally:
+    """Counters count a URL as pending until it is fetched."""
+    fetching = min(fetching, max(tally.pending, 0))
+    return replace(tally, pending=max(tally.pending, 0) - fetching, fetching=fetching)
+
+
+async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId | None, int]:
+    """How many never-fetched URLs of each source are being fetched. Leased hosts are few, and ready within an hour."""
     cur = await conn.execute(
         """
-        SELECT coalesce(sum(due.urls), 0)::bigint
+        SELECT due.source_id, count(*)
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
             SELECT shard, host_id, claimed
@@ -205,21 +291,18 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> int:
                 AND lease IS NOT NULL
         ) AS held
         CROSS JOIN LATERAL (
-            SELECT count(*) AS urls
-            FROM (
-                SELECT
-                FROM frontier_url
-                WHERE frontier_url.shard = held.shard
-                    AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
-                    AND frontier_url.host_id = held.host_id
-                    AND next_fetch_at <= %(now)s
-                    AND next_fetch_at < 'infinity'
-                    AND status = 'p'
-                LIMIT held.claimed
-            ) AS claimed
+            SELECT frontier_url.source_id
+            FROM frontier_url
+            WHERE frontier_url.shard = held.shard
+                AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
+                AND frontier_url.host_id = held.host_id
+                AND next_fetch_at <= %(now)s
+                AND next_fetch_at < 'infinity'
+                AND status = 'p'
+            LIMIT held.claimed
         ) AS due
+        GROUP BY due.source_id
         """,
         {**parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return {SourceId(row[0]) if row[0] else None: row[1] for row in await cur.fetchall()}

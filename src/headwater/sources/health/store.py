@@ -28,7 +28,7 @@ from headwater.sources.health.types import (
     Tally,
     Uptime,
 )
-from headwater.sources.types import Suggestion
+from headwater.sources.types import SourceOrder, Suggestion
 from headwater.types import SourceId
 
 LEADERS = 10
@@ -323,7 +323,8 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
 async def list_sources(
     conn: Connection, *, wanted: SourcesWanted, after: SourceCursor | None, limit: int
 ) -> SourcePage:
-    """Sources by name."""
+    """Sources by name, or the latest success first."""
+    by_fetch = wanted.order is SourceOrder.LAST_FETCHED
     async with conn.cursor(row_factory=class_row(SourceLine)) as cur:
         await cur.execute(
             """
@@ -337,11 +338,29 @@ async def list_sources(
                 AND (%(category)s::text IS NULL OR coalesce(category, '') = %(category)s)
                 AND (%(host)s::text IS NULL OR host = %(host)s)
                 AND (%(words)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(words)s)) > 0)
-                AND (%(after_name)s::text IS NULL OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid))
-            ORDER BY sort_name, id
+                AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
+                AND (NOT %(has_errors)s OR consecutive_errors > 0)
+                AND (
+                    %(after_name)s::text IS NULL
+                    OR %(by_fetch)s
+                    OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid)
+                )
+                AND (
+                    %(after_at)s::timestamptz IS NULL
+                    OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid)
+                )
+            ORDER BY
+                CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
+                CASE WHEN %(by_fetch)s THEN id END DESC,
+                CASE WHEN NOT %(by_fetch)s THEN sort_name END,
+                CASE WHEN NOT %(by_fetch)s THEN id END
             LIMIT %(limit)s + 1
             """,
             {
+                "fetched_before": wanted.fetched_before,
+                "has_errors": wanted.has_errors,
+                "by_fetch": by_fetch,
+                "after_at": (after.sort_name or "-infinity") if after and by_fetch else None,
                 "state": wanted.state,
                 "reason": wanted.reason,
                 "category": wanted.category,
@@ -351,10 +370,16 @@ async def list_sources(
                 "after_id": after.id if after else None,
                 "limit": limit,
             },
+            prepare=False,  # each order has its own plan
         )
         found = await cur.fetchall()
     shown = found[:limit]
-    return SourcePage(shown, SourceCursor(shown[-1].sort_name, shown[-1].id) if len(found) > limit else None)
+    return SourcePage(shown, _cursor_of(shown[-1], by_fetch=by_fetch) if len(found) > limit else None)
+
+
+def _cursor_of(line: SourceLine, *, by_fetch: bool) -> SourceCursor:
+    fetched = line.last_succeeded_at.isoformat() if line.last_succeeded_at else ""
+    return SourceCursor(fetched if by_fetch else line.sort_name, line.id)
 
 
 async def list_categories(conn: Connection) -> Sequence[str]:

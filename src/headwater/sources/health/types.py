@@ -8,7 +8,7 @@ from uuid import UUID
 
 from headwater.polling.policy import Policy
 from headwater.polling.types import FailureClass, FeedState, HostState
-from headwater.sources.types import IngestionMode, badge_of
+from headwater.sources.types import IngestionMode, SourceOrder, badge_of
 from headwater.types import SourceId, SourceState
 
 SUCCESSES = frozenset({"polled", "not_modified"})
@@ -237,7 +237,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class SourceCursor:
-    """Where a page of the list ends."""
+    """Where a page of the list ends. Sorted by last success, that time stands in place of the name, or nothing."""
 
     sort_name: str
     id: UUID
@@ -252,6 +252,9 @@ class SourcesWanted:
     category: str | None = None
     host: str | None = None
     words: str | None = None
+    fetched_before: datetime | None = None  # its last success is older than this
+    has_errors: bool = False  # its last polls failed
+    order: SourceOrder | None = None  # None: by name
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,3 +25,19 @@ async def list_labels(conn: Connection, *, source_ids: Collection[SourceId]) -> 
             "SELECT id, name, ingestion_mode FROM sources WHERE id = ANY(%(ids)s)", {"ids": list(source_ids)}
         )
         return {label.id: label for label in await cur.fetchall()}
+
+
+async def find_label(conn: Connection, *, name: str) -> Label | None:
+    """The source with this name, or else the first whose name begins with it, whatever the case."""
+    async with conn.cursor(row_factory=class_row(Label)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, ingestion_mode
+            FROM sources
+            WHERE starts_with(lower(name), lower(%(name)s))
+            ORDER BY lower(name), id
+            LIMIT 1
+            """,
+            {"name": name},
+        )
+        return await cur.fetchone()

@@ -40,7 +40,7 @@ from headwater.frontier.types import (
     UrlCursor,
     UrlFilter,
 )
-from headwater.sources.labels.store import list_labels
+from headwater.sources.labels.store import find_label, list_labels
 from headwater.types import Clock, SourceId
 from headwater.web.refusals import refusals
 
@@ -48,6 +48,8 @@ AnyRequest = Request[Any, Any, Any]
 Form = Body(media_type=RequestEncodingType.URL_ENCODED)
 PAGE = 50
 SOURCES_SHOWN = 12
+SOURCES_OFFERED = 200  # in the filter
+NAME_MAX = 255
 HOSTS_SHOWN = 20
 RETRY_PAGES = 5  # a thousand URLs each, of those that one step looks through
 TEXT_MAX = 200
@@ -100,8 +102,8 @@ async def frontier(
     cursor: FromQuery[str] = "",
 ) -> Template:
     """The page. Raises Invalid."""
-    wanted = read_filter(status, source, host, origin, q)
     async with database.transaction() as conn:
+        wanted = read_filter(status, await _source_id(conn, source), host, origin, q)
         context = await _table(conn, clock, wanted, cursor) | await _numbers(conn, clock)
     context |= {"user": request.user, "options": frontier_options}
     return Template("operator/frontier.html", context=context)
@@ -120,8 +122,8 @@ async def urls(
     cursor: FromQuery[str] = "",
 ) -> Template:
     """The table. Raises Invalid."""
-    wanted = read_filter(status, source, host, origin, q)
     async with database.transaction() as conn:
+        wanted = read_filter(status, await _source_id(conn, source), host, origin, q)
         context = await _table(conn, clock, wanted, cursor) | {"options": frontier_options}
     shown = urlencode(filter_values(wanted) | ({"cursor": cursor} if cursor else {}))
     address = f"/admin/frontier?{shown}" if shown else "/admin/frontier"
@@ -353,11 +355,31 @@ def words_of(wanted: UrlFilter) -> str:
     return ", ".join([state, *narrowed])
 
 
+async def _source_id(conn: Connection, text: str) -> str:
+    """The id of a source that is given by its id or by its name, or how that begins. Raises Invalid."""
+    text = text.strip()
+    if not text or _is_id(text):
+        return text
+    found = await find_label(conn, name=text) if len(text) <= NAME_MAX and "\0" not in text else None
+    if found is None:
+        raise Invalid("There is no source with this name.")
+    return str(found.id)
+
+
+def _is_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
 async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str) -> dict[str, object]:
     found = await listing.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
     named = {url.source_id for url in found.urls if url.source_id} | ({wanted.source_id} - {None})
     return {
         "urls": found.urls,
+        "matching": await listing.count_urls(conn, wanted=wanted, now=clock()),
         "labels": await list_labels(conn, source_ids=[one for one in named if one]),
         "wanted": wanted,
         "values": filter_values(wanted),
@@ -374,22 +396,23 @@ async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str)
 
 async def _numbers(conn: Connection, clock: Clock) -> dict[str, object]:
     counted: FrontierStats = await listing.stats(conn, now=clock())
-    largest = sorted(counted.by_source, key=_size, reverse=True)
-    tallies = [tally for tally in largest if _size(tally)]
+    largest = sorted(counted.by_source, key=lambda one: one.total, reverse=True)
+    tallies = [tally for tally in largest if tally.total]
     shown = tallies[:SOURCES_SHOWN]
     return {
         "by_status": counted.by_status,
         "total": sum(counted.by_status.values()),
         "tallies": shown,
-        "tally_labels": await list_labels(conn, source_ids=[one.source_id for one in shown if one.source_id]),
+        "tally_labels": await list_labels(conn, source_ids=_ids(shown)),
         "more_sources": len(tallies) - len(shown),
+        "sources": (await list_labels(conn, source_ids=_ids(tallies[:SOURCES_OFFERED]))).values(),
         "hosts": await list_waiting(conn, now=clock(), limit=HOSTS_SHOWN),
         "now": clock(),
     }
 
 
-def _size(tally: Tally) -> int:
-    return tally.pending + tally.fetched + tally.failed + tally.dead
+def _ids(tallies: Sequence[Tally]) -> list[SourceId]:
+    return [one.source_id for one in tallies if one.source_id]
 
 
 async def _find(conn: Connection, ids: Sequence[UUID], clock: Clock) -> list[FrontierUrl]:

@@ -7,7 +7,7 @@ a sentence and the event `sourceChanged`, upon which the state above it is asked
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -33,7 +33,7 @@ from headwater.sources.health.decide import story
 from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
 from headwater.sources.operate import Changes
 from headwater.sources.trial import Trials
-from headwater.sources.types import IngestionMode, Source
+from headwater.sources.types import IngestionMode, Source, SourceOrder
 from headwater.types import Clock, SourceId, SourceState
 from headwater.web.pages.operator.source_form import SourceForm, changes_to, form_of, new_source
 from headwater.web.plots import strip_of
@@ -47,6 +47,7 @@ ARTICLES_SHOWN = 20
 DEEDS_SHOWN = 10
 ENABLED_AT_ONCE = 500
 TEXT_MAX = 255
+AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last success
 NO_CATEGORY = "-"  # as a filter: those without one
 CHANGED = {"HX-Trigger": "sourceChanged"}
 BROKEN = "That did not work. Please try again."
@@ -83,13 +84,24 @@ class Filters:
     category: str = ""
     host: str = ""
     q: str = ""
+    fetched: str = ""
+    errors: str = ""
+    order: str = ""
 
-    @property
-    def wanted(self) -> SourcesWanted:
+    def wanted(self, now: datetime) -> SourcesWanted:
         """The same for the store; what makes no sense is left out."""
         category = "" if self.category == NO_CATEGORY else self.category or None
         state = SourceState(self.status) if self.status in set(SourceState) else None
-        return SourcesWanted(state, self.reason or None, category, self.host or None, self.q.strip() or None)
+        return SourcesWanted(
+            state,
+            self.reason or None,
+            category,
+            self.host or None,
+            self.q.strip() or None,
+            fetched_before=now - AGES[self.fetched] if self.fetched in AGES else None,
+            has_errors=bool(self.errors),
+            order=SourceOrder.LAST_FETCHED if self.order == SourceOrder.LAST_FETCHED else None,
+        )
 
     @property
     def given(self) -> dict[str, str]:
@@ -121,12 +133,16 @@ async def list_page(
     category: FromQuery[str] = "",
     host: FromQuery[str] = "",
     q: FromQuery[str] = "",
+    fetched: FromQuery[str] = "",
+    errors: FromQuery[str] = "",
+    order: FromQuery[str] = "",
     after: FromQuery[str] = "",
 ) -> Template:
     """A page of the list, and the form that adds to it."""
-    filters = Filters(*(_plain(text) for text in (status, reason, category, host, q)))
+    filters = Filters(*(_plain(text) for text in (status, reason, category, host, q, fetched, errors, order)))
+    wanted = filters.wanted(clock())
     async with database.as_system() as conn:
-        found = await store.list_sources(conn, wanted=filters.wanted, after=_cursor(after), limit=PER_PAGE)
+        found = await store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
         categories = await store.list_categories(conn)
     context = {
         "user": request.user,
@@ -165,10 +181,11 @@ async def enable_all(
     clock: NamedDependency[Clock],
 ) -> Template:
     """Enable all disabled sources that meet a filter, each in a transaction of its own; no more than some at a time."""
-    if data.wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
+    wanted = data.wanted(clock())
+    if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
         raise Invalid("Choose a state first: auto-disabled or disabled.")
     async with database.as_system() as conn:
-        found = await store.list_sources(conn, wanted=data.wanted, after=None, limit=ENABLED_AT_ONCE)
+        found = await store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
     enabled = 0
     for line in found.sources:
         with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
@@ -337,10 +354,12 @@ def _say(message: str) -> Template:
     return Template("operator/said.html", context={"message": message}, headers=CHANGED)
 
 
-def _cursor(text: str) -> SourceCursor | None:
+def _cursor(text: str, wanted: SourcesWanted) -> SourceCursor | None:
     """Where a page begins; what is no such place is the beginning."""
     id_, colon, name = _plain(text).partition(":")
     try:
+        if wanted.order and name and datetime.fromisoformat(name).tzinfo is None:
+            return None
         return SourceCursor(name, UUID(id_)) if colon else None
     except ValueError:
         return None
