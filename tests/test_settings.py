@@ -220,3 +220,9 @@ def test_every_name_that_is_read_is_documented() -> None:
     page = Path("docs/settings.md").read_text(encoding="utf-8")
 
     assert [name for name in PLAIN_NAMES if f"| `{name}` |" not in page] == []
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "a\x1bb", "a\udcffb"])
+def test_a_value_with_a_character_that_no_text_holds_is_refused(odd: str) -> None:
+    with pytest.raises(InvalidSettings, match="HEADWATER_SMTP_FROM contains the character U"):
+        load_settings({"HEADWATER_SMTP_FROM": odd})

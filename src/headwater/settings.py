@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic.fields import FieldInfo
 
 from headwater.errors import InvalidSettings
+from headwater.text import text_problem
 
 PREFIX = "HEADWATER_"
 CONFIG_VARIABLE = "HEADWATER_CONFIG"
@@ -577,6 +578,9 @@ def load_settings(
         **dict(_from_environment(environ)),
         **{name: _Given(value, "command line", name) for name, value in (overrides or {}).items()},
     }
+    for item in given.values():
+        if isinstance(item.value, str) and (problem := text_problem(item.value)):
+            raise InvalidSettings([f"{item.label} {problem}."])
     try:
         values = Settings.model_validate({name: item.value for name, item in given.items()})
     except ValidationError as error:

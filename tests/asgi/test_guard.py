@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 
 import pytest
 from httpx import AsyncClient
-from litestar import Litestar
+from litestar import Litestar, get
 from litestar._parsers import parse_url_encoded_form_data  # pyright: ignore[reportPrivateImportUsage]
+from litestar.di import NamedDependency
 from pydantic import SecretStr
 
 from headwater.asgi import guard
 from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
-from headwater.db import Database
+from headwater.db import Database, RequestDatabase
 from headwater.server import create_app, create_health_app
 from headwater.text import text_problem
 from tests.browser import visit
@@ -166,3 +168,32 @@ def test_every_control_character_save_tab_and_line_breaks_is_refused() -> None:
     assert sorted(set(characters()) - set(refused)) == [0x09, 0x0A, 0x0D]
     assert text_problem("Ünïcödé 😀 \u200d \u202e") is None
     assert text_problem("x" * 11, most=10) == "has more than 10 characters"
+
+
+async def test_a_request_whose_statement_takes_too_long_is_answered_with_503(
+    database: Database, clock: MovableClock
+) -> None:
+    @get(["/slow", "/api/slow"])
+    async def slow(database: NamedDependency[Database]) -> None:
+        async with database.transaction() as conn:
+            await conn.execute("SELECT pg_sleep(600)")
+
+    app = create_app(RequestDatabase(database, statement_timeout=timedelta(milliseconds=100)), clock)
+    app.register(slow)
+    async with visit(app) as client:
+        page, program = await client.get("/slow", headers=PAGE), await client.get("/api/slow")
+
+    assert (page.status_code, program.status_code) == (503, 503)
+    assert "took the database too long" in page.text
+    assert "refresh" not in page.text
+    assert "took the database too long" in program.json()["detail"]
+
+
+async def test_the_limit_ends_with_the_request(database: Database) -> None:
+    limited = RequestDatabase(database, statement_timeout=timedelta(milliseconds=100))
+    async with limited.transaction() as conn:
+        during = await (await conn.execute("SHOW statement_timeout")).fetchone()
+    async with database.transaction() as conn:
+        after = await (await conn.execute("SHOW statement_timeout")).fetchone()
+
+    assert (during, after) == (("100ms",), ("0",))

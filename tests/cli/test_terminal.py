@@ -1,13 +1,16 @@
 """How commands speak, and how they run."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from headwater.cli.exit_codes import exit_code_of
 from headwater.cli.terminal import counted
+from headwater.errors import Invalid
 from tests.headwater_process import Headwater
 
 TELL = """
@@ -78,3 +81,14 @@ def test_names_are_read_whatever_the_terminal_has_for_letters(headwater: Headwat
 )
 def test_one_thing_is_told_as_one(count: int, told: str) -> None:
     assert counted(count, "article", "articles") == told
+
+
+@pytest.mark.database
+def test_an_argument_that_is_not_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "headwater", "source", "add", "https://a.example/feed", "--name", b"a\xffb"]
+    environ = {**os.environ, "HEADWATER_DATA_DIR": str(tmp_path / "data")}
+    told = subprocess.run(command, capture_output=True, check=False, timeout=300, env=environ)
+
+    assert told.returncode == exit_code_of(Invalid(""))
+    assert b"not valid UTF-8" in told.stderr
+    assert b"Traceback" not in told.stderr

@@ -10,7 +10,8 @@ import typer
 from headwater import __version__
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
 from headwater.cli.terminal import complain, speak_any_letter
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Invalid
+from headwater.text import text_problem
 
 # In the order of the help. A command is the function named like its file; a group is `<name>_app` in it.
 COMMANDS = ("up", "serve", "work", "demo", "doctor", "settings", "articles", "parse", "extract", "url", "simulate")
@@ -49,6 +50,13 @@ def main() -> None:
     except HeadwaterError as error:
         complain(str(error))
         sys.exit(exit_code_of(error))
+    except UnicodeEncodeError:
+        # The database takes no lone surrogates, which is how bytes that are not UTF-8 arrive. A path may hold them.
+        if not any(text_problem(argument) for argument in sys.argv):
+            raise
+        refusal = Invalid("An argument is not valid UTF-8.")
+        complain(str(refusal))
+        sys.exit(exit_code_of(refusal))
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
