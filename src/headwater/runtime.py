@@ -77,7 +77,7 @@ class Runtime:
 
 def request_database(runtime: Runtime) -> RequestDatabase:
     """The database as requests of people and programs use it."""
-    return RequestDatabase(runtime.database, statement_timeout=runtime.settings.request_query_timeout)
+    return RequestDatabase(runtime.database, statement_timeout=runtime.settings.statement_timeout)
 
 
 def utc_now() -> datetime:

@@ -163,7 +163,7 @@ class Settings(BaseModel):
         le=timedelta(minutes=5),
         description="How long a request waits for a database connection before it is answered with 503.",
     )
-    request_query_timeout: Duration = Field(
+    statement_timeout: Duration = Field(
         timedelta(seconds=10),
         ge=timedelta(milliseconds=100),
         le=timedelta(minutes=10),
