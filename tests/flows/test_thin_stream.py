@@ -36,7 +36,7 @@ def test_a_source_is_added_polled_listed_and_removed(headwater: Headwater, zoo: 
     assert "Following The Daily" in added.stdout
     assert "25 new articles" in added.stdout
     assert (again.returncode, "is followed already" in again.stderr) == (4, True)
-    assert [(source["name"], source["status"], source["article_count"]) for source in listed] == [
+    assert [(source["name"], source["state"], source["article_count"]) for source in listed] == [
         ("The Daily", "working", 25)
     ]
     assert len(articles) == 25
@@ -87,7 +87,7 @@ def test_a_reader_follows_what_was_added_beside_a_running_headwater(headwater: H
     url = zoo.url_of(BY_NAME["gazette"])
     with headwater.start("up") as up, Reader(up.url) as reader:
         added = headwater.run("source", "add", url, "--name", "The Gazette", "--later")
-        wait_for(lambda: headwater.json("source", "list")[0]["status"] == "working", up)
+        wait_for(lambda: headwater.json("source", "list")[0]["state"] == "working", up)
         reader.register()
         reader.add_feed("My Gazette", url)
         page = reader.open("/read")
