@@ -368,3 +368,21 @@ async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_swit
 
     next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
     assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None, sources[2].id: START + 99 * HOUR}
+
+
+async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_first(conn: Connection) -> None:
+    names = ["known", "known-too", "new", "paused", "waiting", "off", "old"]
+    sources = await follow(conn, *(f"https://{name}.example/feed" for name in names), now=START + HOUR)
+    ids = dict(zip(names, (source.id for source in sources), strict=True))
+    await conn.execute("UPDATE poll_hosts SET answered_at = %s WHERE host <> 'new.example'", (START,))
+    await conn.execute("UPDATE poll_hosts SET answered_at = %s WHERE host = 'old.example'", (START - 200 * HOUR,))
+    await conn.execute("UPDATE poll_hosts SET not_before = %s WHERE host = 'known.example'", (START - SECOND,))
+    await conn.execute("UPDATE poll_hosts SET paused_until = %s WHERE host = 'paused.example'", (START + HOUR,))
+    await conn.execute("UPDATE feed_state SET asked_until = %s WHERE host = 'waiting.example'", (START + HOUR,))
+    await store.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
+
+    probes = await store.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
+    much_later = await store.list_probes(conn, now=START + 1000 * HOUR, known_for=timedelta(days=7), limit=1)
+
+    assert list(probes) == [ids["known-too"], ids["known"]]
+    assert len(much_later) == 1  # in a long outage nobody has answered for long

@@ -1,6 +1,7 @@
 """Every exhibit of the zoo ends in the class it is there for, with an outcome, a level and a next try."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -144,7 +145,7 @@ def test_an_exhibit_ends_as_its_policy_says(exhibit: Exhibit, all_visited: tuple
         assert [event for event, _ in logged] == ["feed poll failed", "host paused"]
         return
     assert logged[0] == ("feed poll failed", rule.level.value)
-    assert (state.consecutive_errors, state.last_error) == (1, report.outcome.detail)
+    assert (state.consecutive_errors, state.last_error) == (1, POLICIES[policy].detail(report.outcome))
     if rule.threshold == 1:
         assert state.off is not None
         assert logged[1:] == [("feed disabled", "warning")]
@@ -221,6 +222,8 @@ async def test_a_feed_that_dies_goes_off_and_comes_back_by_itself(
 ) -> None:
     """The whole life of a failure, with a fast clock: failing, backed off, off, cooldown, probe, back."""
     await follow(database, zoo.url_of(BY_NAME["missing"]))
+    async with database.transaction() as conn:  # it was read before: a new feed is tried again sooner
+        await conn.execute("UPDATE feed_state SET last_full_at = %(at)s", {"at": clock() - HOUR})
     async with a_poller(database, sandbox, clock) as poller:
         happened: list[tuple[float, str, tuple[Happening, ...]]] = []
         begun = clock()
@@ -298,12 +301,14 @@ async def test_when_every_known_host_fails_it_is_our_own_outage_and_nothing_is_c
 async def test_connections_that_are_refused_are_a_sign_of_our_own_outage(
     sandbox: Sandbox, database: Database, clock: MovableClock
 ) -> None:
-    for number in range(5):
-        await follow(database, f"http://h{number}.invalid:9/feed")
-    await known_to_answer(database, clock())
-    async with Client(user_agent="Test/1", allow_loopback=True, resolve={"invalid": "127.0.0.1"}) as client:
-        poller = Poller(database, client, sandbox, clock, QUICK)
-        reports = [await poller.work(feed) for feed in await poller.claim(10)]
+    with socket.socket() as taken:  # bound, but not listening
+        taken.bind(("127.0.0.1", 0))
+        for number in range(5):
+            await follow(database, f"http://h{number}.invalid:{taken.getsockname()[1]}/feed")
+        await known_to_answer(database, clock())
+        async with Client(user_agent="Test/1", allow_loopback=True, resolve={"invalid": "127.0.0.1"}) as client:
+            poller = Poller(database, client, sandbox, clock, QUICK)
+            reports = [await poller.work(feed) for feed in await poller.claim(10)]
 
     assert {report.outcome_name for report in reports} == {FailureClass.NETWORK}
     assert await outages_of(database, clock) == ["polling"]

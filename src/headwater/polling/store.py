@@ -157,7 +157,10 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
         CROSS JOIN LATERAL (
             SELECT source_id
             FROM feed_state
-            WHERE feed_state.host = poll_hosts.host AND off_at IS NULL AND next_poll_at < '9999-01-01'
+            WHERE feed_state.host = poll_hosts.host
+                AND off_at IS NULL
+                AND next_poll_at < '9999-01-01'
+                AND (asked_until IS NULL OR asked_until <= %(now)s)
             ORDER BY next_poll_at
             LIMIT 1
         ) AS feed
