@@ -243,6 +243,7 @@ async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 async def remove_user(conn: Connection, *, user_id: UserId) -> None:
     """Delete a user, and by cascade everything they own."""
+    await conn.execute("DELETE FROM attempts WHERE strpos(bucket, %(id)s) > 0", {"id": str(user_id)})
     await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
 
 
