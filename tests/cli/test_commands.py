@@ -1,6 +1,7 @@
 """Every command helps, and the small ones do what they say."""
 
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def test_migrate_goes_up_and_down_and_tells(headwater: Headwater) -> None:
 @pytest.mark.database
 def test_doctor_finds_what_is_well_and_says_how_to_mend_what_is_not(headwater: Headwater) -> None:
     settings = {"HEADWATER_DOCTOR_URL": "http://127.0.0.1:1/", "HEADWATER_CONTACT_URL": "mailto:ann@example.com"}
+    headwater.run("migrate", "up")
 
     found = {finding["name"]: finding for finding in headwater.json("doctor", **settings)}
     told = headwater.run("doctor", **settings)
@@ -108,6 +110,23 @@ def test_doctor_finds_what_is_well_and_says_how_to_mend_what_is_not(headwater: H
     assert "HEADWATER_DOCTOR_URL" in found["network"]["mend"]
     assert told.returncode == 1
     assert "→ See the network" in told.stdout
+
+
+def test_doctor_creates_no_database_and_reports_a_port_that_another_program_holds(open_folder: Path) -> None:
+    headwater = Headwater(open_folder, HEADWATER_DOCTOR_URL="http://127.0.0.1:1/")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        found = {one["name"]: one for one in headwater.json("doctor", HEADWATER_PORT=port)}
+        working = headwater.run("work", "polling", HEADWATER_WORK_PORT=port)
+
+    assert found["database"]["ok"]
+    assert "headwater up" in found["database"]["detail"]
+    assert not (open_folder / "data").exists()
+    assert not found["port"]["ok"]
+    assert "not Headwater" in found["port"]["detail"]
+    assert working.returncode == 4
+    assert "HEADWATER_WORK_PORT" in working.stderr
+    assert "Traceback" not in working.stderr
 
 
 def test_doctor_tells_of_a_database_that_is_away(headwater: Headwater) -> None:

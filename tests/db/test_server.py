@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from headwater.db.migrate import check_database, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.errors import EmbeddedServerFailed
 
@@ -169,3 +170,39 @@ def test_a_very_long_path_works_all_the_same(open_folder: Path) -> None:
     assert ask(server, "SELECT 1") == 1
 
     server.leave()
+
+
+def test_a_link_planted_where_the_socket_belongs_is_refused_and_its_target_left_alone(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, target = open_folder / "tmp", open_folder / "target"
+    shared.mkdir()
+    target.mkdir(mode=0o755)
+    monkeypatch.setattr("tempfile.tempdir", str(shared))
+    server = EmbeddedServer(open_folder / ("long-" * 20) / "data")
+    Path(str(server.conninfo).split("host=")[1].split()[0].strip("'")).symlink_to(target)
+    before = target.stat()
+
+    with pytest.raises(EmbeddedServerFailed, match="is a link or no folder"):
+        server.start()
+    server.leave()
+
+    after = target.stat()
+    assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)
+
+
+async def test_a_folder_of_an_earlier_version_gets_the_restricted_login_at_the_next_start(
+    server: EmbeddedServer,
+) -> None:
+    server.start()
+    ask(server, "DROP ROLE headwater_app")
+    ask(server, "CREATE ROLE headwater_person NOLOGIN")
+    server.leave()
+
+    server.start()
+    await migrate_up(server.conninfo, is_app_login=False)
+
+    await check_database(server.app_conninfo)
+    with psycopg.connect(server.app_conninfo) as conn:
+        row = conn.execute("SELECT session_user::text, rolsuper FROM pg_roles WHERE rolname = session_user").fetchone()
+    assert row == ("headwater_app", False)

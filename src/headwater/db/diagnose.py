@@ -53,12 +53,13 @@ async def diagnose(conninfo: str) -> Diagnosis | None:
     try:
         await _connect(conninfo)
     except psycopg.OperationalError as error:
-        fault = _by_words(str(error)) or await _by_trying(conninfo)
+        fault = fault_in(str(error)) or await _by_trying(conninfo)
         return _describe(fault, conninfo, str(error))
     return None
 
 
-def _by_words(text: str) -> ConnectFault | None:
+def fault_in(text: str) -> ConnectFault | None:
+    """The fault that PostgreSQL or its client names in English."""
     return next((fault for words, fault in _SAID.items() if re.search(words, text, re.IGNORECASE)), None)
 
 

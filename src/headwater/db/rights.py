@@ -177,7 +177,7 @@ async def _mended(conn: Connection, gap: Gap) -> bool:
         await conn.execute(cast("LiteralString", gap.statement))  # made above, of names in the catalogue
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
         return True  # another database of this server was quicker: the next look tells
-    except psycopg.errors.InsufficientPrivilege:
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
         return False
     return True
 

@@ -240,14 +240,25 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / f"headwater-{name}"
 
     def _own(self, folder: Path) -> None:
-        """A folder that only the account which runs PostgreSQL, and root, can enter."""
+        """A folder that only the account which runs PostgreSQL, and root, can enter.
+
+        In a shared temporary folder another user may have put something else in its place: a link is not followed, and
+        what belongs to neither the account nor us is not taken over.
+        """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = self._account.pw_uid if self._account else os.geteuid()
-        if folder.stat().st_uid != owner:
-            if os.geteuid() != 0:
-                raise self._failure(f"{folder} belongs to another user.")
-            os.chown(folder, owner, self._account.pw_gid if self._account else -1)
-        folder.chmod(0o700)
+        try:
+            found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise self._failure(f"{folder} is a link or no folder. Remove it.") from error
+        try:  # on what was opened, which no other user can exchange meanwhile
+            if (has := os.fstat(found).st_uid) != owner:
+                if os.geteuid() != 0 or has != 0:
+                    raise self._failure(f"{folder} belongs to another user.")
+                os.fchown(found, owner, self._account.pw_gid if self._account else -1)
+            os.fchmod(found, 0o700)
+        finally:
+            os.close(found)
 
     def _open_log(self) -> IO[bytes]:
         if self._log.exists() and self._log.stat().st_size > LOG_KEPT_BYTES:

