@@ -50,7 +50,7 @@ async def poller(database: Database, sandbox: Sandbox, clock: MovableClock) -> A
 
 @pytest.fixture
 async def readers(database: Database) -> dict[str, User]:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         return {
             name: await add_user(conn, f"{name}@example.com", None, Role.READER, START) for name in ("victim", "thief")
         }
@@ -67,7 +67,7 @@ def a_feed(link: str, words: tuple[str, str, str, str], *, channel: str = "", gu
 
 
 async def follows(database: Database, reader: User, url: str) -> None:
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         await add_feed(conn, user_id=reader.id, name="Feed", url=url, category="", now=START)
 
 
