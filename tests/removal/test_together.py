@@ -60,7 +60,15 @@ async def waits_for_a_lock(database: Database) -> None:
     while True:
         async with database.as_system() as conn:
             cur = await conn.execute(
-                "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+                """
+                SELECT
+                FROM pg_locks
+                WHERE NOT granted
+                    AND pid IN (
+                        SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database
+                        WHERE datname = current_database()
+                    )
+                """
             )
             if cur.rowcount:
                 return
