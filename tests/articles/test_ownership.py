@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headwater.articles import store
 from headwater.articles.decide import is_of_site
 from headwater.articles.types import Listed, NewArticle
-from headwater.db import Connection, speak_for
+from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
 from headwater.library import store as library
 from headwater.library.search import search
@@ -288,6 +288,7 @@ async def test_in_whatever_order_feeds_come_each_reader_sees_what_their_own_says
     shared_conn: Connection, taken: list[Step]
 ) -> None:
     async with shared_conn.transaction(force_rollback=True):
+        await see_all_users(shared_conn)
         world = await a_world(shared_conn)
         title: dict[str, str] = {}  # what each says last
         place: dict[str, datetime] = {}

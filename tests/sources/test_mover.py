@@ -296,7 +296,7 @@ async def test_an_approved_suggestion_does_not_move_to_a_blocked_domain(database
     async with database.as_system() as conn:
         await a_source(conn, url=OLD)
         await conn.execute("UPDATE sources SET is_system = false, moderation_status = 'approved'")
-        await conn.execute("INSERT INTO blocked_domains VALUES ('new.example', 'A farm.', NULL, 'mo', now())")
+        await conn.execute("INSERT INTO blocked_domains VALUES ('new.river.example', 'A farm.', NULL, 'mo', now())")
 
     await move(database, OLD, NEW)
 
