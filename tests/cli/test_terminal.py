@@ -84,9 +84,9 @@ def test_one_thing_is_told_as_one(count: int, told: str) -> None:
 
 
 @pytest.mark.database
-def test_an_argument_that_is_not_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_an_argument_that_is_not_utf_8_is_refused_in_a_sentence(open_folder: Path) -> None:
     command = [sys.executable, "-m", "headwater", "source", "add", "https://a.example/feed", "--name", b"a\xffb"]
-    environ = {**os.environ, "HEADWATER_DATA_DIR": str(tmp_path / "data")}
+    environ = {**os.environ, "HEADWATER_DATA_DIR": str(open_folder / "data")}
     told = subprocess.run(command, capture_output=True, check=False, timeout=300, env=environ)
 
     assert told.returncode == exit_code_of(Invalid(""))

@@ -105,7 +105,7 @@ class RolledBack(Database):
             async with self._conn.transaction():
                 yield self._conn
         finally:
-            await self._conn.execute("RESET ROLE")
+            await self._conn.execute("SET LOCAL ROLE headwater_app")  # as the pool does
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,7 @@ async def world(server_conninfo: str, template: str) -> AsyncIterator[World]:
             ids, people = await fill(app, database)
             sessions, tokens = await let_in(app, database, clock, people)
         conn = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+        await conn.execute("SET ROLE headwater_app")
         attacked = create_app(RolledBack(conn), clock, SecretStr(OPERATOR), WebOptions(inspector=inspector))
         async with visit(attacked, "http://127.0.0.1:8000") as client:
             yield World(attacked, conn, client, ids, sessions, tokens)
