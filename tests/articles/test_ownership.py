@@ -40,12 +40,12 @@ class World:
 
     async def lists(self, feed: str, article: NewArticle) -> None:
         self.now += HOUR
-        await self.conn.execute("RESET ROLE")
+        await see_all_users(self.conn)
         await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources[feed], article, FEEDS[feed])])
 
     async def reads_page(self, article: NewArticle) -> None:
         self.now += HOUR
-        await self.conn.execute("RESET ROLE")
+        await see_all_users(self.conn)
         await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources["own"], article, is_page=True)])
 
     async def sees(self, reader: str) -> list[ArticleLine]:
@@ -226,7 +226,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
     await library.mark(
         world.conn, user_id=reader, article_id=line.id, is_read=None, is_starred=True, now=world.now
     )  # fmt: skip
-    await world.conn.execute("RESET ROLE")
+    await see_all_users(world.conn)
     await world.conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": world.sources["hostile"]})
     await world.lists("second", an_article(URL, title="Another's word", is_own=False))
 

@@ -47,14 +47,14 @@ class MailSender:
     async def claim(self, limit: int) -> Sequence[QueuedMail]:
         """Mails that are ready to be sent. Raises DatabaseUnavailable."""
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             return await store.claim(conn, now=now, leased_until=now + LEASE, limit=limit)
 
     async def work(self, item: QueuedMail) -> None:
         """Write and send one mail. Raises DatabaseUnavailable: then it is sent when its lease has ended."""
         letter = await self.write(item)
         is_done = letter is None or await self._send(item, letter)
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             if is_done:
                 await store.done(conn, mail_id=item.id)
             else:
@@ -63,7 +63,7 @@ class MailSender:
     async def lag(self) -> timedelta:
         """How long the oldest mail that could be sent has waited."""
         now = self._clock()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             oldest = await store.oldest_ready(conn, now=now)
         return now - oldest if oldest else timedelta(0)
 
@@ -73,7 +73,7 @@ class MailSender:
         if purpose is None:
             return write_letter(mail, "")
         now, token = self._clock(), new_token()
-        async with self._database.transaction() as conn:
+        async with self._database.as_system() as conn:
             found = await _hold_recipient(conn, mail)
             # Asked after the account is locked: who resets the password meanwhile has dropped this mail.
             if found is None or not await store.is_queued(conn, mail_id=mail.id):
