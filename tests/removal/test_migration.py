@@ -41,5 +41,5 @@ async def test_urls_and_counters_of_sources_that_were_deleted_before_are_removed
         await migrate_up(conninfo)
         await remove_all(database, clock)
 
-        async with database.transaction() as conn:
+        async with await psycopg.AsyncConnection.connect(conninfo) as conn:
             assert await tables_with(conn, ghost) == set()
