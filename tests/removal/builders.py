@@ -53,6 +53,8 @@ INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocke
 VALUES ('bad.example', 'x', %(user)s, 'Ada', %(now)s);
 INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_name)
 VALUES (%(id)s, %(now)s, %(user)s, 'Ada', 'source_created', 'x');
+INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, queued_at, ready_at)
+VALUES (%(id)s, 'reset', 'x', 'x', %(user)s, 'https://x.example', %(now)s, %(now)s);
 INSERT INTO outside_identities (issuer, subject, user_id) VALUES ('x', 'x', %(user)s);
 INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
 VALUES (%(id)s, %(user)s, 'x', '1', '{}', %(now)s);
