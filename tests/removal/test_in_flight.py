@@ -187,8 +187,8 @@ async def test_a_feed_of_the_zoo_that_is_deleted_in_the_middle_of_everything_is_
     await world.fetch()
     in_hands = await extractor.claim(3)
     async with world.database.as_system() as conn:
-        await conn.execute("UPDATE frontier_url SET status = 'p', next_fetch_at = '-infinity'")
-        await conn.execute("UPDATE host SET ready_at = '-infinity'")
+        await conn.execute("UPDATE frontier_url SET status = 'p', next_fetch_at = '2026-01-01'")
+        await conn.execute("UPDATE host SET ready_at = '2026-01-01'")
         await conn.execute("UPDATE feed_state SET next_poll_at = '2026-01-01'")
         await conn.execute("UPDATE poll_hosts SET ready_at = '2026-01-01'")
     hosts, feeds = await world.fetcher.claim(100), await poller.claim(1)
