@@ -21,6 +21,7 @@ from headwater.sources.follow import follow, leave
 from headwater.types import ArticleId
 from tests.builders import a_source
 from tests.clock import MovableClock
+from tests.months import as_owner
 from tests.removals import finish_removals
 from tests.retention.world import ADA, BOB, FEBRUARY, JANUARY, MARCH, OTHER, TEXT, World
 
@@ -345,7 +346,7 @@ async def test_what_changes_while_the_starred_are_copied_is_not_lost(world: Worl
     stays, changes, unstarred, late = urls
     for url in (stays, changes, unstarred):
         await world.star(url)
-    async with database.as_system() as conn:
+    async with database.as_system() as conn, as_owner(conn):
         await conn.execute("ALTER FUNCTION let_article_month_go SET lock_timeout = '30s'")
     async with database.as_system() as going:
         async with database.as_user(ADA) as reader:
@@ -382,7 +383,10 @@ async def test_what_comes_before_its_month_was_made_waits_and_is_moved(world: Wo
     late = datetime(2026, 9, 3, tzinfo=UTC)
     await world.see(YOUNG, late, text=TEXT)
     await world.star(YOUNG)
-    waiting = await world.rows("SELECT count(*) FROM months.articles_default")
+    waiting = await world.rows(
+        "SELECT count(*) FROM articles JOIN pg_class ON pg_class.oid = articles.tableoid"
+        " WHERE relname = 'articles_default'"
+    )
     before = await world.open(YOUNG)
     world.clock.now = late
 
