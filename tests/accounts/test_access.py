@@ -24,6 +24,7 @@ from headwater.errors import (
 from tests.accounts.mailbox import collect, token_in
 from tests.builders import another_administrator
 from tests.clock import MovableClock
+from tests.removals import remove_all
 
 pytestmark = pytest.mark.database
 
@@ -414,15 +415,18 @@ async def test_a_changed_password_ends_every_other_session(access: Access) -> No
     assert await access.recognise(came.tokens.access) is not None
 
 
-async def test_a_deleted_account_leaves_nothing(access: Access, database: Database) -> None:
+async def test_a_deleted_account_leaves_nothing(access: Access, database: Database, clock: MovableClock) -> None:
     came = await register(access)
     await another_administrator(database)
 
     await access.delete_account(came.user, PASSWORD)
 
+    assert await access.recognise(came.tokens.access) is None
     async with database.as_system() as conn:
         assert [user.email for user in await store.list_users(conn)] == ["root@example.com"]
-        for table in ("sessions", "events", "mailed_tokens", "api_tokens"):
+    await remove_all(database, clock)
+    async with database.as_system() as conn:
+        for table in ("sessions", "events", "mailed_tokens", "api_tokens", "outgoing_mail"):
             cur = await conn.execute(f"SELECT count(*) FROM {table}")
             assert await cur.fetchone() == (0,), table
 

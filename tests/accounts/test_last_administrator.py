@@ -13,6 +13,7 @@ from headwater.db import Database
 from headwater.errors import LastAdministrator
 from tests.builders import another_administrator
 from tests.clock import START, MovableClock
+from tests.owner import until_waiting
 
 pytestmark = pytest.mark.database
 
@@ -86,22 +87,9 @@ async def test_the_second_of_two_waits_for_the_first_and_is_refused(database: Da
     async with database.as_system() as conn:
         await change_role(conn, user_id=bob.id, role=Role.READER)
         waiting = asyncio.create_task(demote_by_page(database, ann))
-        await is_waiting_for_a_lock(database)
+        await until_waiting(database)
         assert not waiting.done()
 
     with pytest.raises(LastAdministrator):
         await waiting
     assert await administrators(database) == ["ann@example.com"]
-
-
-async def is_waiting_for_a_lock(database: Database) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            async with database.as_system() as conn:
-                cur = await conn.execute(
-                    "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)"
-                    " WHERE datname = current_database() AND NOT granted)"
-                )
-                if await cur.fetchone() == (True,):
-                    return
-            await asyncio.sleep(0.01)

@@ -19,6 +19,7 @@ from headwater.errors import EmailTaken, NotLoggedIn, WrongPassword
 from tests.accounts.mailbox import a_sender, collect, token_in
 from tests.builders import another_administrator
 from tests.clock import MovableClock
+from tests.owner import until_waiting
 
 pytestmark = pytest.mark.database
 
@@ -187,25 +188,11 @@ async def locked_while(account: Account, step: Callable[[], Coroutine[Any, Any, 
     async with account.database.as_system() as conn:
         await store.hold_credentials(conn, user_id=account.user.id)
         resetting = asyncio.create_task(account.access.reset_password(token_in(letter), NEW))
-        await waiting_for_locks(account.database, 1)
+        await until_waiting(account.database, 1)
         going = asyncio.create_task(step())
-        await waiting_for_locks(account.database, 2)
+        await until_waiting(account.database, 2)
     await resetting
     return (await asyncio.gather(going, return_exceptions=True))[0]
-
-
-async def waiting_for_locks(database: Database, count: int) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            async with database.as_system() as conn:
-                cur = await conn.execute(
-                    "SELECT count(*) >= %(count)s FROM pg_stat_activity"
-                    " WHERE datname = current_database() AND wait_event_type = 'Lock'",
-                    {"count": count},
-                )
-                if await cur.fetchone() == (True,):
-                    return
-            await asyncio.sleep(0.01)
 
 
 async def test_a_log_in_that_was_checked_before_a_reset_opens_nothing_after_it(account: Account) -> None:

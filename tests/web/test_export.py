@@ -22,6 +22,7 @@ from headwater.sources.opml import read_opml
 from headwater.types import UserId
 from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
+from tests.owner import as_owner
 from tests.removals import remove_all
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
@@ -218,7 +219,7 @@ async def test_no_connection_is_held_while_a_piece_is_taken(conninfo: str, ada: 
     pieces = archive.export(database, user_id, files={}, now=START)
     await anext(pieces)
 
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         cur = await conn.execute(
             """
             SELECT count(*)

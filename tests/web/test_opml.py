@@ -24,6 +24,7 @@ from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.builders import a_source, another_administrator
 from tests.clock import START, MovableClock
+from tests.owner import as_owner, until_waiting
 from tests.removals import remove_all
 from tests.web.visitor import PAGE, PASSWORD, Person, a_person
 
@@ -306,7 +307,7 @@ async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
     async with database.as_system() as conn:
         await conn.execute("DELETE FROM sources")
         working = asyncio.create_task(importer.finish(user_id, import_id))
-        await until_somebody_waits(database)
+        await until_waiting(database)
     await working
 
     assert (await how_far(database, user_id, import_id)).added == 1
@@ -314,23 +315,10 @@ async def test_a_source_that_others_leave_in_the_very_moment_is_made_anew(
         assert (await sources.find_by_url(conn, url="https://0.example.com/feed")).id != before.id
 
 
-async def until_somebody_waits(database: Database) -> None:
-    """Until a statement waits for a lock that another holds."""
-    while not await scalar(
-        database,
-        """
-        SELECT count(*)
-        FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'
-        """,
-    ):
-        await asyncio.sleep(0.01)
-
-
 async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Database, importer: Importer) -> None:
     user_id = await a_reader(database)
     import_id = await importer.begin(user_id, "f", feeds(3))
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         await conn.execute("ALTER TABLE sources ADD CONSTRAINT odd CHECK (feed_url NOT LIKE '%%1.example%%')")
 
     await importer.finish(user_id, import_id)
