@@ -60,7 +60,7 @@ def reader(browser: Browser, place: Place) -> Iterator[Page]:
         register(page)
         follow(page, "Zoo Daily", place.zoo.url("daily", "/feed.xml"), "News")
         add_feed(page, "Missing", place.zoo.url("missing", "/feed.xml"))
-        expect(state_of(page, "Missing")).to_have_text(re.compile("error|off"))
+        expect(state_of(page, "Missing")).to_have_text(re.compile("Failing|Auto-disabled"))
         yield page
 
 

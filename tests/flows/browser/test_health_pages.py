@@ -141,14 +141,14 @@ def test_the_period_is_switched_without_a_new_page_and_what_is_open_stays_open(o
 
 def test_who_holds_the_focus_keeps_it_while_the_page_renews_itself(operator: Page, filled: str) -> None:
     operator.goto("/admin")
-    operator.locator("#state-off").focus()
+    operator.locator("#state-disabled").focus()
     before = operator.locator("#health-now").bounding_box()
 
     with operator.expect_response("**/admin/health/now"):
         operator.wait_for_timeout(0)
     expect(operator.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
 
-    expect(operator.locator("#state-off")).to_be_focused()
+    expect(operator.locator("#state-disabled")).to_be_focused()
     assert operator.locator("#health-now").bounding_box() == before
 
 
