@@ -5,7 +5,7 @@ import pytest
 from headwater.accounts.types import AccountOptions
 from headwater.errors import Invalid
 from headwater.net import Client
-from headwater.runtime import outside_login, token_issuer, web_options
+from headwater.runtime import mailer_of, outside_login, token_issuer, web_options
 from headwater.settings import Settings, load_settings
 
 SECRET = "a secret of the issuer's, long enough"
@@ -67,5 +67,6 @@ def test_outsiders_are_believed_only_where_they_are_set() -> None:
 
 
 def _everything(values: Settings) -> tuple[object, object]:
+    mailer_of(values)
     web = web_options(values)
     return token_issuer(values, CLIENT), outside_login(values, CLIENT, site=web.site)

@@ -89,5 +89,5 @@ async def test_a_source_without_a_feed_works_once_its_links_are_read(headwater: 
         )
     (working,) = headwater.json("source", "list")
 
-    assert (pending["status"], pending["badge"]) == ("pending", "sitemap+spider")
-    assert (working["status"], working["name"]) == ("working", "The Village")
+    assert (pending["state"], pending["badge"]) == ("pending", "sitemap+spider")
+    assert (working["state"], working["name"]) == ("working", "The Village")
