@@ -20,7 +20,7 @@ from headwater.sources import follow
 from headwater.sources.store import find_by_id
 from headwater.sources.types import Source
 from tests.alerts.receiver import Receiver
-from tests.alerts.world import a_system_feed
+from tests.alerts.world import OWN_CLOCK, a_system_feed
 from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.polling.histories import OPTIONS
@@ -59,7 +59,10 @@ class Instance:
         self.poller = Poller(database, client, sandbox, clock, options)
         mailer = Mailer(None, "Headwater <headwater@example.com>")
         self.alerter = Alerter(
-            database, mailer, clock, AlertOptions(webhook_url=receiver.url, settle=timedelta(0), digest=timedelta(0))
+            database,
+            mailer,
+            clock,
+            AlertOptions(webhook_url=receiver.url, settle=timedelta(0), digest=timedelta(0), clock=OWN_CLOCK),
         )
 
     async def follow(self, url: str, name: str) -> Source:
@@ -196,7 +199,7 @@ async def test_after_a_long_pause_feeds_that_are_about_to_be_read_are_no_inciden
 
 
 async def conditions(database: Database, clock: MovableClock) -> set[tuple[Condition, str]]:
-    alerter = Alerter(database, Mailer(None, "Headwater <headwater@example.com>"), clock, AlertOptions())
+    alerter = Alerter(database, Mailer(None, "Headwater <headwater@example.com>"), clock, AlertOptions(clock=OWN_CLOCK))
     clock.move(minutes=2)
     await alerter.evaluate()
     async with database.transaction() as conn:

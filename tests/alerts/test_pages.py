@@ -15,7 +15,7 @@ from headwater.net.mail import Mailer
 from headwater.server import create_app, create_health_app
 from headwater.types import UserId
 from tests.alerts.receiver import Receiver
-from tests.alerts.world import a_system_feed, mend
+from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
 from tests.browser import visit
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
@@ -38,7 +38,7 @@ async def operator(app: Litestar) -> AsyncIterator[Person]:
 
 
 async def evaluate(database: Database, clock: MovableClock, webhook: str | None = None) -> None:
-    alerter = Alerter(database, MAILER, clock, AlertOptions(webhook_url=webhook))
+    alerter = Alerter(database, MAILER, clock, AlertOptions(webhook_url=webhook, clock=OWN_CLOCK))
     while items := await alerter.claim(2):
         for item in items:
             await alerter.work(item)

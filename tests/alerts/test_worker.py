@@ -16,8 +16,9 @@ from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.ids import new_id
 from headwater.net.mail import Mailer, Post
 from headwater.net.store import tell_outage
+from headwater.timekeeping import store as clocks
 from tests.alerts.receiver import Receiver
-from tests.alerts.world import a_system_feed, mend
+from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
 from tests.clock import START, MovableClock
 from tests.net.post_box import PostBox
 
@@ -35,6 +36,7 @@ def an_alerter(
         webhook_url=receiver.url if receiver else None,
         recipients=("ann@example.com", "bob@example.com") if box else (),
         site=SITE,
+        clock=OWN_CLOCK,
     )
     return Alerter(database, mailer, clock, options)
 
@@ -97,6 +99,63 @@ async def test_an_incident_is_told_once_and_its_end_once(
     }
     assert len({letter["Message-ID"] for letter in box.letters}) == 4
     assert [log["log_level"] for log in logs if log["event"].startswith("incident")] == ["error", "info"]
+
+
+async def test_a_clock_that_jumps_is_an_incident_that_ends_when_it_is_right_again(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        await clocks.note(conn, now=clock(), is_trusted=True)
+    alerter = an_alerter(database, clock, receiver)
+    await later(alerter, clock, days=200)
+    clock.move(days=-200)
+    async with database.transaction() as conn:
+        await store.repair_schedules(conn, now=clock())
+    for _ in range(12):
+        await later(alerter, clock, minutes=1)
+
+    told = [one for body in receiver.bodies for one in body["incidents"] if one["condition"] == "HeadwaterClockProblem"]
+    assert [one["status"] for one in told] == ["firing", "resolved"]
+    assert "200 days ahead of the last run" in told[0]["summary"]
+    assert "headwater retention run --confirm" in told[0]["summary"]
+
+
+async def test_a_clock_that_was_ahead_neither_keeps_incidents_open_nor_silences_news_of_feeds(
+    database: Database, clock: MovableClock, receiver: Receiver
+) -> None:
+    async with database.transaction() as conn:
+        first = await a_system_feed(conn, 1, errors=4, is_critical=True)
+    alerter = an_alerter(database, clock, receiver)
+    await later(alerter, clock, days=200)
+    clock.move(days=-200)
+    async with database.transaction() as conn:
+        await store.repair_schedules(conn, now=clock())
+        second = await a_system_feed(conn, 2, errors=4, is_critical=True)
+    await mend(database, first)
+    for _ in range(12):
+        await later(alerter, clock, minutes=10)
+    async with database.transaction() as conn:
+        board = await store.read_board(conn, past=10)
+
+    assert [shown.incident.subject for shown in board.open] == [str(second.id)]
+    assert str(first.id) in {shown.incident.subject for shown in board.past}
+    assert str(second.id) in {one["subject"] for body in receiver.bodies for one in body["incidents"]}
+
+
+async def test_a_clock_that_cannot_be_trusted_deletes_no_incident(database: Database, clock: MovableClock) -> None:
+    async with database.transaction() as conn:
+        await clocks.note(conn, now=clock(), is_trusted=True)
+        source = await a_system_feed(conn, errors=4, is_critical=True)
+    alerter = an_alerter(database, clock)
+    await later(alerter, clock, minutes=1)
+    await mend(database, source)
+    for _ in range(3):
+        await later(alerter, clock, minutes=10)
+    await later(alerter, clock, days=700)
+    async with database.transaction() as conn:
+        board = await store.read_board(conn, past=10)
+
+    assert [shown.incident.subject for shown in board.past] == [str(source.id)]
 
 
 async def test_who_was_told_what_is_kept_with_the_incident(

@@ -1,11 +1,14 @@
 """Sources in a state of the test's own, written as it stands in the tables: how they got there is others' business."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headwater.db import Connection, Database
 from headwater.sources.types import Source
+from headwater.timekeeping.types import ClockOptions
 from tests.builders import a_source
 from tests.clock import START
+
+OWN_CLOCK = ClockOptions(apart=timedelta.max)  # the tests' clock is not the database's
 
 
 async def a_system_feed(

@@ -12,8 +12,10 @@ from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.retention import store
-from headwater.retention.types import Turn
+from headwater.retention.repair import repair_schedules
+from headwater.retention.types import RetentionOptions, Turn
 from headwater.retention.worker import Retainer
+from headwater.sources.follow import disable
 from headwater.sources.health import store as counting
 from headwater.sources.health.counter import Counter
 from headwater.timekeeping import store as clocks
@@ -27,6 +29,8 @@ IN_MARCH = datetime(2026, 3, 10, 8, tzinfo=UTC)
 PAGE = "https://example.com/page"
 JUMPS = ClockOptions(apart=timedelta.max)  # the tests' clock is not the database's
 SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+KEPT = RetentionOptions(articles=90 * DAY, events=90 * DAY, polls=90 * DAY, clicks=90 * DAY)
 
 
 def a_retainer(world: World, clock: ClockOptions = JUMPS) -> Retainer:
@@ -168,6 +172,49 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
         claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
     (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
     assert of_ours.state.last_full_at == clock()
+
+
+async def test_repairing_the_times_of_a_feed_and_its_host_invents_none(database: Database, world: World) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    wrong = clock() + timedelta(days=200)
+    async with database.as_system() as conn:
+        source = await a_source(conn, url="https://h.example/feed", now=clock())
+        await conn.execute(
+            "UPDATE feed_state SET last_polled_at = %(at)s, next_poll_at = %(at)s WHERE host = 'h.example'",
+            {"at": wrong},
+        )
+        await conn.execute(
+            "UPDATE poll_hosts SET not_before = %(at)s, ready_at = %(at)s WHERE host = 'h.example'", {"at": wrong}
+        )
+        await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=wrong)
+    await repair_schedules(database, KEPT, clock(), thoroughly=True)
+    async with database.as_system() as conn:
+        claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
+    (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
+    state = of_ours.state
+    assert (state.off, state.failing_since, state.moved, state.last_full_at) == (None, None, None, None)
+    assert of_ours.host_answered_at is None
+    assert await world.rows("SELECT last_succeeded_at, last_new_at FROM feed_state WHERE host = 'h.example'") == [
+        (None, None)
+    ]
+    assert await world.rows("SELECT last_fetched_at, failing_since FROM frontier_url") == [(None, None)]
+
+
+async def test_a_feed_disabled_by_a_clock_that_was_ahead_counts_as_disabled_now(
+    database: Database, world: World
+) -> None:
+    clock = world.clock
+    clock.now = IN_MARCH
+    async with database.as_system() as conn:
+        source = await a_source(conn, url="https://h.example/feed", now=clock())
+        await disable(conn, source, "by hand", clock() + timedelta(days=200))
+
+    await repair_schedules(database, KEPT, clock())
+
+    assert await world.rows("SELECT feed_disabled_at FROM sources WHERE feed_disable_reason = 'by hand'") == [
+        (clock(),)
+    ]
 
 
 async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world: World, database: Database) -> None:

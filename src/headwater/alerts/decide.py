@@ -37,6 +37,7 @@ def holding(facts: Facts, past: Sequence[Sample], limits: Thresholds) -> list[Ho
         *_disabled_long(facts, limits),
         *_critical_failing(facts, limits),
         *_own_outage(facts),
+        *_clock_problem(facts),
         *_stopped(facts, past, limits),
         *_growing([*past, facts.sample], limits),
     ]
@@ -113,6 +114,15 @@ def _own_outage(facts: Facts) -> Iterator[Holding]:
         since = min(outage.since for outage in facts.outages)
         summary = f"Hardly any host answers {stages}: it must be our own network. No feed is blamed for it."
         yield Holding(Condition.OWN_OUTAGE, "", summary, since)
+
+
+def _clock_problem(facts: Facts) -> Iterator[Holding]:
+    if facts.clock_problem is not None:
+        summary = (
+            f"{facts.clock_problem} Nothing is deleted and no polls are counted until it is right; if it is right, run "
+            "`headwater retention run --confirm`."
+        )
+        yield Holding(Condition.CLOCK_PROBLEM, "", summary, facts.sample.at)
 
 
 def _stopped(facts: Facts, past: Sequence[Sample], limits: Thresholds) -> Iterator[Holding]:

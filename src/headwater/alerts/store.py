@@ -592,7 +592,25 @@ async def not_sent(conn: Connection, *, message_id: UUID, until: datetime, error
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> None:
-    """Forget times that a clock that was ahead wrote: they would silence alerts until then."""
+    """Set times that a clock which was ahead wrote to now: they would silence alerts, or keep incidents open."""
+    await conn.execute(
+        """
+        UPDATE incidents
+        SET since = least(since, %(now)s), began_at = least(began_at, %(now)s),
+            last_held_at = least(last_held_at, %(now)s),
+            ended_at = CASE WHEN ended_at IS NOT NULL THEN least(ended_at, %(now)s) END
+        WHERE greatest(since, began_at, last_held_at, ended_at) > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )
+    await conn.execute(
+        """
+        UPDATE incident_messages
+        SET made_at = %(now)s, sent_at = CASE WHEN sent_at IS NOT NULL THEN least(sent_at, %(now)s) END
+        WHERE made_at > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )
     await conn.execute(
         "UPDATE alert_state SET evaluated_at = NULL WHERE evaluated_at > %(now)s::timestamptz + interval '1 hour'",
         {"now": now},

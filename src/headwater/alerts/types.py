@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
 from headwater.types import SourceId
 
 
@@ -18,6 +19,7 @@ class Condition(StrEnum):
     OWN_OUTAGE = "HeadwaterOwnOutage"
     STAGE_STOPPED = "HeadwaterStageStopped"
     QUEUE_GROWS = "HeadwaterQueueGrows"
+    CLOCK_PROBLEM = "HeadwaterClockProblem"
 
 
 # Conditions of one feed each: hundreds may begin within minutes, and are told together.
@@ -31,6 +33,7 @@ TITLES: Mapping[Condition, str] = {
     Condition.OWN_OUTAGE: "Our own network is down",
     Condition.STAGE_STOPPED: "A stage has stopped",
     Condition.QUEUE_GROWS: "A queue only grows",
+    Condition.CLOCK_PROBLEM: "The clock cannot be trusted",
 }
 # The same for all feeds of a host that is paused.
 HOST_TITLES: Mapping[Condition, str] = {
@@ -64,6 +67,7 @@ class AlertOptions:
     webhook_url: str | None = None
     recipients: Sequence[str] = ()
     site: str = "http://127.0.0.1:8000"
+    clock: ClockOptions = DEFAULT_CLOCK_OPTIONS
 
     @property
     def channels(self) -> list[str]:
@@ -138,6 +142,7 @@ class Facts:
     disabled: Sequence[FeedFact] = ()  # system feeds that bring nothing, the longest first
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
     outages: Sequence[OutageFact] = ()
+    clock_problem: str | None = None  # why this machine's clock cannot be trusted
 
 
 @dataclass(frozen=True, slots=True)

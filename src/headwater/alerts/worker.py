@@ -6,6 +6,7 @@ the same id when its lease has ended.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -28,6 +29,8 @@ from headwater.net.mail import Mailer
 from headwater.net.webhook import post_json
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
+from headwater.timekeeping import store as clocks
+from headwater.timekeeping.decide import clock_problem
 from headwater.types import Clock
 
 log = get_logger()
@@ -54,8 +57,8 @@ class Alerter:
     async def claim(self, limit: int) -> Sequence[Work]:
         """Messages to be sent, and an evaluation when one is due. Raises DatabaseUnavailable."""
         now = self._clock()
-        if self._look_at is not None and now < self._look_at:
-            return ()
+        if self._look_at is not None and timedelta(0) < self._look_at - now <= LOOKED_EVERY:
+            return ()  # one that is further away was written by a clock that was ahead
         async with self._database.transaction() as conn:
             self._evaluated_at = await store.evaluated_at(conn)
             due = [Evaluation()] if self._is_due(self._evaluated_at, now) else []
@@ -86,11 +89,14 @@ class Alerter:
         async with self._database.transaction() as conn:
             if not await store.take_turn(conn) or not self._is_due(await store.evaluated_at(conn), now):
                 return None
+            problem = clock_problem(now, await clocks.read(conn), self._options.clock)
             facts = await store.read_facts(conn, now=now, limits=self._options.thresholds)
+            facts = replace(facts, clock_problem=problem)
             decided, begun = await self._decide(conn, facts)
             await store.keep_facts(conn, facts=facts)
             await self._write_messages(conn, now)
-            await store.forget(conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT)
+            if problem is None:
+                await store.forget(conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT)
         self._look_at = None  # what was written is sent at once
         _tell(begun, decided.ended)
         return decided

@@ -1125,7 +1125,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
         UPDATE frontier_url
         SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
             discovered_at = %(now)s,
-            last_fetched_at = least(last_fetched_at, %(now)s)
+            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END
         WHERE discovered_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},
@@ -1178,8 +1178,8 @@ async def _repair_urls(conn: Connection, *, now: datetime, latest: datetime) -> 
         """
         UPDATE frontier_url
         SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
-            last_fetched_at = least(last_fetched_at, %(now)s),
-            failing_since = least(failing_since, %(now)s)
+            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END,
+            failing_since = CASE WHEN failing_since > %(now)s THEN %(now)s ELSE failing_since END
         WHERE (next_fetch_at > %(latest)s AND next_fetch_at < 'infinity')
             OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
         """,
@@ -1188,7 +1188,7 @@ async def _repair_urls(conn: Connection, *, now: datetime, latest: datetime) -> 
     await conn.execute(
         """
         UPDATE host_robots
-        SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
+        SET expires_at = %(now)s, fetched_at = CASE WHEN fetched_at > %(now)s THEN %(now)s ELSE fetched_at END
         WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},

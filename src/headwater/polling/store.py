@@ -718,7 +718,8 @@ async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, dat
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime) -> int:
     """Make due what a clock that was ahead scheduled: what waits beyond `latest`, and what was polled in the future.
 
-    What only a person can enable is left as it is. Returns how many feeds.
+    What only a person can enable is left as it is, and what is NULL stays so, which `least` would not do. Returns how
+    many feeds.
     """
     cur = await conn.execute(
         """
@@ -733,14 +734,14 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
                 WHEN off_until > %(latest)s OR off_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
                 ELSE off_until
             END,
-            off_at = least(off_at, %(now)s),
+            off_at = CASE WHEN off_at > %(now)s THEN %(now)s ELSE off_at END,
             asked_until = CASE WHEN asked_until <= %(latest)s THEN asked_until END,
-            last_polled_at = least(last_polled_at, %(now)s),
-            last_succeeded_at = least(last_succeeded_at, %(now)s),
-            last_new_at = least(last_new_at, %(now)s),
-            last_full_at = least(last_full_at, %(now)s),
-            failing_since = least(failing_since, %(now)s),
-            moved_since = least(moved_since, %(now)s)
+            last_polled_at = CASE WHEN last_polled_at > %(now)s THEN %(now)s ELSE last_polled_at END,
+            last_succeeded_at = CASE WHEN last_succeeded_at > %(now)s THEN %(now)s ELSE last_succeeded_at END,
+            last_new_at = CASE WHEN last_new_at > %(now)s THEN %(now)s ELSE last_new_at END,
+            last_full_at = CASE WHEN last_full_at > %(now)s THEN %(now)s ELSE last_full_at END,
+            failing_since = CASE WHEN failing_since > %(now)s THEN %(now)s ELSE failing_since END,
+            moved_since = CASE WHEN moved_since > %(now)s THEN %(now)s ELSE moved_since END
         WHERE (next_poll_at > %(latest)s AND next_poll_at < '9999-01-01')
             OR asked_until > %(latest)s
             OR greatest(
@@ -750,6 +751,14 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
         {"now": now, "latest": latest},
     )
     repaired = cur.rowcount
+    await conn.execute(
+        """
+        UPDATE sources
+        SET feed_disabled_at = %(now)s
+        WHERE feed_disabled_at > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )
     await conn.execute(
         """
         WITH wrong AS (
@@ -775,7 +784,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
         SET lease = NULL,
             not_before = least(not_before, %(now)s),
             paused_until = wrong.paused,
-            answered_at = least(answered_at, %(now)s),
+            answered_at = CASE WHEN answered_at > %(now)s THEN %(now)s ELSE answered_at END,
             ready_at = greatest(%(now)s, wrong.paused)
         FROM wrong
         WHERE poll_hosts.host = wrong.host
