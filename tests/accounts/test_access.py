@@ -21,6 +21,7 @@ from headwater.errors import (
     TooManyAttempts,
     WrongPassword,
 )
+from headwater.timekeeping import store as clocks
 from tests.accounts.mailbox import collect, token_in
 from tests.builders import another_administrator
 from tests.clock import MovableClock
@@ -443,3 +444,47 @@ async def test_a_person_sees_and_ends_only_their_own_sessions(access: Access, da
     assert seen == []
     assert ended == 0
     assert await access.recognise(bob.tokens.access) is not None
+
+
+async def test_a_clock_that_jumped_ends_no_session_for_good(
+    access: Access, database: Database, clock: MovableClock
+) -> None:
+    async with database.as_system() as conn:
+        await clocks.note(conn, now=clock(), is_trusted=True)
+    before = await register(access)
+    clock.move(days=200)
+    await log_in(access)
+    clock.move(days=-200)
+
+    session = await access.recognise(before.tokens.access)
+
+    assert session is not None
+
+
+async def test_what_was_counted_by_a_clock_that_was_ahead_uses_up_no_limit(
+    database: Database, clock: MovableClock
+) -> None:
+    async def count() -> int:
+        async with database.as_system() as conn:
+            ends_at = clock() + timedelta(hours=1)
+            return (await store.count_attempt(conn, bucket="retries:x", now=clock(), ends_at=ends_at))[0]
+
+    clock.move(days=200)
+    await count()
+    await count()
+    clock.move(days=-200)
+
+    assert [await count(), await count()] == [1, 2]
+    clock.move(hours=2)
+    assert await count() == 1
+
+
+async def test_mail_that_a_clock_which_was_ahead_scheduled_is_sent(
+    access: Access, database: Database, clock: MovableClock
+) -> None:
+    await register(access)
+    clock.move(days=200)
+    await access.ask_for_reset("ada@example.com", HERE)
+    clock.move(days=-200)
+
+    assert len(await collect(database, clock)) == 1

@@ -71,6 +71,21 @@ async def test_guessing_tokens_counts_against_the_address_before_the_database_is
     assert {one.status_code for one in (next_guess, no_token, right_one)} == {429}
 
 
+def test_a_clock_that_was_ahead_does_not_make_the_minute_last(clock: MovableClock) -> None:
+    counting = Counting(LIMITS, clock)
+    clock.move(days=200)
+    counting.count(address="192.0.2.1", token="")
+    clock.move(days=-200)
+    for _ in range(5):
+        counting.count(address="192.0.2.1", token="")
+    clock.move(minutes=1)
+
+    left = counting.count(address="192.0.2.1", token="")
+
+    assert left is not None
+    assert left.used == 1
+
+
 def test_each_address_and_each_token_has_its_own(clock: MovableClock) -> None:
     counting = Counting(LIMITS, clock)
 

@@ -63,6 +63,7 @@ from headwater.errors import (
     WrongPassword,
 )
 from headwater.ids import new_id
+from headwater.timekeeping import store as clocks
 from headwater.types import Clock, UserId
 
 AGENT_MAX = 300
@@ -174,7 +175,7 @@ class Access:
             await store.clear_attempts(conn, bucket=here)
             for bucket in (account, all_here):
                 await store.uncount_attempt(conn, bucket=bucket)
-            await store.forget_ended(conn, now=now)
+            await store.forget_ended(conn, before=await clocks.deletes_until(conn, now=now))
             if renewed:
                 await store.set_password(conn, user_id=user.id, password_hash=renewed)
             await record(conn, user.id, EventType.USER_LOGIN, now, network=metadata)
@@ -209,7 +210,7 @@ class Access:
             linked = await store.find_outside_identity(conn, issuer=identity.issuer, subject=identity.subject)
             if held is None or linked != user.id:
                 raise NotLoggedIn("This log-in does not open an account any more. Try again.")
-            await store.forget_ended(conn, now=now)
+            await store.forget_ended(conn, before=await clocks.deletes_until(conn, now=now))
             await record(conn, user.id, EventType.USER_LOGIN, now, network=metadata)
             return await self._let_in(conn, held.user, visitor, now)
 

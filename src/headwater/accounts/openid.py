@@ -173,8 +173,8 @@ class OpenId:
         again at once: an issuer that hangs delays nobody for longer than one request. Raises IssuerUnavailable.
         """
         now = self._clock()
-        is_old = self._found_at is None or now - self._found_at >= FRESH
-        may_ask = self._asked_at is None or now - self._asked_at >= AGAIN
+        is_old = self._found_at is None or abs(now - self._found_at) >= FRESH
+        may_ask = self._asked_at is None or abs(now - self._asked_at) >= AGAIN
         if is_old and may_ask and self._asking is None:
             self._asked_at = now
             self._asking = asyncio.create_task(self._renew(now))

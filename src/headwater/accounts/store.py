@@ -1,7 +1,7 @@
 """Every statement on accounts, sessions, tokens, attempts and events."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +23,8 @@ from headwater.accounts.types import (
 from headwater.db import Connection, translate
 from headwater.errors import EmailTaken, TokenNameTaken
 from headwater.types import UserId
+
+CLOCKS_APART = timedelta(minutes=5)  # between machines
 
 
 async def claim_first(conn: Connection) -> bool:
@@ -582,17 +584,26 @@ async def add_outside_identity(conn: Connection, *, issuer: str, subject: str, u
 
 
 async def count_attempt(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
-    """Count a try. Returns how many there were in this window, this one included, and when it ends."""
+    """Count a try. Returns how many there were in this window, this one included, and when it ends.
+
+    A window that ends later than one begun now was written by a clock that was ahead, and does not count.
+    """
     cur = await conn.execute(
         """
         INSERT INTO attempts (bucket, count, ends_at)
         VALUES (%(bucket)s, 1, %(ends_at)s)
         ON CONFLICT (bucket) DO UPDATE
-        SET count = CASE WHEN attempts.ends_at <= %(now)s THEN 1 ELSE attempts.count + 1 END,
-            ends_at = CASE WHEN attempts.ends_at <= %(now)s THEN excluded.ends_at ELSE attempts.ends_at END
+        SET count = CASE
+                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.count + 1
+                ELSE 1
+            END,
+            ends_at = CASE
+                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.ends_at
+                ELSE excluded.ends_at
+            END
         RETURNING count, ends_at
         """,
-        {"bucket": bucket, "now": now, "ends_at": ends_at},
+        {"bucket": bucket, "now": now, "ends_at": ends_at, "latest": ends_at + CLOCKS_APART},
     )
     row = await cur.fetchone()
     assert row is not None, "an upsert returns its row"
@@ -630,11 +641,11 @@ async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str)
     return cur.rowcount == 1
 
 
-async def forget_ended(conn: Connection, *, now: datetime) -> None:
-    """Sessions, mailed tokens and attempts that are over."""
-    await conn.execute("DELETE FROM sessions WHERE refresh_until <= %(now)s", {"now": now})
-    await conn.execute("DELETE FROM mailed_tokens WHERE good_until <= %(now)s", {"now": now})
-    await conn.execute("DELETE FROM attempts WHERE ends_at <= %(now)s", {"now": now})
+async def forget_ended(conn: Connection, *, before: datetime) -> None:
+    """Delete sessions, mailed tokens and attempts that ended before a moment."""
+    await conn.execute("DELETE FROM sessions WHERE refresh_until <= %(before)s", {"before": before})
+    await conn.execute("DELETE FROM mailed_tokens WHERE good_until <= %(before)s", {"before": before})
+    await conn.execute("DELETE FROM attempts WHERE ends_at <= %(before)s", {"before": before})
 
 
 async def record_event(

@@ -57,7 +57,7 @@ class Counting:
     def count(self, *, address: str, token: str) -> Allowance | None:
         """Count a request. Returns what is left of the scarcer of its allowances; None where nothing is limited."""
         now = self._clock()
-        if now >= self._resets_at:
+        if not timedelta(0) < self._resets_at - now <= WINDOW:  # over, or written by a clock that was ahead
             self._counts.clear()
             self._resets_at = _end_of_minute(now)
         found = [self._spend(network_of(address), self._limits.per_address)]

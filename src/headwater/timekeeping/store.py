@@ -1,11 +1,11 @@
 """Every statement on `clock_state`."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from psycopg.rows import class_row
 
 from headwater.db import Connection
-from headwater.timekeeping.types import ClockState
+from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockState
 
 
 async def read(conn: Connection) -> ClockState:
@@ -15,6 +15,12 @@ async def read(conn: Connection) -> ClockState:
         found = await cur.fetchone()
     assert found is not None, "the migration made the row"
     return found
+
+
+async def deletes_until(conn: Connection, *, now: datetime, jump: timedelta = DEFAULT_CLOCK_OPTIONS.jump) -> datetime:
+    """What ended before this may be deleted: now, or less when the clock jumped ahead of the last trusted time."""
+    trusted_at = (await read(conn)).trusted_at
+    return min(now, trusted_at + jump) if trusted_at else now
 
 
 async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:

@@ -1,13 +1,15 @@
 """Every statement on `outgoing_mail`."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from headwater.accounts.mail.types import MailKind, QueuedMail
 from headwater.db import Connection
 from headwater.types import UserId
+
+SCHEDULED_MAX = timedelta(days=1)
 
 
 async def queue(
@@ -49,21 +51,24 @@ async def queue(
 
 
 async def claim(conn: Connection, *, now: datetime, leased_until: datetime, limit: int) -> list[QueuedMail]:
-    """The mails that have waited longest, ours until the lease ends. Counts as an attempt."""
+    """The mails that have waited longest, ours until the lease ends. Counts as an attempt.
+
+    One that is to wait longer than any may was scheduled by a clock that was ahead, and is due.
+    """
     cur = await conn.execute(
         """
         UPDATE outgoing_mail
         SET ready_at = %(leased_until)s, attempts = attempts + 1
         WHERE id IN (
             SELECT id FROM outgoing_mail
-            WHERE ready_at <= %(now)s
+            WHERE ready_at <= %(now)s OR ready_at > %(implausible)s
             ORDER BY ready_at
             LIMIT %(limit)s
             FOR UPDATE SKIP LOCKED
         )
         RETURNING id, kind, email, user_id, site, detail, queued_at, attempts
         """,
-        {"now": now, "leased_until": leased_until, "limit": limit},
+        {"now": now, "leased_until": leased_until, "implausible": now + SCHEDULED_MAX, "limit": limit},
     )
     return [_mail(row) for row in await cur.fetchall()]
 
