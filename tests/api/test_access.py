@@ -163,7 +163,7 @@ async def test_all_faults_are_told_each_with_its_place(guarded: AsyncClient) -> 
     body = {"url": "", "priority": 11, "kind": "picture", "source_id": "x", "colour": "blue"}
 
     query = await guarded.get(
-        FRONTIER, params={"limit": "0", "status": "lost", "origin": "x", "source_id": "x", "q": "\0"}
+        FRONTIER, params={"limit": "0", "status": "lost", "origin": "x", "source_id": "x", "q": "x" * 201}
     )
     submitted = await guarded.post(f"{FRONTIER}/submit", json=body)
 

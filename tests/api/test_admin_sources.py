@@ -218,7 +218,7 @@ async def test_only_super_admins_are_let_in(role: Role, database: Database, cloc
 async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: MovableClock) -> None:
     people = People(database, clock)
     person = await people.person(Role.SUPER_ADMIN)
-    token = await people.token(person)
+    token = await people.token(person, scopes=("read", "write", "admin"))
     async with visit(create_app(database, clock)) as client:
         client.headers.update(with_token(token))
         feed = await created(client)

@@ -126,7 +126,7 @@ async def test_an_attempt_is_good_once(person: Person) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "error=access_denied", "code=x", "code=x&state=y", "code=%00&state=%ff", "state=é"], ids=range(6)
+    "query", ["", "error=access_denied", "code=x", "code=x&state=y", "code=%ff&state=%ff", "state=é"], ids=range(6)
 )
 async def test_who_comes_back_with_nothing_sees_the_door_again(person: Person, query: str) -> None:
     await leave(person)
@@ -135,6 +135,16 @@ async def test_who_comes_back_with_nothing_sees_the_door_again(person: Person, q
 
     assert refused.status_code == 401
     assert "Log in" in refused.text
+
+
+async def test_a_code_with_a_control_character_reaches_nobody(person: Person, provider: Provider) -> None:
+    await leave(person)
+
+    refused = await person.open("/auth/openid/callback?code=%00&state=%ff")
+
+    assert refused.status_code == 400
+    assert "U+0000" in refused.text
+    assert provider.refusals == []
 
 
 async def test_a_code_that_the_provider_does_not_know_is_refused(person: Person, provider: Provider) -> None:

@@ -107,7 +107,7 @@ async def test_a_click_on_a_column_sorts_by_it(operator: Person, database: Datab
     assert re.search(r'aria-sort="descending"><a id="sort-stars"', by_stars)
 
 
-@pytest.mark.parametrize("query", ["period=year", "sort=x", "period=", "sort=%00"], ids=range(4))
+@pytest.mark.parametrize("query", ["period=year", "sort=x", "period=", "sort=%ff"], ids=range(4))
 async def test_what_cannot_be_shown_is_refused_in_words(operator: Person, query: str) -> None:
     for path in ("/admin/popularity", "/admin/popularity/numbers"):
         refused = await operator.open(f"{path}?{query}")

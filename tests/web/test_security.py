@@ -426,7 +426,7 @@ async def test_a_path_adds_nothing_to_a_header(person: Person, odd: str) -> None
     for method, path in (("DELETE", f"/feeds/{odd}"), ("PATCH", f"/feeds/{odd}"), ("POST", f"/feeds/{odd}/retry")):
         refused = await person.send(method, path, name="x", url=FEED)
 
-        assert refused.status_code in {400, 404}
+        assert refused.status_code == (400 if odd == "x%00y" else 404)  # line breaks are allowed in text
         assert re.fullmatch(r"#[\w-]+", refused.headers.get("hx-retarget", "#none"))
         assert "x-evil" not in refused.headers
 

@@ -245,7 +245,7 @@ async def test_the_edit_form_is_filled_in(ada: Person) -> None:
     assert Elements(part.text).named["url"]["value"] == URL
 
 
-@pytest.mark.parametrize("feed", ["0190a000-0000-7000-8000-000000000000", "odd", "%00"])
+@pytest.mark.parametrize("feed", ["0190a000-0000-7000-8000-000000000000", "odd", "%0a"])
 async def test_what_is_not_there_is_404_in_words(ada: Person, feed: str) -> None:
     edit, change, drop = (
         await ada.part(f"/feeds/{feed}/edit"),
@@ -256,6 +256,17 @@ async def test_what_is_not_there_is_404_in_words(ada: Person, feed: str) -> None
     assert [edit.status_code, change.status_code, drop.status_code] == [404, 404, 404]
     assert all("Feed not found" in response.text for response in (edit, change, drop))
     assert change.headers["hx-reswap"] == drop.headers["hx-reswap"] == "innerHTML"
+
+
+async def test_an_id_with_a_control_character_is_400_in_words(ada: Person) -> None:
+    responses = [
+        await ada.part("/feeds/%00/edit"),
+        await ada.send("PATCH", "/feeds/%00", name="A", url=URL),
+        await ada.send("DELETE", "/feeds/%00"),
+    ]
+
+    assert [response.status_code for response in responses] == [400, 400, 400]
+    assert all("U+0000" in response.text for response in responses)
 
 
 # Of PATCH /feeds/{id}.

@@ -28,7 +28,7 @@ frontier and the sources, which are for administrators, and moderation, which is
 What goes wrong is told in one shape, `application/problem+json` (RFC 9457):
 `type` leads to where the documentation tells of it, `detail` says what happened, `advice` what to do.
 """
-ALWAYS: Sequence[int] = (401, 403, 422, 429, 500, 503)
+ALWAYS: Sequence[int] = (400, 401, 403, 414, 422, 429, 500, 503)  # 400 and 414: `asgi/guard.py`
 EXAMPLES = {"date-time": "2026-11-15T09:00:00Z", "uuid": schemas.EXAMPLE_ID, "integer": 1, "string": "…"}
 LIMITS = {
     name: {"description": told, "schema": {"type": "integer"}}
@@ -140,7 +140,7 @@ def _tell_refusals(path: str, operation: Document, own: Sequence[int]) -> None:
     """What can go wrong follows from what is asked for."""
     statuses = {*ALWAYS, *own}
     if "requestBody" in operation:
-        statuses |= {400, 413, 415}
+        statuses |= {408, 413, 415}
     if "{" in path:
         statuses.add(404)
     operation["responses"].pop("400", None)

@@ -315,12 +315,14 @@ def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitRe
 GIVEN = (SubmittedUrl, SubmittedUrls, RetriedUrls)
 TOLD = (FrontierPage, FrontierUrl, FrontierStats, SubmitResult, SubmitResults, Retried)
 REFUSAL_EXAMPLES = {
-    400: "The body is not JSON.",
+    400: "The query contains the character U+0000, which is not allowed.",
     401: "The request came without a token.",
     403: "The token may not write.",
     404: "There is nothing with this id.",
+    408: "The rest of the request did not arrive in time.",
     409: "https://news.example/feed.xml is followed already.",
     413: "The body has more than 10,000,000 bytes.",
+    414: "The address is too long.",
     415: "The body is 'text/plain'.",
     422: "Something that was sent cannot be used.",
     429: "More than 600 requests came within a minute.",
