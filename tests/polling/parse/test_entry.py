@@ -267,7 +267,7 @@ def test_comments_are_counted_and_linked():
 
 
 def test_a_wrong_or_missing_namespace_is_forgiven():
-    channel = b"<channel><item><dc:creator>Ann</dc:creator></item></channel>"
+    channel = b"<channel><item><title>One</title><dc:creator>Ann</dc:creator></item></channel>"
 
     for body in (b'<rss xmlns:dc="http://nonsense.example/">' + channel + b"</rss>", b"<rss>" + channel + b"</rss>"):
         assert parse_feed(body, url=URL).entries[0].authors == ("Ann",)
