@@ -273,7 +273,7 @@ async def rows_of(database: Database, user_id: UUID) -> dict[str, int]:
 async def tables_that_hold(database: Database, text: str) -> set[str]:
     """Every table in which this text stands anywhere."""
     found: set[str] = set()
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         cur = await conn.execute("SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public'")
         for (table,) in await cur.fetchall():
             hits = await conn.execute(

@@ -9,6 +9,7 @@ from litestar import Litestar
 from headwater.db import Database
 from headwater.server import create_app
 from tests.clock import START, MovableClock
+from tests.owner import as_owner
 from tests.web.visitor import Person, a_person
 
 pytestmark = pytest.mark.database
@@ -358,7 +359,7 @@ async def test_what_we_break_is_said_in_the_seeds_words(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     feed = await add(ada)
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         await conn.execute("ALTER TABLE subscriptions RENAME TO hidden")
 
     response = await ada.send(method, path.format(feed=feed), name="A", url=URL)
@@ -369,7 +370,7 @@ async def test_what_we_break_is_said_in_the_seeds_words(
 
 
 async def test_a_dashboard_that_breaks_says_so_in_the_seeds_words(ada: Person, database: Database) -> None:
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         await conn.execute("ALTER TABLE analytics_consents RENAME TO hidden")
 
     page = await ada.open("/dashboard")

@@ -25,6 +25,7 @@ from headwater.web import WebOptions
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.library.summaries.service import Reply, Service, a_service, completion, refusal
+from tests.owner import as_owner
 from tests.web.visitor import Person, a_person
 
 pytestmark = pytest.mark.database
@@ -169,7 +170,7 @@ async def test_what_we_break_is_500_in_the_seeds_words(
     ada: Person, database: Database, method: str, path: str, message: str, place: str
 ) -> None:
     await with_news(ada, database)
-    async with database.as_system() as conn:
+    async with as_owner(database) as conn:
         await conn.execute("ALTER TABLE summaries RENAME TO hidden")
 
     part = await ada.send(method, path)
