@@ -146,6 +146,14 @@ class TooManyAttempts(HeadwaterError):
         self.retry_after = retry_after
 
 
+class TooManyRequests(TooManyAttempts):
+    """A user has more requests under way than are kept waiting."""
+
+    def __init__(self, retry_after: timedelta) -> None:
+        super().__init__(retry_after)
+        self.args = ("Too many requests of yours are under way. Wait until some of them are answered.",)
+
+
 class QuotaReached(TooManyAttempts):
     """A user has done something as often as is allowed in a day or an hour."""
 

@@ -15,6 +15,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.access import Access
 from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
+from headwater.asgi.turns import Turns
 from headwater.errors import Forbidden, NotLoggedIn
 from headwater.text import printable
 from headwater.types import Clock
@@ -30,12 +31,13 @@ AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
 
 class Recognise:
-    """Middleware: finds the session, renews it when its short-lived token is over."""
+    """Middleware: finds the session, renews it when its short-lived token is over, and lets users wait their turn."""
 
-    def __init__(self, app: ASGIApp, access: Access, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, access: Access, clock: Clock, turns: Turns) -> None:
         self._app = app
         self._access = access
         self._clock = clock
+        self._turns = turns
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,7 +57,20 @@ class Recognise:
                         headers.add("set-cookie", line)
             await send(message)
 
-        await self._app(scope, receive, with_cookies)
+        if session is None:
+            await self._app(scope, receive, with_cookies)
+            return
+        turn = await self._turns.take(session.user.id)
+
+        async def until_sent(message: Message) -> None:
+            await with_cookies(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                turn.end()  # what runs in the background afterwards keeps no request waiting
+
+        try:
+            await self._app(scope, receive, until_sent)
+        finally:
+            turn.end()
 
     async def _find(self, connection: AnyConnection) -> tuple[SessionRow | None, Tokens | None]:
         access = connection.cookies.get(ACCESS_COOKIE)

@@ -20,6 +20,7 @@ from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
 from headwater.asgi.session import Recognise, require_role
+from headwater.asgi.turns import Turns
 from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
@@ -84,9 +85,10 @@ templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplate
 def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Router]:
     """Everything a person can open."""
     access = Access(database, clock, options.accounts, site=options.site)
+    turns = Turns()
 
     def recognise(app: ASGIApp) -> ASGIApp:
-        return Recognise(app, access, clock)
+        return Recognise(app, access, clock, turns)
 
     def sign_forms(app: ASGIApp) -> ASGIApp:
         return SignForms(app, access)

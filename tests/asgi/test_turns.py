@@ -1,0 +1,88 @@
+"""Many requests of one user at once leave the others what they need."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from headwater.asgi.turns import AT_ONCE, Turns
+from headwater.db import Connection, Database
+from headwater.errors import TooManyRequests
+from headwater.ids import new_id
+from headwater.server import create_app
+from headwater.types import UserId
+from tests.clock import MovableClock
+from tests.web.visitor import a_person
+
+ADA, BOB = UserId(new_id()), UserId(new_id())
+WAIT = timedelta(seconds=2)
+
+
+@asynccontextmanager
+async def held_up(database: Database, email: str) -> AsyncIterator[Connection]:
+    """While this is open, nothing that this user follows can change."""
+    async with database.as_system() as conn:
+        row = await (await conn.execute("SELECT id FROM users WHERE email = %(email)s", {"email": email})).fetchone()
+        assert row is not None
+        await conn.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%(key)s, 0))", {"key": f"subscriptions:{row[0]}"}
+        )
+        yield conn
+
+
+async def wait_for_waiting(conn: Connection, count: int) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            cur = await conn.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+            if (row := await cur.fetchone()) and row[0] >= count:
+                return
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.database
+async def test_one_user_with_many_slow_requests_does_not_keep_another_user_waiting(
+    database: Database, clock: MovableClock
+) -> None:
+    async with Database(database.conninfo, pool_size=AT_ONCE + 2, wait=WAIT) as small:
+        app = create_app(small, clock)
+        async with a_person(app) as ada, a_person(app) as bob:
+            await ada.register("ada@example.com")
+            await bob.register("bob@example.com")
+            async with held_up(database, "ada@example.com") as conn:
+                slow = [
+                    asyncio.create_task(ada.send("POST", "/feeds", name=f"{n}", url=f"https://{n}.example/feed"))
+                    for n in range(30)
+                ]
+                await wait_for_waiting(conn, AT_ONCE)
+                answers = [(await bob.part("/feeds")).status_code for _ in range(3)]
+            assert answers == [200, 200, 200]
+            assert {one.status_code for one in await asyncio.gather(*slow)} == {204}
+
+
+async def test_a_turn_begins_when_another_one_ends() -> None:
+    turns = Turns(at_once=2, longest_wait=timedelta(seconds=20))
+    first, _second = await turns.take(ADA), await turns.take(ADA)
+    third = asyncio.create_task(turns.take(ADA))
+    await asyncio.sleep(0)
+    was_waiting = not third.done()
+
+    first.end()
+    first.end()
+
+    assert was_waiting
+    assert await third is not None
+    assert await turns.take(BOB) is not None
+
+
+async def test_who_waits_too_long_or_behind_too_many_is_refused() -> None:
+    turns = Turns(at_once=1, waiting_max=1, longest_wait=timedelta(milliseconds=50))
+    _first = await turns.take(ADA)
+    waiting = asyncio.create_task(turns.take(ADA))
+    await asyncio.sleep(0)
+
+    with pytest.raises(TooManyRequests, match="under way"):
+        await turns.take(ADA)
+    with pytest.raises(TooManyRequests):
+        await waiting
