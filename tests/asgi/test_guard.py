@@ -134,6 +134,24 @@ async def test_the_api_refuses_a_large_body_as_a_problem(database: Database, clo
     assert refused.headers["content-type"].startswith("application/problem+json")
 
 
+async def test_what_readers_send_to_the_api_is_small(database: Database, clock: MovableClock) -> None:
+    fields = b",".join(b'"k%d":1' % n for n in range(90_000))
+    async with visit(create_app(database, clock, SecretStr("a-token-for-tests-0123456789"))) as api:
+        headers = {"Authorization": "Bearer a-token-for-tests-0123456789", "Content-Type": "application/json"}
+        refused = await api.post("/api/feeds/custom", content=b"{%s}" % fields, headers=headers)
+
+    assert refused.status_code == 413
+
+
+async def test_an_answer_names_a_hundred_faults_at_most(database: Database, clock: MovableClock) -> None:
+    async with visit(create_app(database, clock, SecretStr("a-token-for-tests-0123456789"))) as api:
+        headers = {"Authorization": "Bearer a-token-for-tests-0123456789"}
+        refused = await api.post("/api/v1/sources", json={f"k{n}": 1 for n in range(1_000)}, headers=headers)
+
+    assert refused.status_code == 422
+    assert len(refused.json()["errors"]) == 100
+
+
 @pytest.mark.parametrize("host", [b"x:99999999", b"x y", b"\xff", b"[::1"])
 async def test_an_invalid_host_is_refused_on_every_kind_of_path(host: bytes, web: AsyncClient) -> None:
     page = await web.get("/auth/login", headers={b"Accept": b"text/html", b"Host": host})

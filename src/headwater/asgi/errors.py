@@ -63,6 +63,7 @@ DETAILS = {
     413: "The request is larger than is accepted here.",
 }
 
+FAULTS_MAX = 100  # in one answer
 TIMED_OUT = "This took the database too long, so it was cancelled. Try again later, or ask for less at once."
 
 
@@ -139,7 +140,7 @@ def is_of_api(request: AnyRequest) -> bool:
 
 def _faults(error: ValidationException) -> Sequence[Fault]:
     """What the framework found wrong, each with its place: `query.limit`, `body.urls.0`."""
-    found = cast("Sequence[Mapping[str, str]]", error.extra if isinstance(error.extra, list) else ())
+    found = cast("Sequence[Mapping[str, str]]", error.extra if isinstance(error.extra, list) else ())[:FAULTS_MAX]
     return tuple(
         _fault(get_enum_string_value(fault.get("source", "body")), fault.get("key", ""), fault.get("message", ""))
         for fault in found

@@ -30,6 +30,7 @@ Now = NamedDependency[Clock]
 
 Cursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.", max_length=100)]
 Limit = Annotated[int, QueryParameter(description="How many at most.", ge=1, le=LIST_MOST)]
+READERS_BYTES = 16_384  # three short texts; any reader may send this
 FeedId = Annotated[UUID, PathParameter(description="The id that the suggestion was given.")]
 
 
@@ -111,5 +112,6 @@ def refuse_haste(_request: AnyRequest, error: TooManyAttempts) -> Response[Probl
 custom_routes = Router(
     "/custom",
     route_handlers=[suggest, list_own, take_back],
+    request_max_body_size=READERS_BYTES,
     exception_handlers={InvalidProposal: refuse_proposal, FeedTaken: refuse_taken, TooManyAttempts: refuse_haste},
 )
