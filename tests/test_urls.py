@@ -215,6 +215,9 @@ def test_any_url_has_a_site(text: str) -> None:
         ("https://a.example/2026/why-rivers-meander-in-2026", "https://a.example/2026/why-rivers-meander-in-2026"),
         ("see https://a.example/?k=1 and b", "see https://a.example/?k=*** and b"),
         ("https://a.example/#access=1", "https://a.example/#***"),
+        ("to 'ftp://ann:pass@a.example/x?token=abc'", "to 'ftp://***@a.example/x?token=***'"),
+        ("//ann:pass@a.example/x?token=abc", "//***@a.example/x?token=***"),
+        ("either//or // neither", "either//or // neither"),
         ("no address", "no address"),
     ],
 )

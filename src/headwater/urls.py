@@ -34,7 +34,8 @@ _FILE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 MASK = "***"
-_URL = re.compile(r"\bhttps?://[^\s\"'<>]+", re.IGNORECASE)
+# Of any scheme, or of none: a redirect may lead to ftp://…, or to //host/….
+_URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//[^\s\"'<>]+", re.IGNORECASE)
 # A path segment that no person would write: a UUID, or 20 or more letters and digits without a hyphen.
 _KEY = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?:\.\w{1,5})?"
@@ -146,20 +147,20 @@ def masked(text: str) -> str:
 
     Masked are credentials, the values of the query, and path segments that look like keys: `/f/8c1f…/feed.xml`.
     """
-    return _URL.sub(_mask, text) if "://" in text else text
+    return _URL.sub(_mask, text) if "//" in text else text
 
 
 def _mask(found: re.Match[str]) -> str:
     before, _, fragment = found[0].partition("#")
     address, question, query = before.partition("?")
-    scheme, _, rest = address.partition("://")
+    scheme, _, rest = address.partition("//")
     authority, slash, path = rest.partition("/")
     host = authority.rpartition("@")
     authority = f"{MASK}@{host[2]}" if host[1] else authority
     path = "/".join(MASK if _KEY.fullmatch(segment) else segment for segment in path.split("/"))
     pairs = [f"{name}{equals}{MASK if value else ''}" for name, equals, value in _pairs(query)]
     hidden = f"#{MASK}" if fragment else ""
-    return f"{scheme}://{authority}{slash}{path}{question}{'&'.join(pairs)}{hidden}"
+    return f"{scheme}//{authority}{slash}{path}{question}{'&'.join(pairs)}{hidden}"
 
 
 def _pairs(query: str) -> list[tuple[str, str, str]]:

@@ -84,11 +84,11 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             id="works",
         ),
         pytest.param(
-            a_feed(state=FeedState(ID, moved=Moved("https://b.example/feed", TUESDAY, 2))),
+            a_feed(state=FeedState(ID, moved=Moved("https://b.example/feed?key=x", TUESDAY, 2))),
             [
                 (
-                    "It works, and was last polled today at 11:00. It has moved for good to https://b.example/feed, it "
-                    "says: seen twice since yesterday at 09:10; that is believed after 3 polls over a day."
+                    "It works, and was last polled today at 11:00. It has moved for good to https://b.example/feed?key=***,"
+                    " it says: seen twice since yesterday at 09:10; that is believed after 3 polls over a day."
                 ),
                 "Asked again today at 13:00.",
                 "",

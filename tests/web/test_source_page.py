@@ -329,6 +329,22 @@ async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, data
     assert "may have gone" not in (await operator.open(f"/admin/sources/{source.id}")).text
 
 
+async def test_a_found_feed_with_a_key_is_masked_and_adopted_whole(operator: Person, database: Database) -> None:
+    source = await a_source(database)
+    elsewhere = "https://example.com/new.xml?key=opensesame"
+    async with database.as_system() as conn:
+        found = [Suggestion(source.id, "", elsewhere, "The new one", 12)]
+        await store.suggest(conn, source_id=source.id, suggestions=found, found_at=START)
+
+    page = (await operator.open(f"/admin/sources/{source.id}")).text
+    shown = re.search(r'name="url" value="([^"]+)"', page)
+    assert shown is not None
+    await operator.send("POST", f"/admin/sources/{source.id}/adopt", url=shown[1])
+
+    assert "opensesame" not in page
+    assert (await reread(database, source)).feed_url == elsewhere
+
+
 async def test_a_source_is_deleted(operator: Person, database: Database) -> None:
     source = await a_source(database)
 

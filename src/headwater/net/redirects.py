@@ -27,7 +27,8 @@ def _target(url: str, location: str) -> str:
         return parse_url(location, base=url)
     except InvalidUrl as error:
         kind = FetchFailure.BLOCKED if _can_be_read(location, url) else FetchFailure.REDIRECT_LOOP
-        raise FetchError(url, kind, f"it redirects to {masked(location)[:QUOTED]!r}: {error.reason}") from error
+        shown = masked(location) if "//" in location else location.partition("?")[0]
+        raise FetchError(url, kind, f"it redirects to {shown[:QUOTED]!r}: {error.reason}") from error
 
 
 def _escaped(location: str) -> str:

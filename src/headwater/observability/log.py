@@ -67,7 +67,7 @@ def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
     for key, value in event.items():
         if _sounds_secret(key):
             event[key] = "********"
-        elif isinstance(value, str) and "://" in value and key != LETTER:
+        elif isinstance(value, str) and "//" in value and key != LETTER:
             event[key] = _CREDENTIALS.sub("********@", masked(value))
     return event
 

@@ -11,6 +11,7 @@ from headwater.polling.decide import MOVED_TIMES, decide, decide_paused
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
 from headwater.polling.types import NEVER, Decision, FailureClass, FeedState, HostState, PollFailed, PollingOptions
 from headwater.sources.health.types import Feed, Prospect, Story
+from headwater.urls import masked
 
 LOOKED_AHEAD = 100  # failures; no policy takes half as many to switch a feed off
 _UNITS = ((timedelta(days=1), "day"), (timedelta(hours=1), "hour"), (timedelta(minutes=1), "minute"))
@@ -97,8 +98,8 @@ def _standing(feed: Feed, now: datetime) -> str:
         return "It waits for its first poll."
     moved = state.moved
     away = (
-        f" It has moved for good to {moved.url}, it says: seen {_times(moved.times)} since {when(moved.since, now)}; "
-        f"that is believed after {MOVED_TIMES} polls over a day."
+        f" It has moved for good to {masked(moved.url)}, it says: seen {_times(moved.times)} since "
+        f"{when(moved.since, now)}; that is believed after {MOVED_TIMES} polls over a day."
         if moved
         else ""
     )

@@ -35,6 +35,7 @@ from headwater.sources.operate import Changes
 from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, SourceOrder
 from headwater.types import Clock, SourceId, SourceState
+from headwater.urls import masked
 from headwater.web.pages.operator.source_form import SourceForm, changes_to, form_of, new_source
 from headwater.web.plots import strip_of
 from headwater.web.refusals import refusals
@@ -276,7 +277,10 @@ async def adopt(
     """Its feed is where it was found."""
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        await operate.change(conn, source, wanted=Changes(feed_url=data.url), actor=actor_of(request), now=clock())
+        found = await store.list_suggestions(conn, source_id=source.id)
+        # The page shows what may be a secret masked, and sends it back so.
+        url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
+        await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
     return _say("Its feed has another address from now on, and is polled at once.")
 
 
