@@ -98,8 +98,9 @@ async def forget_source(conn: Connection, *, source_id: SourceId) -> None:
     await conn.execute(
         """
         DELETE FROM poll_days
-        USING (SELECT generate_series(min(day), max(day), interval '1 day')::date AS day FROM poll_days) AS kept
-        WHERE poll_days.day = kept.day AND source_id = %(source_id)s
+        WHERE source_id = %(source_id)s AND day = ANY (ARRAY(
+            SELECT generate_series(min(kept.day), max(kept.day), interval '1 day')::date FROM poll_days AS kept
+        ))
         """,
         {"source_id": source_id},
     )
