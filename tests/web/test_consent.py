@@ -16,6 +16,7 @@ from headwater.server import create_app
 from headwater.sources import store as sources
 from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
+from tests.removals import remove_all
 from tests.web.visitor import PASSWORD, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -118,6 +119,7 @@ async def test_it_goes_with_the_account(ada: Person, article: str, database: Dat
     await another_administrator(database)
 
     await ada.submit("/account/delete", current_password=PASSWORD)
+    await remove_all(database)
 
     assert await counted(database) == []
 
