@@ -62,6 +62,15 @@ async def test_migrating_twice_does_nothing_the_second_time(empty_conninfo: str)
     assert await migrate_up(empty_conninfo) == []
 
 
+async def test_a_database_of_any_earlier_version_is_upgraded(empty_conninfo: str) -> None:
+    for step in known_migrations():
+        applied = await migrate_up(empty_conninfo, to=step.version)
+        assert [one.version for one in applied] == [step.version]
+
+    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
+        await check_schema(conn)
+
+
 async def test_two_processes_may_migrate_at_once(empty_conninfo: str) -> None:
     script = (
         "import asyncio, sys; from headwater.db.migrate import migrate_up\n"

@@ -6,7 +6,7 @@ sees the rows of one user, and `Database.as_system` to `headwater_system`, which
 is a superuser, has BYPASSRLS, or owns a table. docs/architecture.md says how to write a query or a table.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, LiteralString, cast
 
@@ -112,6 +112,7 @@ class _Table:
     has_security: bool
     names_user: bool
     owner: str
+    columns: frozenset[str]
     grants: dict[str, set[str]] = field(default_factory=dict[str, set[str]])  # role: "SELECT", "SELECT (id)"
     policies: dict[str, "_Policy"] = field(default_factory=dict[str, "_Policy"])
 
@@ -275,6 +276,10 @@ async def _tables(conn: Connection) -> Sequence[_Table]:
                 SELECT FROM pg_constraint
                 WHERE conrelid = pg_class.oid AND contype = 'f'
                     AND confrelid IN (to_regclass('public.users'), to_regclass('public.user_ids'))
+            ),
+            ARRAY(
+                SELECT attname::text FROM pg_attribute
+                WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
             )
         FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
@@ -282,8 +287,8 @@ async def _tables(conn: Connection) -> Sequence[_Table]:
         """
     )
     tables = {
-        name: _Table(name, is_view, has_security, names_user, owner)
-        for name, is_view, has_security, owner, names_user in await cur.fetchall()
+        name: _Table(name, is_view, has_security, names_user, owner, frozenset(columns))
+        for name, is_view, has_security, owner, names_user, columns in await cur.fetchall()
     }
     cur = await conn.execute(
         """
@@ -371,8 +376,17 @@ def _wanted_grants(table: _Table) -> dict[str, tuple[str, ...]]:
     if table.name in READABLE:
         wanted[PERSON_ROLE] = ("SELECT",)
     elif table.name in OWNED:
-        wanted[PERSON_ROLE] = OWNED[table.name].grants
+        wanted[PERSON_ROLE] = tuple(_as_far_as_there(OWNED[table.name].grants, table.columns))
     return wanted
+
+
+def _as_far_as_there(privileges: Iterable[str], columns: frozenset[str]) -> Iterator[str]:
+    """Without the columns that a later migration adds: an older schema is upgraded step by step."""
+    for privilege in privileges:
+        kind, _, named = privilege.partition(" (")
+        there = [column for column in named.rstrip(")").split(", ") if column in columns]
+        if there or not named:
+            yield f"{kind} ({', '.join(there)})" if named else kind
 
 
 async def _function_gaps(conn: Connection) -> Sequence[Gap]:
