@@ -6,6 +6,7 @@ from headwater.errors import InvalidUrl
 from headwater.urls import (
     canonical,
     complete_url,
+    domain_of,
     host_of,
     is_file,
     is_same_site,
@@ -224,3 +225,23 @@ def test_any_url_has_a_site(text: str) -> None:
 def test_what_may_be_a_secret_in_a_url_is_masked(given: str, shown: str) -> None:
     assert masked(given) == shown
     assert masked(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("harbour.example", "harbour.example"),
+        ("a.b.harbour.example", "harbour.example"),
+        ("news.harbour.co.uk", "harbour.co.uk"),
+        ("a.b.harbour.gov.br", "harbour.gov.br"),
+        ("x.harbour.github.io", "harbour.github.io"),
+        ("www.xn--bcher-kva.de", "xn--bcher-kva.de"),
+        ("co.uk", "co.uk"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[::1]", "[::1]"),
+        ("localhost", "localhost"),
+    ],
+)
+def test_the_domain_of_a_host_is_the_registrable_one_as_the_host_writes_it(host: str, domain: str) -> None:
+    assert domain_of(host) == domain

@@ -189,6 +189,13 @@ def site_of(url: str) -> str:
 
 
 @lru_cache(maxsize=50_000)
+def domain_of(host: str) -> str:
+    """The registrable domain of a host name, as the host writes it; the host itself where it has none."""
+    domain = _registrable_domain(host)
+    return ".".join(host.split(".")[-len(domain.split(".")) :]) if domain else host
+
+
+@lru_cache(maxsize=50_000)
 def _site(host: str, port: str) -> str:
     if domain := _registrable_domain(host):
         return domain

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.net.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known, site_of
+from headwater.net.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
 from tests.clock import START
 
 SECOND = timedelta(seconds=1)
@@ -112,15 +112,19 @@ def test_a_host_is_known_for_a_week_after_its_last_answer(ago: timedelta | None,
     assert is_known(START - ago if ago is not None else None, START) is expected
 
 
-@pytest.mark.parametrize(
-    ("host", "site"),
-    [
-        ("a.b.example.com", "example.com"),
-        ("example.com", "example.com"),
-        ("localhost", "localhost"),
-        ("127.0.0.1", "127.0.0.1"),
-        ("2001:db8::1", "2001:db8::1"),
-    ],
-)
-def test_a_site_is_the_last_two_labels_of_a_name(host: str, site: str) -> None:
-    assert site_of(host) == site
+def test_hosts_below_a_public_suffix_are_sites_of_their_own() -> None:
+    detector = OutageDetector()
+
+    for number in range(5):
+        detector.note(Attempt(f"www.paper{number}.co.uk", START, failed_by_network=True, is_known=True), START)
+
+    assert detector.is_outage
+
+
+def test_host_names_of_one_domain_are_one_site() -> None:
+    detector = OutageDetector()
+
+    for number in range(50):
+        detector.note(Attempt(f"h{number}.example.co.uk", START, failed_by_network=True, is_known=True), START)
+
+    assert (detector.is_outage, detector.failing_sites) == (False, 1)

@@ -5,28 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.sources.custom.spam import domain_of, spam_score
+from headwater.sources.custom.spam import spam_score
 from headwater.sources.custom.types import DomainRecord, Sample, SubmitterRecord
 from tests.clock import START
 
 FINE = Sample("Harbour News", "rss20", "https://harbour.example/", 20, START, ("The harbour opens", "A ship came in"))
 NEW, NOBODY = DomainRecord("harbour.example"), SubmitterRecord()
-
-
-@pytest.mark.parametrize(
-    ("host", "domain"),
-    [
-        ("harbour.example", "harbour.example"),
-        ("a.b.harbour.example", "harbour.example"),
-        ("news.harbour.co.uk", "harbour.co.uk"),
-        ("co.uk", "co.uk"),
-        ("127.0.0.1", "127.0.0.1"),
-        ("[::1]", "[::1]"),
-        ("localhost", "localhost"),
-    ],
-)
-def test_a_reputation_is_kept_for_the_domain_of_a_host(host: str, domain: str) -> None:
-    assert domain_of(host) == domain
 
 
 def test_an_ordinary_feed_of_an_unknown_domain_scores_nothing() -> None:

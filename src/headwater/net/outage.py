@@ -2,11 +2,13 @@
 
 Only a host that answered within the last days says something about our network when it fails: feeds that never worked
 are just broken feeds, however many of them are added at once. Hosts are counted by site, so that one owner's thousand
-host names count once.
+host names count once: a site is a registrable domain by the public suffix list.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from headwater.urls import domain_of
 
 KNOWN_FOR = timedelta(days=7)
 """A host is known to work for this long after its last answer."""
@@ -36,12 +38,6 @@ class Attempt:
 def is_known(answered_at: datetime | None, now: datetime) -> bool:
     """Whether a host that last answered then is known to work."""
     return answered_at is not None and now - answered_at <= KNOWN_FOR
-
-
-def site_of(host: str) -> str:
-    """The last two labels of a host name; an IP address as it is."""
-    labels = host.rsplit(".", 2)
-    return host if ":" in host or labels[-1].isdigit() else ".".join(labels[-2:])
 
 
 class OutageDetector:
@@ -76,7 +72,7 @@ class OutageDetector:
             self._note_answer(attempt)
             return False
         if attempt.is_known:
-            self._failing[site_of(attempt.host)] = attempt.asked_at
+            self._failing[domain_of(attempt.host)] = attempt.asked_at
         if self.is_outage and not self._failing:
             self._began_at = None
         elif not self.is_outage and len(self._failing) >= OUTAGE_SITES:

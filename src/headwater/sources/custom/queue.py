@@ -7,7 +7,7 @@ from datetime import datetime
 from headwater.db import Connection
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import domains_of
-from headwater.sources.custom.spam import domain_of, spam_score
+from headwater.sources.custom.spam import spam_score
 from headwater.sources.custom.types import (
     BlockedDomain,
     DomainRecord,
@@ -22,6 +22,7 @@ from headwater.sources.custom.types import (
     SubmitterRecord,
 )
 from headwater.types import SourceId
+from headwater.urls import domain_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from headwater.sources.custom.types import DomainRecord, Sample, SpamScore, SpamSignal, SubmitterRecord
+from headwater.urls import domain_of
 
 HELD_FROM = 50  # points from which a trusted submitter's suggestion waits for a moderator too
 MOST = 100
@@ -23,16 +24,6 @@ WORDS = frozenset(
     }
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_SECOND_LEVEL = frozenset({"ac", "co", "com", "edu", "gov", "go", "ne", "net", "or", "org"})
-
-
-def domain_of(host: str) -> str:
-    """The domain that a host's reputation is kept for: `news.example.com` counts for `example.com`."""
-    labels = host.split(".")
-    if ":" in host or labels[-1].isdigit():
-        return host  # an address
-    size = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVEL else 2
-    return ".".join(labels[-size:])
 
 
 def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:

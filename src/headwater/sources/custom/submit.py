@@ -28,11 +28,11 @@ from headwater.sources import store as sources
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.spam import HELD_FROM, domain_of, spam_score
+from headwater.sources.custom.spam import HELD_FROM, spam_score
 from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
 from headwater.sources.types import Source
 from headwater.types import Clock, SourceId
-from headwater.urls import host_of, url_key
+from headwater.urls import domain_of, host_of, url_key
 
 USUAL_QUOTAS = Quotas()
 A_READER = "a reader"  # what the audit log tells once the account is gone: until then it knows who
