@@ -190,6 +190,17 @@ async def test_201_a_blocked_domain_can_reject_what_waits_of_it(desk: Desk) -> N
     assert [one["domain"] for one in (await desk.api.get(DOMAINS)).json()["domains"]] == ["spam.example"]
 
 
+async def test_blocking_a_domain_rejects_what_was_approved_of_it(desk: Desk) -> None:
+    feed_id = await desk.suggest("a.spam.example/feed")
+    await desk.api.post(f"{QUEUE}/{feed_id}/approve", json={})
+
+    response = await desk.api.post(DOMAINS, json={"domain": "spam.example", "reason": WHY})
+
+    assert response.json()["rejected"] == 1
+    (told,) = await desk.queue(status="rejected")
+    assert (told["id"], told["is_active"], told["reason"]) == (feed_id, False, WHY)
+
+
 async def test_blocked_domains_are_told_beside_what_waits(desk: Desk) -> None:
     await desk.suggest("a.spam.example/feed")
     await desk.api.post(DOMAINS, json={"domain": "spam.example", "reason": WHY})

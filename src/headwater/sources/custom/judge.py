@@ -33,32 +33,39 @@ async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: A
 
     Raises Invalid, SubmissionNotFound, AlreadyDecided.
     """
-    reason = check_reason(reason)
-    found = await _hold(conn, source_id)
+    await _reject(conn, await _hold(conn, source_id), reason=check_reason(reason), actor=actor, now=now)
+
+
+async def _reject(conn: Connection, found: Submission, *, reason: str, actor: Actor, now: datetime) -> None:
     if found.is_active and not found.subscriber_count:
-        await following.switch_off(conn, await sources.find_by_id(conn, source_id=source_id), now)
+        await following.switch_off(conn, await sources.find_by_id(conn, source_id=found.id), now)
     await _settle(conn, found, ModerationStatus.REJECTED, actor, reason, now)
 
 
 async def block(
     conn: Connection, *, domain: str, reason: str, reject_waiting: bool, actor: Actor, now: datetime
 ) -> int:
-    """Take nothing from a domain any more; returns how many that waited were rejected. Raises Invalid, Conflict."""
+    """Take nothing from a domain any more; returns how many suggestions were rejected. Raises Invalid, Conflict.
+
+    Suggestions of it that were approved are always rejected; those that wait only where it is asked for.
+    """
     domain, reason = check_domain(domain), check_reason(reason)
     if not await store.block(conn, domain=domain, reason=reason, actor=actor, now=now):
         raise Conflict(f"{domain} is blocked already.")
-    waiting = await store.list_waiting_of(conn, domain=domain) if reject_waiting else []
-    for source_id in waiting:
-        await reject(conn, source_id, reason=reason, actor=actor, now=now)
+    rejected = await store.list_approved_of(conn, domain=domain)
+    rejected += await store.list_waiting_of(conn, domain=domain) if reject_waiting else []
+    for source_id in rejected:
+        if found := await store.hold(conn, source_id=source_id):
+            await _reject(conn, found, reason=reason, actor=actor, now=now)
     await audit.record(
         conn,
         actor=actor,
         deed=Deed.DOMAIN_BLOCKED,
         subject_name=domain,
         now=now,
-        detail={"reason": reason, "rejected": len(waiting)},
+        detail={"reason": reason, "rejected": len(rejected)},
     )
-    return len(waiting)
+    return len(rejected)
 
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:

@@ -302,6 +302,24 @@ async def list_waiting_of(conn: Connection, *, domain: str) -> list[SourceId]:
     return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
+async def list_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
+    """Approved suggestions of a domain or below it, the oldest first; held until the transaction ends."""
+    cur = await conn.execute(
+        """
+        SELECT source_id
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE moderation_status = 'approved'
+            AND NOT is_system
+            AND (host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s)
+        ORDER BY submitted_at, source_id
+        FOR UPDATE OF submissions
+        """,
+        {"domain": domain},
+    )
+    return [SourceId(row[0]) for row in await cur.fetchall()]
+
+
 async def list_like(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
     """Sources that these suggestions may be duplicates of: of the same host, or of nearly the same name."""
     async with conn.cursor(row_factory=class_row(Likeness)) as cur:
