@@ -387,12 +387,26 @@ async def test_a_fresh_instance_without_history_counts_failures_and_soon_tries_a
 async def test_hosts_that_never_answered_leave_a_quarter_of_the_slots_to_the_others(
     sandbox: Sandbox, database: Database, clock: MovableClock
 ) -> None:
+    for number in range(5):
+        await follow(database, f"http://known{number}.invalid/feed")
+    await known_to_answer(database, clock())
     for number in range(20):
         await follow(database, f"http://new{number}.invalid/feed")
     async with a_poller(database, sandbox, clock) as poller:
         claimed = await poller.claim(10)
 
-    assert len(claimed) == 8  # of ten slots
+    assert sorted(feed.host_answered_at is None for feed in claimed) == [False] * 2 + [True] * 8
+
+
+async def test_hosts_that_never_answered_use_all_slots_while_no_others_are_due(
+    sandbox: Sandbox, database: Database, clock: MovableClock
+) -> None:
+    for number in range(20):
+        await follow(database, f"http://new{number}.invalid/feed")
+    async with a_poller(database, sandbox, clock) as poller:
+        claimed = await poller.claim(10)
+
+    assert len(claimed) == 10
 
 
 async def test_two_known_hosts_that_fail_make_a_quiet_poller_ask_others(

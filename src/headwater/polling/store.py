@@ -64,8 +64,8 @@ async def claim(
 ) -> Sequence[ClaimedFeed]:
     """Take up to `limit` ready hosts, and of each the feed that is due: never-polled ones first, then the longest due.
 
-    At most `new_limit` of them are hosts that never answered. Nobody else gets such a host before the lease ends.
-    A host with nothing due goes back to sleep.
+    At most `new_limit` of them are hosts that never answered, unless no others are ready. Nobody else gets a claimed
+    host before the lease ends. A host with nothing due goes back to sleep.
     """
     async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
@@ -82,7 +82,7 @@ async def claim(
                 FROM poll_hosts
                 WHERE answered_at IS NULL AND ready_at <= %(now)s
                 ORDER BY ready_at
-                LIMIT %(new_limit)s
+                LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
                 FOR UPDATE SKIP LOCKED
             ), ready AS MATERIALIZED (
                 SELECT host

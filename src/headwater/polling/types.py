@@ -69,7 +69,7 @@ class PollingOptions:
 
     @property
     def most_new(self) -> int:
-        """Most polls at the same time of hosts that never answered: a quarter of the slots is left to the others."""
+        """Most polls at the same time of hosts that never answered: a quarter of the slots is kept for others."""
         return self.concurrency - self.concurrency // 4
 
 
