@@ -260,6 +260,7 @@ BREAKS: Sequence[tuple[str, str]] = [
     ("DROP POLICY system ON sessions", "sessions has no policy system"),
     ("ALTER POLICY own ON sessions USING (true)", "the policy own of sessions is another one"),
     ("CREATE POLICY wide ON sessions USING (true)", "the policy wide opens sessions"),
+    ("CREATE POLICY wide ON marks TO headwater_person USING (true)", "the policy wide opens marks"),
     ("ALTER TABLE users DISABLE ROW LEVEL SECURITY", "users has no row-level security"),
     ("GRANT SELECT ON users TO headwater_app", "headwater_app has rights on users"),
     ("GRANT SELECT ON events TO PUBLIC", "PUBLIC has rights on events"),
@@ -286,6 +287,16 @@ async def test_what_is_missing_or_too_much_is_refused_and_mended_by_migrate_up(
 
     await migrate_up(conninfo)
     assert await problems(owner) == []
+
+
+@pytest.mark.parametrize("member", ["headwater_app", "headwater_person", "headwater_system"])
+async def test_a_role_that_could_become_a_stronger_one_is_refused(owner: Connection, member: str) -> None:
+    async with owner.transaction(force_rollback=True):  # roles belong to the whole server
+        await owner.execute(f"GRANT pg_read_all_data TO {member}".encode())
+        found = await find_gaps(owner, is_app_login=False)
+
+    assert [gap.problem for gap in found] == [f"{member} is a member of pg_read_all_data"]
+    assert found[0].statement == f"REVOKE pg_read_all_data FROM {member}"
 
 
 async def test_a_complete_database_lacks_nothing(conn: Connection) -> None:

@@ -228,6 +228,10 @@ async def _membership_gaps(conn: Connection, roles: Mapping[str, _Role], *, is_a
             gaps.append(Gap(f"{APP_ROLE} is no member of {group}", grant))
         elif await _has_role(conn, APP_ROLE, group, "USAGE"):
             gaps.append(Gap(f"{APP_ROLE} inherits the rights of {group}", f"REVOKE {group} FROM {APP_ROLE}"))
+    gaps += [
+        Gap(f"{member} is a member of {group}", f"REVOKE {_quoted(group)} FROM {member}")
+        for member, group in await _foreign_memberships(conn)
+    ]
     login = await _login(conn)
     if (
         is_app_login
@@ -236,6 +240,21 @@ async def _membership_gaps(conn: Connection, roles: Mapping[str, _Role], *, is_a
     ):
         gaps.append(Gap(f"the login {login} is no member of {APP_ROLE}", f"GRANT {APP_ROLE} TO {_quoted(login)}"))
     return gaps
+
+
+async def _foreign_memberships(conn: Connection) -> Sequence[tuple[str, str]]:
+    """What our roles could change to besides each other: each is a way around the policies."""
+    cur = await conn.execute(
+        """
+        SELECT DISTINCT member::regrole::text, pg_get_userbyid(roleid)::text
+        FROM pg_auth_members
+        WHERE pg_get_userbyid(member) = ANY (%(roles)s)
+            AND (pg_get_userbyid(member) <> %(app)s OR pg_get_userbyid(roleid) <> ALL (%(groups)s))
+        ORDER BY 1, 2
+        """,
+        {"roles": list(ROLES), "app": APP_ROLE, "groups": [PERSON_ROLE, SYSTEM_ROLE]},
+    )
+    return await cur.fetchall()
 
 
 async def _has_role(conn: Connection, member: str, role: str, privilege: str) -> bool:
@@ -348,7 +367,7 @@ def _policy_gaps(table: _Table) -> Iterator[Gap]:
             drop = f"DROP POLICY {name} ON {_quoted(table.name)}"
             yield Gap(f"the policy {name} of {table.name} is another one", f"{drop}; {create}")
     for name, policy in table.policies.items():
-        if table.is_closed and name not in wanted and policy.roles & {"public", APP_ROLE}:
+        if table.is_closed and name not in wanted and policy.roles & {"public", APP_ROLE, PERSON_ROLE}:
             yield Gap(f"the policy {name} opens {table.name}", f"DROP POLICY {_quoted(name)} ON {_quoted(table.name)}")
 
 
