@@ -1,6 +1,7 @@
 """Coming in and going out, on a real database."""
 
 import asyncio
+import base64
 from contextlib import suppress
 from datetime import timedelta
 
@@ -218,6 +219,23 @@ async def test_who_took_over_one_session_cannot_use_up_the_tries_of_another(acce
     await access.change_password(mine.user, PASSWORD, "another good one", keep=here)
 
 
+async def test_a_network_that_has_guessed_too_often_adds_no_rows_however_many_accounts_it_names(
+    access: Access, database: Database, clock: MovableClock
+) -> None:
+    ends_at = clock() + timedelta(minutes=15)
+    async with database.as_system() as conn:
+        for _ in range(50):
+            await store.count_attempt(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
+
+    for number in range(5):
+        with pytest.raises(TooManyAttempts):
+            await access.log_in(f"{number}@example.com", "wrong", HERE)
+
+    async with database.as_system() as conn:
+        cur = await conn.execute("SELECT count(*) FROM attempts")
+        assert await cur.fetchone() == (1,)
+
+
 async def test_guessing_is_slowed_by_address_even_over_many_accounts(
     access: Access, database: Database, clock: MovableClock
 ) -> None:
@@ -306,6 +324,37 @@ async def test_a_token_that_comes_back_late_was_stolen_and_ends_the_session(
 
     assert await access.recognise(renewed[1].access) is None
     assert await access.renew(renewed[1].refresh) is None
+
+
+async def test_a_thief_who_renews_twice_before_the_owner_comes_back_is_out_when_they_do(
+    access: Access, clock: MovableClock
+) -> None:
+    came = await register(access)
+    first = await access.renew(came.tokens.refresh)
+    assert first is not None
+    assert first[1] is not None
+    second = await access.renew(first[1].refresh)
+    assert second is not None
+    assert second[1] is not None
+    assert await access.recognise(second[1].access) is not None
+    clock.move(minutes=5)
+
+    assert await access.renew(came.tokens.refresh) is None
+
+    assert await access.recognise(second[1].access) is None
+    assert await access.renew(second[1].refresh) is None
+
+
+async def test_a_refresh_token_that_we_have_not_made_ends_no_session(access: Access) -> None:
+    came = await register(access)
+    session = await access.recognise(came.tokens.access)
+    assert session is not None
+    forged = base64.urlsafe_b64encode(session.id.bytes + bytes(16)).rstrip(b"=").decode()
+
+    for token in (f"{forged}.x", "x", "", "é.x", came.tokens.refresh[:20]):
+        assert await access.renew(token) is None
+
+    assert await access.recognise(came.tokens.access) is not None
 
 
 async def test_a_session_nobody_renews_ends(access: Access, clock: MovableClock) -> None:
@@ -410,10 +459,22 @@ async def test_a_changed_password_ends_every_other_session(access: Access) -> No
 
     with pytest.raises(WrongPassword):
         await access.change_password(came.user, "wrong", "another good one", keep=here)
-    await access.change_password(came.user, PASSWORD, "another good one", keep=here)
+    issued = await access.change_password(came.user, PASSWORD, "another good one", keep=here)
 
     assert await access.recognise(elsewhere.tokens.access) is None
-    assert await access.recognise(came.tokens.access) is not None
+    assert issued is not None
+    assert await access.recognise(issued.access) is not None
+    assert await access.renew(issued.refresh) is not None
+
+
+async def test_a_changed_password_ends_copies_of_the_cookies_with_which_it_was_changed(access: Access) -> None:
+    came = await register(access)
+    here = await access.recognise(came.tokens.access)
+
+    await access.change_password(came.user, PASSWORD, "another good one", keep=here)
+
+    assert await access.recognise(came.tokens.access) is None
+    assert await access.renew(came.tokens.refresh) is None
 
 
 async def test_a_deleted_account_leaves_nothing(access: Access, database: Database, clock: MovableClock) -> None:

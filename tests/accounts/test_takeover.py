@@ -11,7 +11,7 @@ from headwater.accounts import store
 from headwater.accounts.access import Access, LoggedIn, hold_logged_in
 from headwater.accounts.bearers import Bearers
 from headwater.accounts.outside import Outsiders
-from headwater.accounts.people import change_role, give_email, give_password
+from headwater.accounts.people import change_role, give_email, give_password, sign_out
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
 from headwater.db import Database
@@ -207,6 +207,27 @@ async def test_a_token_that_is_made_during_a_reset_is_not_there_after_it(account
     ended = await locked_while(account, account.token)
 
     assert isinstance(ended, NotLoggedIn)
+    async with account.database.as_system() as conn:
+        assert await store.list_api_tokens(conn, user_id=account.user.id) == []
+
+
+async def test_a_token_that_is_made_while_its_user_is_logged_out_everywhere_is_not_there_after_it(
+    account: Account,
+) -> None:
+    async def log_out() -> None:
+        async with account.database.as_system() as conn:
+            await sign_out(conn, user_id=account.user.id)
+
+    async with account.database.as_system() as conn:
+        user = await hold_logged_in(conn, account.own)
+        await make_token(conn, user=user, name="x", scopes=["read"], now=account.clock())
+        logging_out = asyncio.create_task(log_out())
+        # It waits for the account, or is over: then it has seen no token.
+        waiting = asyncio.create_task(waiting_for_locks(account.database, 1))
+        await asyncio.wait({logging_out, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+    await logging_out
+
     async with account.database.as_system() as conn:
         assert await store.list_api_tokens(conn, user_id=account.user.id) == []
 

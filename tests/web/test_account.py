@@ -51,6 +51,17 @@ async def test_a_changed_password_logs_out_everywhere_else(app: Litestar, ada: P
     assert (await ada.open("/account")).status_code == 200
 
 
+async def test_a_copy_of_the_cookies_opens_nothing_after_a_changed_password(app: Litestar, ada: Person) -> None:
+    async with a_person(app) as thief:
+        thief.client.cookies.update(ada.client.cookies)
+        assert (await thief.open("/account")).status_code == 200
+
+        await ada.submit("/account/password", current_password=PASSWORD, password=ANOTHER, password_confirm=ANOTHER)
+
+        assert (await thief.open("/account")).status_code == 303
+    assert (await ada.submit("/account/analytics", answer="no")).status_code == 303
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "message"),
     [

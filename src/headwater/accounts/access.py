@@ -36,7 +36,7 @@ from headwater.accounts.decide import (
     setup_code,
 )
 from headwater.accounts.mail import store as mail
-from headwater.accounts.mail.types import MailKind
+from headwater.accounts.mail.types import NOTICES, MailKind
 from headwater.accounts.secrets import digest, hash_password, is_outdated, is_password, new_token
 from headwater.accounts.types import (
     AccountOptions,
@@ -67,7 +67,7 @@ from headwater.timekeeping import store as clocks
 from headwater.types import Clock, UserId
 
 AGENT_MAX = 300
-MAIL_WAITING_MAX = 10_000
+MAIL_WAITING_MAX = 10_000  # of one kind; there are never more notices than accounts
 FORMS, SETUP = "forms", "setup"  # names of shared secrets
 USED_LINK = "This link has been used or is too old. Ask for a new one."
 
@@ -161,6 +161,7 @@ class Access:
         key, network = email_key(email.strip()), network_of(visitor.address)
         account = f"login:{account_bucket(key)}"
         here, all_here = f"{account}:{network}", f"login:{network}"
+        await self._refuse(all_here, LOGIN_PER_NETWORK)  # before an attempt on one more account is written down
         await self._count(here, LOGIN_PER_ACCOUNT_AND_NETWORK)
         await self._count(all_here, LOGIN_PER_NETWORK)
         async with self._database.as_system() as conn:
@@ -229,23 +230,25 @@ class Access:
         """New tokens for a refresh token; None when it is worth nothing.
 
         They are derived from the old token, so whoever brings that again, because several requests went out at once or
-        because the answer was lost, gets the same ones. One that comes back when its successor is in use was stolen,
-        and nobody can tell by whom: the session ends.
+        because the answer was lost, gets the same ones. One that comes back when its successor is in use, or was
+        replaced itself, was stolen, and nobody can tell by whom: the session ends.
         """
         now, brought = self._clock(), digest(refresh)
         key = await self.secret()
         async with self._database.as_system() as conn:
             session = await store.find_session_by_refresh(conn, refresh_hash=brought)
             if session is None:
+                if (session_id := _marked_session(key, refresh)) is not None:
+                    await store.end_session(conn, session_id=session_id)
                 return None
             match refresh_worth(session, brought, now):
                 case Worth.GOOD:
                     until = now + self._options.access_lifetime, now + self._options.refresh_lifetime
-                    tokens = _successor(key, refresh, *until)
+                    tokens = _successor(key, refresh, session.id, *until)
                     await self._rotate(conn, session, tokens, now)
                     return session, tokens
                 case Worth.REPLACED:
-                    tokens = _successor(key, refresh, session.access_until, session.refresh_until)
+                    tokens = _successor(key, refresh, session.id, session.access_until, session.refresh_until)
                     return session, tokens if digest(tokens.refresh) == session.refresh_hash else None
                 case Worth.STOLEN:
                     await store.end_session(conn, session_id=session.id)
@@ -300,10 +303,11 @@ class Access:
                 return await change_email(conn, held.user, used[1], site=self._site, now=now)
         raise NotLoggedIn(USED_LINK)
 
-    async def change_password(self, user: User, old: str, new: str, *, keep: SessionRow | None) -> None:
-        """A new password by the old one; everything else that opens the account ends, save the session `keep`.
+    async def change_password(self, user: User, old: str, new: str, *, keep: SessionRow | None) -> Tokens | None:
+        """A new password by the old one; everything that opened the account before ends.
 
-        Raises Invalid, WrongPassword, TooManyAttempts.
+        Returns new tokens for the session `keep`: whoever has a copy of its old ones is out too. None when that session
+        has ended meanwhile. Raises Invalid, WrongPassword, TooManyAttempts.
         """
         found = await self._check(user, old, keep)
         problem = password_problem(new, user.email)
@@ -314,6 +318,7 @@ class Access:
             held = await hold_unchanged(conn, found)
             kept = keep.id if keep else None
             await replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
+            return await self._reissue(conn, kept, now) if kept else None
 
     async def ask_for_email(self, user: User, email: str, password: str, *, session: SessionRow | None = None) -> None:
         """Have a link mailed to a new email, and a notice to the present one.
@@ -359,6 +364,14 @@ class Access:
         if tried > limit.most:
             raise TooManyAttempts(ends_at - now)
 
+    async def _refuse(self, bucket: str, limit: Limit) -> None:
+        """Count nothing. Raises TooManyAttempts when the limit is reached."""
+        now = self._clock()
+        async with self._database.as_system() as conn:
+            tried, ends_at = await store.find_attempts(conn, bucket=bucket, now=now)
+        if tried >= limit.most:
+            raise TooManyAttempts(ends_at - now)
+
     async def _let_in(
         self, conn: Connection, user: User, visitor: Visitor, now: datetime
     ) -> LoggedIn | AwaitsConfirmation:
@@ -368,12 +381,11 @@ class Access:
         return LoggedIn(user, await self._start(conn, user, visitor, now))
 
     async def _start(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> Tokens:
-        tokens = Tokens(
-            new_token(), now + self._options.access_lifetime, new_token(), now + self._options.refresh_lifetime
-        )
+        session_id = new_id()
+        tokens = await self._new_tokens(session_id, now)
         await store.start_session(
             conn,
-            session_id=new_id(),
+            session_id=session_id,
             user_id=user.id,
             access_hash=digest(tokens.access),
             access_until=tokens.access_until,
@@ -384,6 +396,28 @@ class Access:
             user_agent=visitor.user_agent[:AGENT_MAX],
         )
         return tokens
+
+    async def _new_tokens(self, session_id: UUID, now: datetime) -> Tokens:
+        return Tokens(
+            new_token(),
+            now + self._options.access_lifetime,
+            f"{_session_mark(await self.secret(), session_id)}.{new_token()}",
+            now + self._options.refresh_lifetime,
+        )
+
+    async def _reissue(self, conn: Connection, session_id: UUID, now: datetime) -> Tokens | None:
+        """New tokens for a session, not derived from its old ones, which open nothing any more."""
+        tokens = await self._new_tokens(session_id, now)
+        is_there = await store.reissue_session(
+            conn,
+            session_id=session_id,
+            access_hash=digest(tokens.access),
+            access_until=tokens.access_until,
+            refresh_hash=digest(tokens.refresh),
+            refresh_until=tokens.refresh_until,
+            now=now,
+        )
+        return tokens if is_there else None
 
     async def _rotate(self, conn: Connection, session: SessionRow, tokens: Tokens, now: datetime) -> None:
         await store.rotate_session(
@@ -408,14 +442,32 @@ class Access:
             await queue_mail(conn, kind, email, user=user, site=self._site, detail=detail, now=now)
 
 
-def _successor(key: bytes, refresh: str, access_until: datetime, refresh_until: datetime) -> Tokens:
+def _successor(key: bytes, refresh: str, session_id: UUID, access_until: datetime, refresh_until: datetime) -> Tokens:
     """The tokens that follow a refresh token; nobody can derive them without our key."""
 
     def derive(label: bytes) -> str:
         derived = hmac.digest(key, label + refresh.encode(errors="replace"), "sha256")
         return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
 
-    return Tokens(derive(b"access:"), access_until, derive(b"refresh:"), refresh_until)
+    following = f"{_session_mark(key, session_id)}.{derive(b'refresh:')}"
+    return Tokens(derive(b"access:"), access_until, following, refresh_until)
+
+
+def _session_mark(key: bytes, session_id: UUID) -> str:
+    """How refresh tokens begin: tells whose an old one was when its digest is kept no more. Only we can make it."""
+    signature = hmac.digest(key, b"session:" + session_id.bytes, "sha256")[:16]
+    return base64.urlsafe_b64encode(session_id.bytes + signature).rstrip(b"=").decode()
+
+
+def _marked_session(key: bytes, refresh: str) -> UUID | None:
+    """The session that a refresh token of ours was made for, however long ago; None for anything else."""
+    mark = refresh.partition(".")[0]
+    try:
+        session_id = UUID(bytes=base64.urlsafe_b64decode(mark + "=")[:16])
+    except ValueError:
+        return None
+    is_ours = hmac.compare_digest(mark.encode(errors="replace"), _session_mark(key, session_id).encode())
+    return session_id if is_ours else None
 
 
 async def current_setup_code(conn: Connection) -> str:
@@ -437,7 +489,7 @@ async def queue_mail(
         site=site,
         detail=detail,
         now=now,
-        most=MAIL_WAITING_MAX,
+        most=None if kind in NOTICES else MAIL_WAITING_MAX,
     )
     if not queued:
         raise Unavailable("Too many mails wait to be sent.")

@@ -102,7 +102,7 @@ async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
 
 async def sign_out(conn: Connection, *, user_id: UserId) -> User:
     """End a user's sessions, API tokens and mailed links; they can log in again. Raises NotFound."""
-    found = await store.find_credentials_by_id(conn, user_id=user_id)
+    found = await store.hold_credentials(conn, user_id=user_id)  # who is making a token has it, or is too late
     if found is None:
         raise NotFound("There is no such account.")
     await store.end_sessions_of(conn, user_id=user_id, except_for=None)

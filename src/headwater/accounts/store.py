@@ -367,6 +367,37 @@ async def rotate_session(
     )
 
 
+async def reissue_session(
+    conn: Connection,
+    *,
+    session_id: UUID,
+    access_hash: bytes,
+    access_until: datetime,
+    refresh_hash: bytes,
+    refresh_until: datetime,
+    now: datetime,
+) -> bool:
+    """New tokens for the same session; none that it had before opens or renews it. False when it has ended."""
+    cur = await conn.execute(
+        """
+        UPDATE sessions
+        SET access_hash = %(access_hash)s, access_until = %(access_until)s, refresh_hash = %(refresh_hash)s,
+            refresh_until = %(refresh_until)s, replaced_hash = NULL, replaced_at = NULL, renewal_used_at = NULL,
+            seen_at = %(now)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": session_id,
+            "access_hash": access_hash,
+            "access_until": access_until,
+            "refresh_hash": refresh_hash,
+            "refresh_until": refresh_until,
+            "now": now,
+        },
+    )
+    return cur.rowcount == 1
+
+
 async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime) -> None:
     """The browser has the tokens of the last renewal: those before it are worth nothing any more."""
     await conn.execute(
@@ -608,6 +639,16 @@ async def count_attempt(conn: Connection, *, bucket: str, now: datetime, ends_at
     row = await cur.fetchone()
     assert row is not None, "an upsert returns its row"
     return row[0], row[1]
+
+
+async def find_attempts(conn: Connection, *, bucket: str, now: datetime) -> tuple[int, datetime]:
+    """How many tries there were in this window, and when it ends; none when it has ended."""
+    cur = await conn.execute(
+        "SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND ends_at > %(now)s",
+        {"bucket": bucket, "now": now},
+    )
+    row = await cur.fetchone()
+    return (row[0], row[1]) if row else (0, now)
 
 
 async def clear_attempts(conn: Connection, *, bucket: str) -> None:

@@ -5,6 +5,7 @@ import smtplib
 import ssl
 from dataclasses import dataclass
 from email.message import EmailMessage
+from enum import Enum, auto
 from ipaddress import ip_address
 from typing import Self
 from urllib.parse import unquote, urlsplit
@@ -47,6 +48,14 @@ class Post:
         )
 
 
+class Delivery(Enum):
+    """What became of a letter."""
+
+    SENT = auto()
+    FAILED = auto()  # it may work later
+    REFUSED = auto()  # the mail server takes no letter to this address, now or later
+
+
 class Mailer:
     """Sends letters. One that cannot be sent is told to the log, not to whoever asked for it."""
 
@@ -60,7 +69,11 @@ class Mailer:
         return self._post is not None
 
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
-        """Whether the letter was handed in. An address with a line break in it is nobody's.
+        """Whether the letter was handed in; see `deliver`."""
+        return await self.deliver(to, subject, text, message_id=message_id) is Delivery.SENT
+
+    async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:
+        """Hand a letter in. An address with a line break in it is nobody's.
 
         A letter that may be sent twice brings its own `message_id`, so that whoever gets both can tell.
         """
@@ -68,17 +81,17 @@ class Mailer:
             letter = self._write(to, subject, text, message_id)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)
-            return False
+            return Delivery.REFUSED
         if self._post is None:
             log.info("mail not sent, no HEADWATER_SMTP_URL is set", to=to, subject=subject, text=text)
-            return False
+            return Delivery.FAILED
         try:
             await asyncio.to_thread(self._hand_in, letter, self._post)
         except (OSError, smtplib.SMTPException) as error:
             log.warning("mail not sent", to=to, subject=subject, error=str(error))
-            return False
+            return Delivery.REFUSED if is_refused(error) else Delivery.FAILED
         log.info("mail sent", to=to, subject=subject)
-        return True
+        return Delivery.SENT
 
     def _write(self, to: str, subject: str, text: str, message_id: str) -> EmailMessage:
         letter = EmailMessage()
@@ -107,6 +120,13 @@ class Mailer:
                     raise smtplib.SMTPNotSupportedError("it offers no encryption, and the password is not sent without")
                 server.login(post.user, post.password)
             server.send_message(letter)
+
+
+def is_refused(error: Exception) -> bool:
+    """Whether the mail server refuses the recipient for good (RFC 5321: 5xx), and will whenever it is asked."""
+    return isinstance(error, smtplib.SMTPRecipientsRefused) and all(
+        500 <= code < 600 for code, _ in error.recipients.values()
+    )
 
 
 def may_show_password(host: str, *, is_encrypted: bool) -> bool:

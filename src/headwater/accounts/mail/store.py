@@ -23,14 +23,23 @@ async def queue(
     site: str,
     detail: str,
     now: datetime,
-    most: int,
+    most: int | None,
 ) -> bool:
-    """Queue a mail, once however often it is asked for. False when `most` are waiting already."""
+    """Queue a mail, once however often it is asked for. False when `most` others of its kind are waiting already."""
     cur = await conn.execute(
         """
         INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, detail, queued_at, ready_at)
-        SELECT %(id)s, %(kind)s, %(email)s, %(email_key)s, %(user_id)s, %(site)s, %(detail)s, %(now)s, %(now)s
-        WHERE (SELECT count(*) FROM (SELECT FROM outgoing_mail LIMIT %(most)s) AS waiting) < %(most)s
+        SELECT %(id)s, %(kind)s::text, %(email)s, %(email_key)s, %(user_id)s, %(site)s, %(detail)s, %(now)s, %(now)s
+        WHERE %(most)s::bigint IS NULL
+            OR EXISTS (
+                SELECT FROM outgoing_mail
+                WHERE kind = %(kind)s::text
+                    AND email_key = %(email_key)s
+                    AND user_id IS NOT DISTINCT FROM %(user_id)s::uuid
+            )
+            OR (
+                SELECT count(*) FROM (SELECT FROM outgoing_mail WHERE kind = %(kind)s::text LIMIT %(most)s) AS waiting
+            ) < %(most)s
         ON CONFLICT (kind, email_key, user_id) DO UPDATE
         SET id = excluded.id, email = excluded.email, site = excluded.site, detail = excluded.detail,
             queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0

@@ -20,6 +20,10 @@ class MailKind(StrEnum):
     EMAIL_CHANGED = "email_changed"  # to the old email
 
 
+# What tells a user of something that was done to their account; nothing that strangers do may hold these up.
+NOTICES = frozenset({MailKind.PASSWORD_CHANGED, MailKind.EMAIL_ASKED, MailKind.EMAIL_CHANGED})
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedMail:
     """A row of `outgoing_mail`."""

@@ -11,11 +11,11 @@ from headwater.accounts import store as accounts
 from headwater.accounts.decide import email_key
 from headwater.accounts.mail import store
 from headwater.accounts.mail.letters import write_letter
-from headwater.accounts.mail.types import Letter, MailKind, QueuedMail
+from headwater.accounts.mail.types import NOTICES, Letter, MailKind, QueuedMail
 from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.types import Credentials, Purpose
 from headwater.db import Connection, Database
-from headwater.net.mail import Mailer
+from headwater.net.mail import Delivery, Mailer
 from headwater.observability.log import get_logger
 from headwater.types import Clock
 
@@ -92,9 +92,11 @@ class MailSender:
 
     async def _send(self, mail: QueuedMail, letter: Letter) -> bool:
         """Whether it is sent, or will not be tried again."""
-        if await self._mailer.send(letter.email, letter.subject, letter.text) or not self._mailer.has_server:
+        delivery = await self._mailer.deliver(letter.email, letter.subject, letter.text)
+        if delivery is Delivery.SENT or not self._mailer.has_server:
             return True
-        if mail.attempts >= ATTEMPTS_MAX:
+        is_hopeless = delivery is Delivery.REFUSED and mail.kind not in NOTICES
+        if is_hopeless or mail.attempts >= ATTEMPTS_MAX:
             log.error("mail given up", to=mail.email, subject=letter.subject, attempts=mail.attempts)
             return True
         return False

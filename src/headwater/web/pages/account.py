@@ -15,10 +15,10 @@ from headwater.accounts import store
 from headwater.accounts.access import Access, hold_logged_in
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.tokens import make_token
-from headwater.accounts.types import Scope
+from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import status_of
-from headwater.asgi.session import is_secure, no_cookies
+from headwater.asgi.session import is_secure, no_cookies, session_cookies
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, NotFound
 from headwater.types import Clock
@@ -43,15 +43,21 @@ async def change_password(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
 ) -> Template:
-    """A new password by the old one; every other session ends."""
+    """A new password by the old one; every other session ends, and this browser gets new cookies."""
+    issued: list[Tokens] = []
 
     async def change() -> str:
         if data.password != data.password_confirm:
             raise Invalid("Passwords do not match")
-        await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
+        tokens = await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
+        issued.extend([tokens] if tokens else [])
         return "Your password is changed. You are logged out everywhere else, and your API tokens are revoked."
 
-    return await _try(request, database, clock, "password", change)
+    page = await _try(request, database, clock, "password", change)
+    page.cookies = [
+        cookie for tokens in issued for cookie in session_cookies(tokens, clock(), is_secure=is_secure(request))
+    ]
+    return page
 
 
 @post("/account/email", status_code=200)
