@@ -223,7 +223,7 @@ async def test_a_token_that_is_made_while_its_user_is_logged_out_everywhere_is_n
         await make_token(conn, user=user, name="x", scopes=["read"], now=account.clock())
         logging_out = asyncio.create_task(log_out())
         # It waits for the account, or is over: then it has seen no token.
-        waiting = asyncio.create_task(waiting_for_locks(account.database, 1))
+        waiting = asyncio.create_task(until_waiting(account.database, 1))
         await asyncio.wait({logging_out, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
     await logging_out

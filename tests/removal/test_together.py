@@ -3,10 +3,12 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from headwater.accounts import store as accounts
+from headwater.articles import store as articles
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound
 from headwater.library.types import Subscription
@@ -218,6 +220,34 @@ async def test_a_feed_that_is_deleted_and_added_again_at_once_keeps_what_it_list
         assert await tables_with(conn, source.id) == set()
         cur = await conn.execute("SELECT source_id FROM article_sources UNION ALL SELECT source_id FROM frontier_url")
         assert await cur.fetchall() == [(again.id,), (again.id,)]
+
+
+async def test_articles_that_are_removed_while_the_feed_that_was_added_again_is_kept_are_added_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = ["https://x.example/1", "https://x.example/2"]
+    async with database.as_system() as conn:
+        source = await a_source(conn, url=FEED)
+        await list_articles(conn, source.id, *urls)
+    await deleted(database, source.id)
+    async with database.as_system() as conn:
+        again = await a_source(conn, url=FEED)
+    link = articles._link
+
+    async def link_late(conn: Connection, **given: Any) -> object:
+        if given["listed"]:
+            await remove_all(database)
+        return await link(conn, **given)
+
+    monkeypatch.setattr(articles, "_link", link_late)
+    async with database.as_system() as conn:
+        await list_articles(conn, again.id, *urls)
+
+    async with database.as_system() as conn:
+        cur = await conn.execute(
+            "SELECT url, source_id FROM articles JOIN article_sources ON article_id = id ORDER BY 1"
+        )
+        assert await cur.fetchall() == [(url, again.id) for url in urls]
 
 
 Deletion = Callable[[Connection, SourceId, SourceId], Awaitable[None]]

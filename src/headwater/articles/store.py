@@ -42,8 +42,13 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed])
     await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].writes_record])
     ids = made | here
     others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
-    linked += await _link(conn, seen_at=seen_at, ids=ids, listed=others)
+    more, is_all = await _link(conn, seen_at=seen_at, ids=ids, listed=others)
+    linked += more
     new = Counter(first[key].source_id for key in made)
+    if not is_all:
+        readded, relinked = await _add_removed(conn, seen_at=seen_at, first=first, ids=here, listed=others)
+        linked += relinked
+        new.update(first[key].source_id for key in readded)
     links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
     for one in linked:
         links[one.source_id].append(one.article)
@@ -281,16 +286,36 @@ def _as_known(one: Listed, key: bytes, url: str) -> Listed:
     return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
 
 
+async def _add_removed(
+    conn: Connection,
+    *,
+    seen_at: datetime,
+    first: Mapping[bytes, Listed],
+    ids: Mapping[bytes, ArticleId],
+    listed: Sequence[Listed],
+) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    """Add articles that were here when we looked and were removed, with their last source, before we linked them.
+
+    Returns them, and what was linked. A feed that is deleted and added again would miss them until it changes.
+    """
+    known = await _find_known(conn, url_keys=sorted(ids))
+    gone = [first[key] for key in sorted(ids) if key not in known]
+    made, linked = await _add(conn, seen_at=seen_at, listed=gone)
+    rest = [one for one in listed if (key := one.article.url_key) in made and one is not first[key]]
+    more, _ = await _link(conn, seen_at=seen_at, ids=made, listed=rest)
+    return made, linked + more
+
+
 async def _link(
     conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
-) -> list[Listed]:
-    """Those that their source had not listed before. A deleted source is not linked.
+) -> tuple[list[Listed], bool]:
+    """Those that their source had not listed before, and whether all are linked now. A deleted source is not linked.
 
     Each feed gives the article a place of its own in the lists of its readers. What a feed of another site says is
     kept with its link, and updated when it changes.
     """
     if not listed:
-        return []
+        return [], True
     # A feed may list an article twice; the first time counts.
     pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
     entries = list(pairs.values())
@@ -345,7 +370,7 @@ async def _link(
             RETURNING article_id, source_id
         )
         SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
-            (SELECT array_agg(number) FROM known WHERE is_outdated)
+            (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known)
         """,
         {
             **_told(entries),
@@ -355,11 +380,11 @@ async def _link(
             "entry_ids": texts([one.article.entry_id for one in entries]),
         },
     )
-    row: tuple[list[int] | None, list[int] | None] | None = await cur.fetchone()
-    new, outdated = row or (None, None)
+    row: tuple[list[int] | None, list[int] | None, int] | None = await cur.fetchone()
+    new, outdated, known = row or (None, None, 0)
     if outdated:
         await _tell_again(conn, ids=ids, listed=[entries[number - 1] for number in outdated])
-    return [entries[number - 1] for number in new or ()]
+    return [entries[number - 1] for number in new or ()], len(new or ()) + known == len(entries)
 
 
 async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:

@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from headwater.db import Connection
 from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
-from headwater.polling.types import ClaimedFeed, LostFeed, MovedFeed, Standing
+from headwater.polling.types import ClaimedFeed, Hold, LostFeed, MovedFeed, Standing
 from headwater.types import SourceId
 
 
@@ -684,6 +684,71 @@ async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | 
             {"source_id": source_id},
         )
         return await cur.fetchone()
+
+
+async def keep_hold(conn: Connection, *, source_id: SourceId, was_suggested: bool, now: datetime) -> None:
+    """Remember what an operator or the site decided about a feed whose source is about to be deleted.
+
+    One that was suggested may be switched off because nobody follows it; that is no operator's decision.
+    """
+    await conn.execute(
+        """
+        INSERT INTO feed_holds (feed_url_key, is_switched_off, off_at, off_reason, off_until, asked_until)
+        SELECT *
+        FROM (
+            SELECT feed_url_key, NOT enabled AND NOT %(was_suggested)s AS is_switched_off,
+                CASE WHEN by_operator THEN off_at END AS off_at, CASE WHEN by_operator THEN off_reason END,
+                CASE WHEN by_operator THEN off_until END,
+                CASE WHEN asked_until > %(now)s THEN asked_until END AS asked_until
+            FROM sources
+            JOIN feed_state ON feed_state.source_id = sources.id
+            CROSS JOIN LATERAL (
+                SELECT off_by_operator AND (off_until IS NULL OR off_until > %(now)s) AS by_operator
+            ) AS decided
+            WHERE sources.id = %(source_id)s
+        ) AS held
+        WHERE is_switched_off OR off_at IS NOT NULL OR asked_until IS NOT NULL
+        ON CONFLICT (feed_url_key) DO UPDATE
+        SET is_switched_off = excluded.is_switched_off, off_at = excluded.off_at, off_reason = excluded.off_reason,
+            off_until = excluded.off_until, asked_until = excluded.asked_until
+        """,
+        {"source_id": source_id, "was_suggested": was_suggested, "now": now},
+    )
+
+
+async def take_hold(conn: Connection, *, feed_url_key: bytes) -> Hold | None:
+    """What was remembered about a feed, for the source that it has again; remembered no more."""
+    async with conn.cursor(row_factory=class_row(Hold)) as cur:
+        await cur.execute(
+            """
+            DELETE FROM feed_holds
+            WHERE feed_url_key = %(key)s
+            RETURNING is_switched_off, off_at, off_reason, off_until, asked_until
+            """,
+            {"key": feed_url_key},
+        )
+        return await cur.fetchone()
+
+
+async def forget_holds(conn: Connection, *, now: datetime) -> None:
+    """Forget holds that are over."""
+    await conn.execute(
+        """
+        DELETE FROM feed_holds
+        WHERE NOT is_switched_off
+            AND (off_at IS NULL OR off_until <= %(now)s)
+            AND (asked_until IS NULL OR asked_until <= %(now)s)
+        """,
+        {"now": now},
+    )
+
+
+async def wait_as_asked(conn: Connection, *, source_id: SourceId, until: datetime) -> None:
+    """A new feed whose site asked us to wait before the feed was added again."""
+    await conn.execute(
+        "UPDATE feed_state SET asked_until = %(until)s, next_poll_at = %(until)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "until": until},
+    )
 
 
 async def apply_interval(conn: Connection, *, source_id: SourceId, interval: timedelta, now: datetime) -> None:

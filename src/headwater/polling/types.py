@@ -293,6 +293,17 @@ class Standing:
     paused_until: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What an operator or the site decided about a feed before its source was deleted."""
+
+    is_switched_off: bool  # the whole source
+    off_at: datetime | None
+    off_reason: str | None
+    off_until: datetime | None
+    asked_until: datetime | None
+
+
 @record
 class Decision:
     """What is written after a poll: the feed's next state, its next poll, and what happened on the way.

@@ -12,6 +12,7 @@ from headwater.db import Database
 from headwater.errors import Deadlock
 from headwater.ids import new_id
 from headwater.observability.log import get_logger
+from headwater.polling import store as polling
 from headwater.removal import store
 from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some
 from headwater.removal.types import Removal
@@ -92,9 +93,13 @@ class Remover:
         return total
 
     async def sweep(self) -> None:
-        """Delete custom sources that nobody follows any more: a process may have ended between leaving and deleting."""
+        """Delete custom sources that nobody follows any more: a process may have ended between leaving and deleting.
+
+        Forget holds on deleted feeds that are over.
+        """
         async with self._database.as_system() as conn:
             found = await sources.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
+            await polling.forget_holds(conn, now=self._clock())
         if found:
             async with self._database.as_system() as conn:
                 await leave_unwanted(conn, found, self._clock())

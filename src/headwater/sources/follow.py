@@ -179,6 +179,28 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
     return source
 
 
+async def respect_hold(conn: Connection, source: Source, now: datetime) -> Source:
+    """What an operator or the site decided about this feed holds for its new source too: a reader who leaves a feed
+    and adds it again gets no other answer."""
+    hold = await polling.take_hold(conn, feed_url_key=url_key(source.feed_url)) if source.feed_url else None
+    if hold is None:
+        return source
+    if hold.asked_until is not None and hold.asked_until > now:
+        await polling.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
+    if hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
+        reason = hold.off_reason or ""
+        await store.set_disabled(conn, source_id=source.id, disabled_at=hold.off_at, reason=reason)
+        await polling.turn_off(conn, source_id=source.id, at=hold.off_at, reason=reason, until=hold.off_until)
+        await polling.reschedule(conn, source_id=source.id, next_poll_at=hold.off_until or BY_HAND_ONLY, now=now)
+    return await switch_off(conn, source, now) if hold.is_switched_off else source
+
+
+async def forget_hold(conn: Connection, source: Source) -> None:
+    """An operator added this source: what was decided before holds no more."""
+    if source.feed_url is not None:
+        await polling.take_hold(conn, feed_url_key=url_key(source.feed_url))
+
+
 async def refresh(conn: Connection, source: Source, now: datetime) -> None:
     """Read this source now, due or not; a feed that is off is probed. Raises SourceIsOff."""
     if not source.enabled:

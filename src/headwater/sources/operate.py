@@ -46,6 +46,7 @@ NOTHING = Changes()
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
     """Follow something new; it is read at once unless it is to be off. Raises Invalid, InvalidUrl, SourceExists."""
     source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, wishes=wanted.wishes)
+    await follow.forget_hold(conn, source)
     await _file(conn, source, wanted, name=None, now=now)
     if wanted.enabled is False:
         await follow.switch_off(conn, source, now)

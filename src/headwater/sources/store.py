@@ -631,18 +631,20 @@ async def hold_custom(conn: Connection, *, source_ids: Sequence[SourceId]) -> li
     return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
-async def forget_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> None:
-    """Sources that were pending and have no submission any more are not pending."""
-    await conn.execute(
+async def forget_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+    """Sources that were pending and have no submission any more are not pending. Returns them."""
+    cur = await conn.execute(
         """
         UPDATE sources
         SET moderation_status = NULL
         WHERE id = ANY(%(ids)s)
             AND moderation_status = 'pending'
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
+        RETURNING id
         """,
         {"ids": list(source_ids)},
     )
+    return {SourceId(row[0]) for row in await cur.fetchall()}
 
 
 async def list_held_back(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Source]:

@@ -17,6 +17,7 @@ from headwater.ids import new_id
 from headwater.library import store as library
 from headwater.library.decide import check_category, check_feed
 from headwater.library.types import Subscription
+from headwater.polling import store as polling
 from headwater.sources import follow as following
 from headwater.sources import store
 from headwater.sources.types import Source
@@ -83,13 +84,15 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
 
     Sources that were suggested for everybody stay as long as the person who suggested them, and rejected ones for
     good; while nobody follows them they are disabled. Each source is locked before its subscriptions are counted: a
-    transaction that is adding one is waited for, and one that comes later finds the source deleted.
+    transaction that is adding one is waited for, and one that comes later finds the source deleted. What an operator or
+    the site decided about a deleted one is kept for whoever adds it again.
     """
     held = await store.hold_custom(conn, source_ids=source_ids)
     if not held:
         return
-    await store.forget_withdrawn(conn, source_ids=held)
+    withdrawn = await store.forget_withdrawn(conn, source_ids=held)
     for source_id in await store.list_unwanted(conn, source_ids=held):
+        await polling.keep_hold(conn, source_id=source_id, was_suggested=source_id in withdrawn, now=now)
         await store.remove(conn, source_id=source_id)
     for source in await store.list_held_back(conn, source_ids=held):
         await following.switch_off(conn, source, now)
@@ -110,6 +113,7 @@ async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime)
             async with conn.transaction():
                 source = await following.follow(conn, url=url, name=None, now=now)
                 await store.set_submitter(conn, source_id=source.id, user_id=user_id)
+                source = await following.respect_hold(conn, source, now)
         except SourceExists:  # another transaction added it after we looked
             if is_last:
                 raise

@@ -161,6 +161,7 @@ async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: da
     source = await following.follow(conn, url=url, name=wanted.name, now=now)
     await sources.set_submitter(conn, source_id=source.id, user_id=user.id)
     await following.change(conn, source, category=wanted.category)
+    source = await following.respect_hold(conn, source, now)
     await following.switch_off(conn, source, now)
     return replace(source, is_system=False, enabled=False)
 

@@ -1,0 +1,126 @@
+"""A reader who leaves a feed and adds it again lifts nothing that an operator or the site decided."""
+
+from datetime import timedelta
+
+import pytest
+
+from headwater.audit.types import API_TOKEN
+from headwater.db import Connection, see_all_users
+from headwater.library.types import Subscription
+from headwater.polling import store as polling
+from headwater.polling.types import Standing
+from headwater.sources import operate, store
+from headwater.sources.operate import Changes
+from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
+from headwater.types import UserId
+from tests.clock import START
+from tests.removal.builders import a_user
+
+pytestmark = pytest.mark.database
+
+FEED = "https://held.example/feed"
+LATER = START + timedelta(days=1)
+
+
+async def follow(conn: Connection, user_id: UserId) -> Subscription:
+    subscription = await add_feed(conn, user_id=user_id, name="Held", url=FEED, now=START)
+    await see_all_users(conn)
+    return subscription
+
+
+async def leave(conn: Connection, user_id: UserId, followed: Subscription) -> None:
+    source_id = await drop_feed(conn, user_id=user_id, subscription_id=followed.id)
+    await see_all_users(conn)
+    await leave_unwanted(conn, [source_id], START)
+
+
+async def standing(conn: Connection, followed: Subscription) -> Standing:
+    found = await polling.find_standing(conn, source_id=followed.source_id)
+    assert found is not None
+    return found
+
+
+async def next_poll_at(conn: Connection, followed: Subscription) -> object:
+    cur = await conn.execute(
+        "SELECT next_poll_at > %(now)s FROM feed_state WHERE source_id = %(id)s",
+        {"id": followed.source_id, "now": START + timedelta(hours=23)},
+    )
+    return await cur.fetchone()
+
+
+async def test_a_feed_that_an_operator_disabled_is_disabled_when_it_is_left_and_added_again(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    followed = await follow(conn, user_id)
+    source = await store.find_by_id(conn, source_id=followed.source_id)
+    await operate.disable(conn, source, reason="a court says so", actor=API_TOKEN, now=START)
+
+    for _ in range(2):
+        await leave(conn, user_id, followed)
+        followed = await follow(conn, user_id)
+
+    found = await standing(conn, followed)
+    assert (found.off_at, found.off_reason, found.off_by_operator) == (START, "a court says so", True)
+    assert await next_poll_at(conn, followed) == (True,)
+
+
+async def test_a_source_that_an_operator_switched_off_is_off_when_it_is_left_and_added_again(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    followed = await follow(conn, user_id)
+    source = await store.find_by_id(conn, source_id=followed.source_id)
+    await operate.change(conn, source, wanted=Changes(enabled=False), actor=API_TOKEN, now=START)
+
+    await leave(conn, user_id, followed)
+    followed = await follow(conn, user_id)
+
+    assert not (await store.find_by_id(conn, source_id=followed.source_id)).enabled
+
+
+async def test_a_site_that_asked_us_to_wait_is_not_asked_by_a_feed_that_is_left_and_added_again(
+    conn: Connection,
+) -> None:
+    user_id = await a_user(conn)
+    followed = await follow(conn, user_id)
+    await polling.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+
+    await leave(conn, user_id, followed)
+    followed = await follow(conn, user_id)
+
+    assert (await standing(conn, followed)).asked_until == LATER
+    assert await next_poll_at(conn, followed) == (True,)
+
+
+async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    followed = await follow(conn, user_id)
+    source = await store.find_by_id(conn, source_id=followed.source_id)
+    await operate.disable(conn, source, reason="a court says so", actor=API_TOKEN, now=START)
+    await leave(conn, user_id, followed)
+
+    made = await operate.create(conn, wanted=Changes(feed_url=FEED), actor=API_TOKEN, now=START)
+
+    found = await polling.find_standing(conn, source_id=made.id)
+    assert found is not None
+    assert found.off_at is None
+
+
+async def test_holds_that_are_over_are_forgotten(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    followed = await follow(conn, user_id)
+    await polling.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+    await leave(conn, user_id, followed)
+
+    await polling.forget_holds(conn, now=LATER)
+
+    cur = await conn.execute("SELECT count(*) FROM feed_holds")
+    assert await cur.fetchone() == (0,)
+
+
+async def test_a_feed_that_nobody_decided_about_is_polled_at_once_when_it_is_added_again(conn: Connection) -> None:
+    user_id = await a_user(conn)
+    await leave(conn, user_id, await follow(conn, user_id))
+
+    followed = await follow(conn, user_id)
+
+    assert await next_poll_at(conn, followed) == (False,)
+    cur = await conn.execute("SELECT count(*) FROM feed_holds")
+    assert await cur.fetchone() == (0,)
