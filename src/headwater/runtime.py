@@ -291,6 +291,7 @@ def summary_options(settings: Settings) -> SummaryOptions:
         max_tokens=settings.summary_max_tokens,
         timeout=settings.summary_timeout,
         daily_limit=settings.summary_daily_limit,
+        total_limit=settings.summary_total_limit,
     )
 
 

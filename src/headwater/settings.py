@@ -449,6 +449,13 @@ class Settings(BaseModel):
     summary_daily_limit: int = Field(
         20, ge=0, le=10_000, description="Most summaries one reader may make within 24 hours; 0: no limit."
     )
+    summary_total_limit: int = Field(
+        1_000,
+        ge=0,
+        le=1_000_000,
+        description="Most questions to the service a day for all readers together; then summaries are made on this "
+        "machine. 0: no limit.",
+    )
     retention_articles: Duration = Field(
         timedelta(days=90),
         ge=timedelta(0),

@@ -679,6 +679,21 @@ async def test_a_reader_makes_so_many_summaries_a_day_and_is_told_when_the_next_
     assert len(service.requests) == 5
 
 
+async def test_all_readers_together_ask_the_service_so_often_and_then_get_summaries_of_this_machine(
+    database: Database, clock: MovableClock, options: SummaryOptions, service: Service
+) -> None:
+    app = an_app(database, clock, replace(options, total_limit=2))
+    answers: list[int] = []
+    for name in ("ada", "bob", "eve"):
+        async with a_person(app) as person:
+            await person.register(f"{name}@example.com")
+            await with_news(person, database)
+            answers.append((await person.send("POST", "/summaries")).status_code)
+
+    assert answers == [200, 200, 200]
+    assert len(service.requests) == 2
+
+
 async def test_summaries_that_failed_count_too_since_the_service_was_asked(
     database: Database, clock: MovableClock, options: SummaryOptions, service: Service
 ) -> None:

@@ -26,6 +26,7 @@ class SummaryOptions:
     retry_after: timedelta = timedelta(seconds=2)
     prompt_max: int = 60_000  # characters
     daily_limit: int = 20  # summaries of one reader within 24 hours; 0: no limit
+    total_limit: int = 1_000  # questions to the service within a day, of all readers; 0: no limit
 
     @property
     def given_up_after(self) -> timedelta:

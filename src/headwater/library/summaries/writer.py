@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import assert_never
 from uuid import UUID
 
+from headwater.accounts import store as accounts
 from headwater.accounts.access import record
 from headwater.accounts.types import EventType
 from headwater.db import Connection, Database
@@ -38,6 +39,7 @@ from headwater.types import Clock, UserId
 
 log = get_logger()
 
+ALL_QUESTIONS = "summaries:all"
 PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encoding="utf-8")
 
 
@@ -101,14 +103,14 @@ class SummaryWriter:
             raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
 
     async def _write(self, articles: list[DayArticle]) -> Outcome:
-        if self._options.api_key is None:
+        if self._options.api_key is None or not await self._may_ask():
             return Written(await asyncio.to_thread(tell, articles), ON_THIS_MACHINE)
         prompt = prompt_of(PROMPT, articles, self._options.prompt_max)
         outcome = await ask(prompt, self._options)
         if isinstance(outcome, NotWritten):
             log.info("summary tried again", model=self._options.model, reason=outcome.reason)
             await asyncio.sleep(self._options.retry_after.total_seconds())
-            outcome = await ask(prompt, self._options)
+            outcome = await ask(prompt, self._options) if await self._may_ask() else outcome
         if isinstance(outcome, NotWritten):
             return outcome
         return Written(
@@ -118,6 +120,17 @@ class SummaryWriter:
             outcome.completion_tokens,
             outcome.cost,
         )
+
+    async def _may_ask(self) -> bool:
+        """Count one question to the service, of whichever reader: many accounts cost no more than allowed."""
+        if not self._options.total_limit:
+            return True
+        now = self._clock()
+        async with self._database.as_system() as conn:
+            asked, _ = await accounts.count_attempt(conn, bucket=ALL_QUESTIONS, now=now, ends_at=now + PERIOD)
+        if asked == self._options.total_limit + 1:
+            log.warning("summaries are made on this machine for now", reason="HEADWATER_SUMMARY_TOTAL_LIMIT is reached")
+        return asked <= self._options.total_limit
 
     async def _finish(self, summary_id: UUID, user_id: UserId, written: Written, article_count: int) -> Summary | None:
         now = self._clock()
