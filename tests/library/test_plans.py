@@ -159,10 +159,10 @@ EMPTY_FEED = UUID(hashlib.md5(b"1x2").hexdigest())  # noqa: S324  as the rows ar
 UNEVEN: dict[str, tuple[str, dict[str, Any], int]] = {
     **{name: HOT[name] for name in ("newest", "unread", "starred", "feeds", "one article", "lines among some")},
     "neighbours": ("list_neighbours", {"most": 100}, 80_000),
-    "newest, far back": ("list_newest", PAGE | OLD, 30_000),
-    "unread, few left": ("list_unread", PAGE | OLD, 30_000),
-    "newest of an empty feed": ("list_newest", PAGE | {"feed": EMPTY_FEED}, 400),
-    "unread of an empty feed": ("list_unread", PAGE | {"feed": EMPTY_FEED}, 400),
+    "newest, far back": ("_list_newest_places", PAGE | OLD, 30_000),
+    "unread, few left": ("_list_unread_places", PAGE | OLD, 30_000),
+    "newest of an empty feed": ("_list_newest_places", PAGE | {"feed": EMPTY_FEED}, 400),
+    "unread of an empty feed": ("_list_unread_places", PAGE | {"feed": EMPTY_FEED}, 400),
 }
 
 
