@@ -97,7 +97,7 @@ async def list_news(
             )
             for number, title in enumerate(titles)
         ]
-        await articles.keep(conn, seen_at=START, listed=listed)
+        await articles.keep(conn, seen_at=START - timedelta(hours=min(hours, 0)), listed=listed)
 
 
 async def with_news(person: Person, database: Database) -> None:
