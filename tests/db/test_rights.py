@@ -45,6 +45,7 @@ SEES_ALL_USERS = {
     "cli/up.py": "whether there is any account",
     "cli/user.py": "an operator's commands on accounts",
     "db/pool.py": "defines it",
+    "library/summaries/writer.py": "counts the calls that all readers together make to the service",
     "removal/worker.py": "deletes the rows of deleted users and sources",
     "retention/worker.py": "keeps what users starred, and deletes old events and clicks",
     "sources/catalogue/load.py": "operators' actions on sources ask whether anybody follows them",

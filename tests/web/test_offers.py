@@ -161,13 +161,15 @@ async def test_a_line_that_is_edited_is_not_watched(ada: Person) -> None:
     assert nothing.status_code == 204
 
 
-async def test_what_is_pressed_calls_an_answer_off_that_would_overwrite_it(ada: Person) -> None:
+async def test_opening_a_line_cancels_the_watch_that_would_overwrite_it(ada: Person) -> None:
     await add(ada)
 
     part = (await ada.part("/feeds")).text
 
     assert 'id="feed-lines" class="feeds" hx-sync="this:queue all"' in part
-    assert 'hx-sync="#feed-lines:abort"' in part
+    assert 'hx-get="/feeds/changed" hx-trigger="every 3s"' in part
+    assert 'hx-sync="#feed-list-container:abort"' in part  # the watch gives way to any request of the list
+    assert 'hx-sync="#feed-list-container:replace"' in part  # Edit ends what is under way for the list
 
 
 @pytest.mark.parametrize(
