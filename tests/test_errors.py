@@ -35,6 +35,8 @@ def an_error(kind: type[HeadwaterError]) -> HeadwaterError:
         return errors.InvalidFeed(name="n", url="u")
     if kind is errors.InvalidProposal:
         return errors.InvalidProposal({"url": "u"})
+    if kind is errors.RightsMissing:
+        return errors.RightsMissing("login", ["p"], ["s"])
     names = [name for name in inspect.signature(kind).parameters if name in ARGUMENTS]
     return kind(*(str(ARGUMENTS[name]) if kind is errors.SourceNotFound else ARGUMENTS[name] for name in names))
 

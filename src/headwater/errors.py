@@ -12,7 +12,8 @@
     │   ├── RegistrationClosed
     │   └── SetupCodeNeeded
     ├── TooManyAttempts         whoever asks, asks too often
-    │   └── QuotaReached
+    │   ├── QuotaReached
+    │   └── TooManyRequests
     ├── NotFound                what was asked for is not here
     │   ├── SourceNotFound
     │   ├── FeedNotFound
@@ -23,6 +24,7 @@
     │   ├── SourceExists
     │   ├── SourceIsOff
     │   ├── NotApproved
+    │   ├── RetryRefused
     │   ├── NothingToPoll
     │   ├── HostBusy
     │   ├── AlreadySubscribed

@@ -35,7 +35,7 @@ def test_a_file_is_imported_and_again_without_harm(headwater: Headwater, tmp_pat
     assert switched.returncode == 0
     assert [line["fate"] for line in json.loads(again.stdout)] == ["changed", "failed"]
     assert polled.returncode == 2
-    assert "--on" in polled.stderr
+    assert "`headwater source enable" in polled.stderr
 
 
 def test_the_catalogue_is_loaded_by_one_command(headwater: Headwater) -> None:

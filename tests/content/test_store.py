@@ -228,7 +228,7 @@ async def test_forgetting_all_that_share_a_text_leaves_nothing(database: Databas
         for number in range(4):
             await put(conn, source, f"https://example.com/{number}", a_record(LONG))
 
-    async with database.transaction() as conn:
+    async with database.as_system() as conn:
         ids = await list_linked(conn, source_id=source.id, limit=10)
         await forget_unowned(conn, ids=ids, except_for=source.id)
 
