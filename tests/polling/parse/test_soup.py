@@ -70,7 +70,7 @@ def test_a_value_in_quotes_may_hold_a_tag(quote: str):
     "body",
     [
         '<feed xml<html>ns="http://www.w3.org/2005/Atom"><entry><title>a</title></entry></feed>',
-        "<feed><entry xml:bas<e='/base/'><title>a</title></entry></feed>",
+        "<feed><title>f</title><entry xml:bas<e='/base/'><title>a</title></entry></feed>",
         "<rdf:RDF><item r<?df:about='http://e.org/'><title>a</title></item></rdf:RDF>",
     ],
 )
