@@ -632,7 +632,10 @@ async def test_two_workers_share_the_work(database: Database, stub: StubElastics
         SearchIndex(stub.url, alias=ALIAS, timeout=timedelta(seconds=30)) as one,
         SearchIndex(stub.url, alias=ALIAS, timeout=timedelta(seconds=30)) as other,
     ):
-        stages = [Stage(database, index, clock, replace(OPTIONS, batch_documents=5)) for index in (one, other)]
+        stages = [
+            Stage(database, index, clock, replace(OPTIONS, batch_documents=5, lease=timedelta(days=1)))
+            for index in (one, other)
+        ]
         await stages[0].listen()
         await stages[0].drain()  # what was there before: nothing, but until that is known all may be told twice
         await publish(database, *urls)
