@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.zoo import DOMAIN, Zoo
+from headwater.lab.zoo import DOMAIN, Zoo
 
 
 @pytest.fixture

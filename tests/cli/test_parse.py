@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from headwater.cli.parse import parse
 from headwater.cli.terminal import out
-from headwater.zoo import DOMAIN, EXHIBITS, Zoo
+from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 
 APP = typer.Typer()
 APP.command()(parse)

@@ -21,12 +21,12 @@ from headwater.frontier.keys import locate
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
 from headwater.ids import new_id
+from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.net import Client
 from headwater.net.store import list_outages
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
-from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
 from tests.clock import MovableClock
 from tests.fetching.claims import OPTIONS

@@ -2,7 +2,7 @@
 
 import re
 
-from headwater.zoo import EXHIBITS
+from headwater.lab.zoo import EXHIBITS
 from tests.headwater_process import Headwater, wait_for
 from tests.reader import Reader
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from headwater.zoo import DOMAIN, Zoo
+from headwater.lab.zoo import DOMAIN, Zoo
 from tests.conftest import GIVEN_SERVER
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for

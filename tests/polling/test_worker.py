@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from headwater.articles.store import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
+from headwater.lab.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from headwater.net import Client
 from headwater.net.store import list_outages
 from headwater.polling.policy import POLICIES
@@ -34,7 +35,6 @@ from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources.store import list_health
 from headwater.sources.types import Source
-from headwater.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from tests.builders import a_source
 from tests.clock import MovableClock
 from tests.conftest import new_database

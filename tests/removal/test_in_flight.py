@@ -10,10 +10,10 @@ from headwater.content.store import search
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions
 from headwater.extraction.worker import Extractor
+from headwater.lab.zoo import DOMAIN
 from headwater.polling.worker import Poller
 from headwater.sources import store as sources
 from headwater.sources.types import Source
-from headwater.zoo import DOMAIN
 from tests.clock import MovableClock
 from tests.polling.histories import OPTIONS
 from tests.removal.builders import count, tables_with

@@ -4,13 +4,13 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Database
+from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import move
 from headwater.sources.searcher import Searcher
 from headwater.sources.store import list_suggestions
 from headwater.sources.types import Suggestion
-from headwater.zoo import DOMAIN, Zoo
 from tests.builders import a_source
 from tests.clock import MovableClock
 

@@ -11,6 +11,7 @@ from litestar import Litestar
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.db import Database
+from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.server import create_app
@@ -20,7 +21,6 @@ from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, Suggestion
 from headwater.web import WebOptions
 from headwater.web.pages.operator.sources import PER_PAGE, USUAL_POLLING
-from headwater.zoo import DOMAIN, Zoo
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 

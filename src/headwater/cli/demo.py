@@ -14,6 +14,7 @@ from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, run, say
 from headwater.cli.up import Host, Port, run_everything
 from headwater.ids import new_id
+from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.library import store as library
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
@@ -22,7 +23,6 @@ from headwater.sources import store as sources
 from headwater.sources.follow import follow
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Wishes
-from headwater.zoo import DOMAIN, EXHIBITS, Zoo
 
 READER = "demo@example.com"
 

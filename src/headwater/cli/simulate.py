@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, progress, say
-from headwater.polling.simulation.adaptive import Adaptive
-from headwater.polling.simulation.compare import DELAYS_UP_TO, Comparison, Measured, compare
-from headwater.polling.simulation.hourly import Hourly
-from headwater.polling.simulation.making import make_world
-from headwater.polling.simulation.play import play
-from headwater.polling.simulation.world import World, climate_named
+from headwater.lab.simulation.adaptive import Adaptive
+from headwater.lab.simulation.compare import DELAYS_UP_TO, Comparison, Measured, compare
+from headwater.lab.simulation.hourly import Hourly
+from headwater.lab.simulation.making import make_world
+from headwater.lab.simulation.play import play
+from headwater.lab.simulation.world import World, climate_named
 from headwater.polling.types import PollingOptions
 from headwater.runtime import polling_options
 

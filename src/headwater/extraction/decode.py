@@ -7,7 +7,7 @@ whatever single-byte encoding it claims to be: chance makes no such text.
 import codecs
 import re
 
-from headwater.encodings import MANY_BYTES, codec_of
+from headwater.reading.encodings import MANY_BYTES, codec_of
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"""<meta[^>]{1,300}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from headwater.references import unescape
+from headwater.reading.references import unescape
 
 MAX_LINE = 1_000
 MAX_ITEMS = 50

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from headwater.encodings import storable
 from headwater.fetching.sniff import Form, is_readable, sniff
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge, retry_after
+from headwater.reading.encodings import storable
 from headwater.types import PageKind
 
 MOST_PAUSE = timedelta(days=1)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
-from headwater.encodings import storable
 from headwater.errors import Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
@@ -23,6 +22,7 @@ from headwater.net.client import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pages.types import NewPage
+from headwater.reading.encodings import storable
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 

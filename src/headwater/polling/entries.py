@@ -4,10 +4,10 @@ import hashlib
 import re
 
 from headwater.articles.types import NewArticle
-from headwater.encodings import storable
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
-from headwater.references import unescape
+from headwater.reading.encodings import storable
+from headwater.reading.references import unescape
 from headwater.urls import site_of, url_and_key, url_key
 
 TITLE_WORDS = 12

@@ -7,10 +7,10 @@ what has not the shape of a ReadFeed.
 
 import msgspec
 
-from headwater.encodings import storable
 from headwater.polling.entries import articles_of
 from headwater.polling.parse import parse_feed
 from headwater.polling.types import ReadFeed
+from headwater.reading.encodings import storable
 from headwater.sandbox import Overrun
 from headwater.urls import site_of
 

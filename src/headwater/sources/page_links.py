@@ -11,7 +11,7 @@ import can_ada
 from headwater.errors import InvalidUrl
 from headwater.net import Response
 from headwater.polling.parse.decode import decode
-from headwater.references import unescape
+from headwater.reading.references import unescape
 from headwater.sources.well_known import says_feed
 from headwater.spider.tags import ATTRIBUTES_READ, attributes_of, tags
 from headwater.urls import host_of, parse_url, url_key

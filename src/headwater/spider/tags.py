@@ -7,7 +7,7 @@ end or to that of the text, so that nothing is read twice: no megabyte was found
 import re
 from collections.abc import Iterator
 
-from headwater.references import unescape_attribute
+from headwater.reading.references import unescape_attribute
 
 ATTRIBUTES_READ = 8_192
 

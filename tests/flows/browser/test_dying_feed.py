@@ -21,6 +21,7 @@ from structlog.testing import capture_logs
 
 from headwater.db import Database
 from headwater.db.migrate import migrate_up
+from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.polling.types import PollReport
 from headwater.polling.worker import Poller
@@ -28,7 +29,6 @@ from headwater.sandbox import Sandbox
 from headwater.server import address_of, create_app, listen, serve
 from headwater.sources.follow import follow
 from headwater.web.pages.operator.sources import USUAL_POLLING
-from headwater.zoo import DOMAIN, Zoo
 from tests.clock import MovableClock
 from tests.conftest import new_database
 from tests.flows.browser.person import Place, open_page, register

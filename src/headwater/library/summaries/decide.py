@@ -12,7 +12,7 @@ from headwater.library.summaries.types import (
     SummaryOptions,
     SummaryStatus,
 )
-from headwater.references import unescape
+from headwater.reading.references import unescape
 
 FAILED = "Failed to generate summary. Please try again later."
 UNAVAILABLE = "AI service is temporarily unavailable"

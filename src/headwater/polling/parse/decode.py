@@ -8,7 +8,7 @@ stray windows-1252 in it, which is what such feeds turn out to be.
 import codecs
 import re
 
-from headwater.encodings import MANY_BYTES, codec_of
+from headwater.reading.encodings import MANY_BYTES, codec_of
 
 _DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})\s*["']""")
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*>")

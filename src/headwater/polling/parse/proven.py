@@ -32,7 +32,7 @@ from headwater.polling.parse.allowed import (
     VOID,
 )
 from headwater.polling.parse.links import WEB, resolved
-from headwater.references import unescape_attribute
+from headwater.reading.references import unescape_attribute
 
 MAX_DEPTH = 100
 MAX_REMEMBERED = 2048

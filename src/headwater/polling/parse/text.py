@@ -12,7 +12,7 @@ from lxml import etree
 
 from headwater.polling.parse.allowed import TAGS
 from headwater.polling.parse.names import Element, tag_of
-from headwater.references import unescape
+from headwater.reading.references import unescape
 
 MAX_TITLE = 4096
 

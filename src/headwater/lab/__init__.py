@@ -1,0 +1,1 @@
+"""Synthetic worlds: a small web on loopback (`zoo/`) and a simulation of polling (`simulation/`)."""
