@@ -1,10 +1,15 @@
-"""Every SQL statement of every store is understood by PostgreSQL, and SQL stands nowhere else."""
+"""Every SQL statement of every store is understood by PostgreSQL, and SQL stands nowhere else.
+
+A store is `store.py` or any module of a folder `store/`. A statement is a string known before the program runs: a
+literal, or literals and module-level constants joined by `+` or an f-string. Nothing that a caller passes gets into it.
+"""
 
 import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
@@ -24,20 +29,101 @@ NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR U
 @dataclass(frozen=True)
 class Statement:
     file: Path
-    function: str
     line: int
     sql: str | None
 
     def __str__(self) -> str:
         return f"{self.file.relative_to(SOURCE)}:{self.line}"
 
+    @property
+    def package(self) -> str:
+        folder = self.file.parent.parent if self.file.parent.name == "store" else self.file.parent
+        return str(folder.relative_to(SOURCE))
 
-def statements(file: Path) -> Iterator[Statement]:
-    for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for call in ast.walk(function):
-                if is_statement(call):
-                    yield Statement(file, function.name, call.lineno, text_of(call.args[0]))
+
+class Module:
+    """The statements of one module, and the constants that they may be made of."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file = file
+        self.tree = ast.parse(text)
+        self.values: dict[str, ast.expr] = {}
+        self.imports: dict[str, tuple[str, str]] = {}
+        bound = [name for node in self.tree.body for name in names_bound(node)]
+        for node in self.tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound.count(name) == 1:
+                    self.values[name] = value
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if bound.count(name) == 1:
+                    self.values[name] = value
+                case ast.ImportFrom(module=str(module), level=0):
+                    self.imports |= {alias.asname or alias.name: (module, alias.name) for alias in node.names}
+                case _:
+                    pass
+        self.imports = {name: origin for name, origin in self.imports.items() if bound.count(name) == 1}
+
+    def statements(self) -> Iterator[Statement]:
+        yield from self._statements(self.tree, frozenset())
+
+    def _statements(self, node: ast.AST, local: frozenset[str]) -> Iterator[Statement]:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            local |= {name for child in ast.iter_child_nodes(node) for name in names_bound(child)}
+        if is_statement(node):
+            yield Statement(self.file, node.lineno, self.text_of(node.args[0], local))
+        for child in ast.iter_child_nodes(node):
+            yield from self._statements(child, local)
+
+    def text_of(self, value: ast.expr, local: frozenset[str] = frozenset()) -> str | None:
+        """The string that an expression stands for, or None if that is known at run time only."""
+        match value:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.Name(id=name) if name not in local:
+                return self.constant(name)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return joined([self.text_of(left, local), self.text_of(right, local)])
+            case ast.JoinedStr(values=parts):
+                return joined([self.text_of(part, local) for part in parts])
+            case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                return self.text_of(inner, local)
+            case _:
+                return None
+
+    def constant(self, name: str) -> str | None:
+        if name in self.values:
+            return self.text_of(self.values[name])
+        module, original = self.imports.get(name, ("", ""))
+        path = SOURCE.parent / module.replace(".", "/")
+        files = [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.exists()]
+        return module_at(files[0]).constant(original) if module.startswith("headwater.") and files else None
+
+
+@cache
+def module_at(file: Path) -> Module:
+    return Module(file, file.read_text(encoding="utf-8"))
+
+
+def names_bound(node: ast.AST) -> Iterator[str]:
+    """Every name that a node assigns, imports, defines or takes as an argument, in it or below it."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=asname):
+                yield asname or name
+            case ast.Global(names=names):
+                yield from names
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case _:
+                pass
+
+
+def joined(parts: list[str | None]) -> str | None:
+    known = [part for part in parts if part is not None]
+    return "".join(known) if len(known) == len(parts) else None
 
 
 def is_statement(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -49,12 +135,12 @@ def is_statement(node: ast.AST) -> TypeGuard[ast.Call]:
     )
 
 
-def text_of(argument: ast.expr) -> str | None:
-    return argument.value if isinstance(argument, ast.Constant) and isinstance(argument.value, str) else None
+def is_store(file: Path) -> bool:
+    return file.name == "store.py" or file.parent.name == "store"
 
 
-EVERY = [statement for file in sorted(SOURCE.rglob("*.py")) for statement in statements(file)]
-IN_STORES = [statement for statement in EVERY if statement.file.name == "store.py"]
+EVERY = [statement for file in sorted(SOURCE.rglob("*.py")) for statement in module_at(file).statements()]
+IN_STORES = [statement for statement in EVERY if is_store(statement.file)]
 
 
 def test_there_are_statements_to_look_at() -> None:
@@ -62,23 +148,119 @@ def test_there_are_statements_to_look_at() -> None:
 
 
 def test_sql_stands_in_stores_and_in_db_only() -> None:
-    elsewhere = [str(found) for found in EVERY if found.file.name != "store.py" and found.file.parent != SOURCE / "db"]
+    elsewhere = [str(found) for found in EVERY if not is_store(found.file) and found.file.parent != SOURCE / "db"]
 
     assert elsewhere == []
 
 
-def test_every_statement_of_a_store_is_a_literal() -> None:
+def test_every_statement_of_a_store_is_known_before_it_runs() -> None:
     assert [str(found) for found in IN_STORES if found.sql is None] == []
+
+
+CONSTANTS = """
+from headwater.db.pool import APP_ROLE
+COLUMNS = "id, name"
+FEEDS: Final = f"SELECT {COLUMNS} FROM feeds"
+FEEDS_OF_ONE = FEEDS + " WHERE id = %(id)s"
+CHANGED = "SELECT 1"
+CHANGED += ", 2"
+REBOUND = "SELECT 1"
+IMPORTED_TWICE = "SELECT 1"
+from headwater.db.pool import PERSON_ROLE as IMPORTED_TWICE
+SECRET = os.environ["SECRET"]
+CALLED = "SELECT %s".format("id")
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "sql"),
+    [
+        ('"SELECT 1"', "SELECT 1"),
+        ('"SELECT "  "1"', "SELECT 1"),
+        ("FEEDS", "SELECT id, name FROM feeds"),
+        ("FEEDS_OF_ONE", "SELECT id, name FROM feeds WHERE id = %(id)s"),
+        ('f"SELECT {COLUMNS} FROM feeds"', "SELECT id, name FROM feeds"),
+        ('"SELECT " + COLUMNS + " FROM feeds"', "SELECT id, name FROM feeds"),
+        ('f"SET ROLE {APP_ROLE}"', "SET ROLE headwater_app"),
+    ],
+)
+def test_a_statement_may_be_put_together_from_constants(expression: str, sql: str) -> None:
+    assert [found.sql for found in written(f"conn.execute({expression})")] == [sql]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "argument",
+        "local",
+        'f"SELECT {argument}"',
+        '"SELECT " + argument',
+        'f"SELECT {COLUMNS.upper()}"',
+        'f"SELECT {COLUMNS!r}"',
+        'f"SELECT {COLUMNS:>20}"',
+        '"SELECT {}".format(COLUMNS)',
+        '"SELECT %s" % COLUMNS',
+        '", ".join([COLUMNS])',
+        "CHANGED",
+        "REBOUND",
+        "IMPORTED_TWICE",
+        "SECRET",
+        "CALLED",
+        "UNKNOWN",
+        "conn.name",
+    ],
+)
+def test_a_statement_made_at_run_time_is_found(expression: str) -> None:
+    assert [found.sql for found in written(f"conn.execute({expression})")] == [None]
+
+
+@pytest.mark.parametrize("shadow", ["COLUMNS = argument", "for COLUMNS in argument: pass", "import os as COLUMNS"])
+def test_a_local_name_is_no_constant(shadow: str) -> None:
+    assert [found.sql for found in written(f"{shadow}; conn.execute(COLUMNS)".replace(": pass;", ":"))] == [None]
+
+
+def written(line: str) -> list[Statement]:
+    function = f"def rebind():\n    global REBOUND\nasync def find(conn, argument):\n    local = argument\n    {line}\n"
+    return list(Module(SOURCE / "store.py", CONSTANTS + function).statements())
+
+
+@pytest.mark.parametrize(
+    ("file", "package"),
+    [
+        ("sources/store.py", "sources"),
+        ("sources/store/lists.py", "sources"),
+        ("sources/custom/store.py", "sources/custom"),
+    ],
+)
+def test_a_package_has_one_store_or_a_folder_of_them(file: str, package: str) -> None:
+    assert is_store(SOURCE / file)
+    assert Statement(SOURCE / file, 1, None).package == package
+
+
+@pytest.mark.parametrize("file", ["sources/decide.py", "sources/store_lists.py", "store/sources/lists.py"])
+def test_no_other_file_is_a_store(file: str) -> None:
+    assert not is_store(SOURCE / file)
 
 
 def test_a_table_is_written_by_one_package() -> None:
     writers: dict[str, set[str]] = defaultdict(set)
     for found in IN_STORES:
         for table in set(WRITES.findall(found.sql or "")) - NOT_TABLES:
-            writers[table].add(found.file.parent.name)
+            writers[table].add(found.package)
 
     assert {table: owners for table, owners in writers.items() if len(owners) > 1} == SHARED
     assert writers["articles"] == {"articles"}
+
+
+@pytest.mark.database
+async def test_a_view_is_read_only(conn: Connection) -> None:
+    cur = await conn.execute(
+        "SELECT relname::text FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace"
+    )
+    views = {name for (name,) in await cur.fetchall()}
+
+    assert views
+    assert [str(found) for found in IN_STORES if views.intersection(WRITES.findall(found.sql or ""))] == []
 
 
 @pytest.mark.database
