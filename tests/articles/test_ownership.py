@@ -38,10 +38,11 @@ class World:
     readers: dict[str, UserId] = field(default_factory=dict[str, UserId])
     now: datetime = START
 
-    async def lists(self, feed: str, article: NewArticle) -> None:
+    async def lists(self, feed: str, article: NewArticle, *, site: str | None = None) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources[feed], article, FEEDS[feed])])
+        listed = Listed(self.sources[feed], article, site or FEEDS[feed])
+        await store.keep(self.conn, seen_at=self.now, listed=[listed])
 
     async def reads_page(self, article: NewArticle) -> None:
         self.now += HOUR
@@ -185,6 +186,22 @@ async def test_an_entry_that_moves_onto_another_url_does_not_take_its_feed_s_rig
     (shared,) = await store.latest(world.conn, limit=10)
     assert (shared.url, shared.title) == (URL, "True title")
     assert ((await world.opens("own")).title, (await world.opens("hostile")).title) == ("True title", "False title")
+
+
+@pytest.mark.parametrize("lists_first", [True, False])
+async def test_ids_that_a_feed_gave_to_a_site_s_articles_do_not_hold_once_that_site_serves_the_feed(
+    world: World, lists_first: bool
+) -> None:
+    await world.lists("own", OWN)
+    # It foretells the id of the site's next article, then redirects to the site's feed.
+    await world.lists("hostile", an_article(URL, title="Mine?", is_own=False, entry_id="next"))
+    if lists_first:
+        await world.lists("hostile", OWN, site=FEEDS["own"])
+    await world.lists("hostile", an_article(f"{URL}-2", title="Next", entry_id="next"), site=FEEDS["own"])
+
+    assert {(one.url, one.title) for one in await store.latest(world.conn, limit=10)} == {
+        (URL, "True title"), (f"{URL}-2", "Next"),
+    }  # fmt: skip
 
 
 async def test_an_entry_of_the_feed_s_own_that_moves_onto_another_s_url_stays_its_own_article(world: World) -> None:

@@ -245,18 +245,20 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     """Entries that their feed has listed before under the same id are the same article, whatever their URL is now.
 
     A feed that gives several entries one id has no ids: only one that meets one counts. Whether the feed may write the
-    shared record is decided by the URL that the article is kept under, not by the one that the feed names now.
+    shared record is decided by the URL that the article is kept under, not by the one that the feed names now. An id
+    that the feed gave while another site served it does not count once the article's own site serves it.
     """
     by_feeds = [one for one in listed if not one.is_page]
     if not by_feeds:
         return listed
     cur = await conn.execute(
         """
-        SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1]
+        SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1],
+            bool_and(listed.is_own)
         FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[], %(url_keys)b::bytea[])
             AS entry (source_id, entry_id, url_key)
         CROSS JOIN LATERAL (
-            SELECT article_id
+            SELECT article_id, title IS NULL AS is_own
             FROM article_sources
             WHERE article_sources.source_id = entry.source_id AND article_sources.entry_id = entry.entry_id
             OFFSET 0
@@ -271,7 +273,10 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
             "url_keys": byteas([one.article.url_key for one in by_feeds]),
         },
     )
-    known = {(source_id, entry_id): (bytes(key), url) for source_id, entry_id, key, url in await cur.fetchall()}
+    known = {
+        (source_id, entry_id): (bytes(key), url, was_own)
+        for source_id, entry_id, key, url, was_own in await cur.fetchall()
+    }
     if not known:
         return listed
     return [
@@ -281,8 +286,10 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     ]  # fmt: skip
 
 
-def _as_known(one: Listed, key: bytes, url: str) -> Listed:
+def _as_known(one: Listed, key: bytes, url: str, was_own: bool) -> Listed:
     is_own = is_of_site(url, key, one.site)
+    if is_own and not was_own:
+        return one
     return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
 
 
@@ -388,15 +395,19 @@ async def _link(
 
 
 async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
-    """Update what feeds of other sites say; a feed of the article's own site says it in the shared record."""
+    """Update what feeds of other sites say; a feed of the article's own site says it in the shared record.
+
+    A feed that its article's site has begun to serve has that site's id from now on.
+    """
     await conn.execute(
         """
         WITH told AS MATERIALIZED (
             SELECT *
             FROM unnest(
-                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(titles)b::text[], %(authors)b::text[],
-                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(own)b::boolean[]
-            ) AS told (article_id, source_id, title, author, summary, content, published_at, is_own)
+                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[], %(titles)b::text[],
+                %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[],
+                %(own)b::boolean[]
+            ) AS told (article_id, source_id, entry_id, title, author, summary, content, published_at, is_own)
         ), locked AS MATERIALIZED (
             SELECT article_id, source_id
             FROM article_sources
@@ -405,7 +416,8 @@ async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], liste
             FOR UPDATE
         )
         UPDATE article_sources AS link
-        SET title = CASE WHEN NOT is_own THEN told.title END,
+        SET entry_id = CASE WHEN is_own THEN told.entry_id ELSE link.entry_id END,
+            title = CASE WHEN NOT is_own THEN told.title END,
             author = CASE WHEN NOT is_own THEN coalesce(told.author, link.author) END,
             summary = CASE WHEN NOT is_own THEN coalesce(told.summary, link.summary) END,
             content = CASE WHEN NOT is_own THEN coalesce(told.content, link.content) END,
@@ -420,6 +432,7 @@ async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], liste
             **_told(listed),
             "article_ids": uuids([ids[one.article.url_key] for one in listed]),
             "source_ids": uuids([one.source_id for one in listed]),
+            "entry_ids": texts([one.article.entry_id for one in listed]),
         },
     )
 
