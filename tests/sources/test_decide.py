@@ -7,13 +7,19 @@ from headwater.errors import Invalid
 from headwater.frontier.types import Origin
 from headwater.ids import new_id
 from headwater.sources.decide import COMMON_SITEMAPS, as_wished, entrances, may_join
-from headwater.sources.types import IngestionMode, Pair, Source, Wishes
+from headwater.sources.types import FeedPlace, IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind, SourceId
+from headwater.urls import url_key
 from tests.clock import START
 
 SITE = "https://example.com/"
 FEED = "https://example.com/feed.xml"
 SITEMAP = "https://example.com/maps/news.xml"
+
+
+def at(url: str, *, of: str | None = None) -> FeedPlace:
+    """A feed that is polled at this URL, and was added under it or under another."""
+    return FeedPlace(url, url_key(of or url))
 
 
 def a_source(feed_url: str | None = None, **wishes: Any) -> Source:
@@ -129,9 +135,11 @@ def test_a_source_is_entered_where_it_says(
         ({"is_set_up": True}, False),
         ({"has_pages": True}, False),
         ({"are_read": False}, False),
-        ({"other_feed_url": "https://victim.example/feed"}, False),
-        ({"feed_url": "https://a.github.io/feed", "other_feed_url": "https://b.github.io/feed"}, False),
-        ({"feed_url": None}, False),
+        ({"other_place": at("https://victim.example/feed")}, False),
+        ({"place": at("https://a.github.io/feed"), "other_place": at("https://b.github.io/feed")}, False),
+        ({"place": at("https://example.com/feed", of="https://evil.example/feed")}, False),
+        ({"other_place": at("https://example.com/feed", of="https://evil.example/feed")}, False),
+        ({"place": None}, False),
     ],
     ids=[
         "private",
@@ -144,13 +152,15 @@ def test_a_source_is_entered_where_it_says(
         "off",
         "another-site",
         "another-owner",
+        "from-another-site",
+        "into-one-from-another-site",
         "no-feed",
     ],
 )
 def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, Any], joins: bool) -> None:
     plain: dict[str, Any] = {
-        "feed_url": "http://example.com/feed",
-        "other_feed_url": "https://www.example.com/rss",
+        "place": at("http://example.com/feed"),
+        "other_place": at("https://www.example.com/rss"),
         "are_read": True,
         "is_system": False,
         "is_suggested": False,

@@ -9,6 +9,7 @@ from headwater.analytics.types import Deed
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
+from headwater.errors import AlreadySubscribed
 from headwater.library import store as library
 from headwater.library.types import ArticlesQuery, FeedItem, FeedsQuery, Subscription
 from headwater.pages import store as pages
@@ -16,7 +17,7 @@ from headwater.pages.types import NewPage
 from headwater.sources import follow
 from headwater.sources.mover import Mover
 from headwater.sources.store import find_by_id, list_all, list_health
-from headwater.sources.subscribe import add_feed
+from headwater.sources.subscribe import add_feed, change_feed
 from headwater.sources.types import Wishes
 from headwater.types import PageKind
 from tests.builders import a_source, an_article
@@ -115,7 +116,82 @@ async def test_a_feed_that_moved_onto_the_feed_of_another_site_brings_nothing_in
     await move(database, "https://evil.example/feed", "https://victim.example/feed")
 
     assert (await unread(database, ada), await unread(database, eve)) == (["10"], ["20"])
-    assert await urls(database) == ["https://evil.example/feed", "https://victim.example/feed"]
+    assert await urls(database) == ["https://victim.example/feed", "https://victim.example/feed"]
+
+
+async def test_who_adds_the_address_that_a_feed_of_another_site_moved_to_sees_nothing_of_that_feed(
+    database: Database,
+) -> None:
+    ada, eve = await a_reader(database), await a_reader(database, "eve")
+    hostile = await adds(database, eve, "Hostile", "https://evil.example/feed")
+    await lists(database, hostile, 20)
+    await move(database, "https://evil.example/feed", "https://victim.example/feed")
+
+    victim = await adds(database, ada, "Victim", "https://victim.example/feed")
+    await lists(database, victim, 10)
+
+    assert (await unread(database, ada), await unread(database, eve)) == (["10"], ["20"])
+    assert victim.source_id != hostile.source_id
+
+
+async def test_a_feed_that_moved_to_another_site_is_polled_there_and_keeps_its_articles(database: Database) -> None:
+    ada = await a_reader(database)
+    feed = await adds(database, ada, "Blog", "https://blog.old/feed")
+    await lists(database, feed, 10)
+
+    await move(database, "https://blog.old/feed", "https://blog.new/feed")
+
+    async with database.as_system() as conn:
+        rows = await conn.execute("SELECT feed_url, host FROM feed_state")
+        assert await rows.fetchall() == [("https://blog.new/feed", "blog.new")]
+        assert (await follow.find(conn, "https://blog.new/feed")).id == feed.source_id
+        assert (await follow.find(conn, "https://blog.old/feed")).id == feed.source_id
+    assert [(feed.name, feed.url) for feed in await feeds(database, ada)] == [("Blog", "https://blog.new/feed")]
+    assert await unread(database, ada) == ["10"]
+
+
+async def test_who_follows_a_feed_that_moved_to_another_site_has_added_that_address_already(database: Database) -> None:
+    ada = await a_reader(database)
+    await adds(database, ada, "Blog", "https://blog.old/feed")
+    other = await adds(database, ada, "Other", "https://other.example/feed")
+    await move(database, "https://blog.old/feed", "https://blog.new/feed")
+
+    with pytest.raises(AlreadySubscribed):
+        await adds(database, ada, "Again", "https://blog.new/feed")
+    with pytest.raises(AlreadySubscribed):
+        async with database.as_system() as conn:
+            await change_feed(
+                conn, user_id=ada.id, before=other, name="Other", url="https://blog.new/feed", category="", now=START
+            )
+
+
+async def test_a_feed_that_came_from_another_site_never_takes_an_address_there(database: Database) -> None:
+    ada, eve = await a_reader(database), await a_reader(database, "eve")
+    hostile = await adds(database, eve, "Hostile", "https://evil.example/feed")
+    victim = await adds(database, ada, "Victim", "https://victim.example/rss")
+    await lists(database, hostile, 20)
+    await move(database, "https://evil.example/feed", "https://victim.example/feed")
+
+    await move(database, "https://victim.example/feed", "https://victim.example/atom")
+    renamed = await adds(database, ada, "Renamed", "https://victim.example/atom")
+    await move(database, "https://victim.example/atom", "https://victim.example/rss")
+
+    assert renamed.source_id not in {hostile.source_id, victim.source_id}
+    assert await unread(database, ada) == []
+    assert await unread(database, eve) == ["20"]
+
+
+async def test_a_feed_that_moved_back_to_its_own_site_joins_the_source_there(database: Database) -> None:
+    ada, bob = await a_reader(database), await a_reader(database, "bob")
+    hers = await adds(database, ada, "Hers", OLD)
+    his = await adds(database, bob, "His", NEW)
+    await move(database, OLD, "https://service.example/feed")
+    await move(database, "https://service.example/feed", OLD)
+
+    await move(database, OLD, NEW)
+
+    assert hers.source_id != his.source_id
+    assert [feed.source_id for feed in await feeds(database, ada)] == [his.source_id]
 
 
 async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:

@@ -280,13 +280,14 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     if not known:
         return listed
     return [
-        _as_known(one, *known[mark]) if not one.is_page and (mark := (one.source_id, one.article.entry_id)) in known
+        _as_known(one, known[mark]) if not one.is_page and (mark := (one.source_id, one.article.entry_id)) in known
         else one
         for one in listed
     ]  # fmt: skip
 
 
-def _as_known(one: Listed, key: bytes, url: str, was_own: bool) -> Listed:
+def _as_known(one: Listed, known: tuple[bytes, str, bool]) -> Listed:
+    key, url, was_own = known
     is_own = is_of_site(url, key, one.site)
     if is_own and not was_own:
         return one

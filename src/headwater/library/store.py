@@ -69,6 +69,20 @@ async def hold_subscriptions(conn: Connection, *, user_id: UserId) -> None:
     )
 
 
+async def is_followed(conn: Connection, *, url: str) -> bool:
+    """Whether a feed of this user is at this address, whichever address they added it under."""
+    cur = await conn.execute(
+        """
+        SELECT EXISTS (
+            SELECT FROM subscriptions JOIN sources ON sources.id = source_id WHERE sources.feed_url = %(url)s
+        )
+        """,
+        {"url": url},
+    )
+    row = await cur.fetchone()
+    return bool(row and row[0])
+
+
 async def count_subscriptions(conn: Connection) -> int:
     """How many feeds this user follows."""
     cur = await conn.execute("SELECT count(*) FROM subscriptions")

@@ -11,9 +11,9 @@ from headwater.errors import Invalid, InvalidUrl
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import NEVER, FailureClass, Standing
-from headwater.sources.types import IngestionMode, Pair, Source, Wishes
+from headwater.sources.types import FeedPlace, IngestionMode, Pair, Source, Wishes
 from headwater.types import PageKind
-from headwater.urls import complete_url, parse_url, site_of
+from headwater.urls import complete_url, parse_url, site_of, url_key
 
 PATTERNS_MOST = 50
 PATTERN_LENGTH = 500
@@ -86,14 +86,32 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
+def key_after_move(place: FeedPlace, url: str) -> bytes:
+    """The key of a source whose feed is polled at this URL from now on.
+
+    Within its site the feed takes the new address over. At another site it keeps the key of the address it was added
+    under: who adds the new one gets a source of their own, with nothing in it that the first site said.
+    """
+    is_within = is_at_home(place) and site_of(place.feed_url) == site_of(url)
+    return url_key(url) if is_within else place.feed_url_key
+
+
+def is_at_home(place: FeedPlace) -> bool:
+    """Whether a feed is polled at the address that its source is found under; else it has moved to another site."""
+    try:
+        return url_key(place.feed_url) == place.feed_url_key
+    except InvalidUrl:  # longer, as it is stored, than a URL may be that is given
+        return False
+
+
 def may_join(pair: Pair) -> bool:
     """Whether a source may join another without anything being lost that a person decided or waits for.
 
     What is off on either side was switched off, or has failed: its readers would read no more. What was suggested has
     a submitter and moderators, and a source of an operator does not become theirs.
 
-    A feed of another site stays apart, and is read through its redirect: whoever owns it would put all that it has
-    listed before into the lists of the other's readers.
+    A feed of another site stays apart, and so does one that has come from there: whoever owns that site would put all
+    that it has listed before into the lists of the other's readers.
     """
     if not _is_one_site(pair):
         return False
@@ -102,10 +120,10 @@ def may_join(pair: Pair) -> bool:
 
 
 def _is_one_site(pair: Pair) -> bool:
-    try:
-        return site_of(pair.feed_url or "") == site_of(pair.other_feed_url or "")
-    except InvalidUrl:
+    if pair.place is None or pair.other_place is None:
         return False
+    are_at_home = is_at_home(pair.place) and is_at_home(pair.other_place)
+    return are_at_home and site_of(pair.place.feed_url) == site_of(pair.other_place.feed_url)
 
 
 def entrances(source: Source) -> list[Submission]:

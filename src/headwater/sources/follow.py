@@ -57,7 +57,13 @@ async def find(conn: Connection, wanted: str) -> Source:
         url = complete_url(wanted)
     except Invalid as error:
         raise SourceNotFound(wanted) from error
-    return await store.find_by_url(conn, url=url)
+    try:
+        return await store.find_by_url(conn, url=url)
+    except SourceNotFound:
+        moved = await store.find_moved(conn, url=url)
+        if moved is None:
+            raise
+    return await store.find_by_id(conn, source_id=moved)
 
 
 async def change(
@@ -113,7 +119,8 @@ async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, 
 
 
 async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> Source:
-    """The source's feed is elsewhere: all is forgotten, and it is due at once. Raises InvalidUrl, SourceExists."""
+    """A person says that the source's feed is elsewhere: what was known of polling it is forgotten, and it is due at
+    once. Raises InvalidUrl, SourceExists."""
     feed_url = complete_url(url)
     await store.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
     await store.forget_suggestions(conn, source_id=source.id)

@@ -9,6 +9,7 @@ from headwater.observability.log import get_logger
 from headwater.polling import store as polling
 from headwater.polling.types import MovedFeed
 from headwater.sources import store
+from headwater.sources.decide import key_after_move
 from headwater.sources.merge import merge
 from headwater.types import Clock
 from headwater.urls import host_of, parse_url, url_key
@@ -52,9 +53,11 @@ class Mover:
         return timedelta(0)
 
     async def _rename(self, conn: Connection, moved: MovedFeed, url: str) -> bool:
+        place = await store.find_place(conn, source_id=moved.source_id)
+        key = key_after_move(place, url) if place else url_key(url)
         try:
             async with conn.transaction():
-                await store.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=url_key(url))
+                await store.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
         except SourceExists:
             return False
         await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())

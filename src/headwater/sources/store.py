@@ -11,6 +11,7 @@ from headwater.db import Connection, translate
 from headwater.errors import SourceExists, SourceNotFound
 from headwater.frontier.keys import Place
 from headwater.sources.types import (
+    FeedPlace,
     Pair,
     Source,
     SourceDetails,
@@ -188,6 +189,15 @@ async def find_by_url(conn: Connection, *, url: str) -> Source:
     return found
 
 
+async def find_moved(conn: Connection, *, url: str) -> SourceId | None:
+    """A source whose feed has moved to this address from another site; the oldest where there are several."""
+    cur = await conn.execute(
+        "SELECT id FROM sources WHERE feed_url = %(url)s ORDER BY created_at, id LIMIT 1", {"url": url}
+    )
+    row = await cur.fetchone()
+    return SourceId(row[0]) if row else None
+
+
 async def list_all(conn: Connection) -> list[Source]:
     """Every source, by name."""
     async with conn.cursor(row_factory=class_row(Source)) as cur:
@@ -245,27 +255,47 @@ async def hold_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
 
     Nobody can begin to follow the first meanwhile; the other lets articles be linked to it.
     """
-    async with conn.cursor(row_factory=class_row(Pair)) as cur:
-        await cur.execute(
-            """
-            SELECT mine.enabled AND mine.feed_disabled_at IS NULL
-                    AND other.enabled AND other.feed_disabled_at IS NULL AS are_read,
-                mine.is_system,
-                mine.moderation_status IS NOT NULL AS is_suggested,
-                mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL
-                    AS is_set_up,
-                EXISTS (SELECT FROM pages WHERE pages.source_id = mine.id) AS has_pages,
-                other.moderation_status IS NOT NULL AS other_is_suggested, mine.feed_url,
-                other.feed_url AS other_feed_url
-            FROM sources AS mine
-            CROSS JOIN sources AS other
-            WHERE mine.id = %(id)s AND other.id = %(other_id)s
-            FOR UPDATE OF mine
-            FOR NO KEY UPDATE OF other
-            """,
-            {"id": source_id, "other_id": other_id},
-        )
-        return await cur.fetchone()
+    cur = await conn.execute(
+        """
+        SELECT mine.enabled AND mine.feed_disabled_at IS NULL
+                AND other.enabled AND other.feed_disabled_at IS NULL,
+            mine.is_system, mine.moderation_status IS NOT NULL,
+            mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL,
+            EXISTS (SELECT FROM pages WHERE pages.source_id = mine.id), other.moderation_status IS NOT NULL,
+            mine.feed_url, mine.feed_url_key, other.feed_url, other.feed_url_key
+        FROM sources AS mine
+        CROSS JOIN sources AS other
+        WHERE mine.id = %(id)s AND other.id = %(other_id)s
+        FOR UPDATE OF mine
+        FOR NO KEY UPDATE OF other
+        """,
+        {"id": source_id, "other_id": other_id},
+    )
+    row = await cur.fetchone()
+    if row is None:
+        return None
+    are_read, is_system, is_suggested, is_set_up, has_pages, other_is_suggested, url, key, other_url, other_key = row
+    return Pair(
+        are_read=are_read,
+        is_system=is_system,
+        is_suggested=is_suggested,
+        is_set_up=is_set_up,
+        has_pages=has_pages,
+        other_is_suggested=other_is_suggested,
+        place=_place(url, key),
+        other_place=_place(other_url, other_key),
+    )
+
+
+async def find_place(conn: Connection, *, source_id: SourceId) -> FeedPlace | None:
+    """Where the source's feed is, if it has one."""
+    cur = await conn.execute("SELECT feed_url, feed_url_key FROM sources WHERE id = %(id)s", {"id": source_id})
+    row = await cur.fetchone()
+    return _place(*row) if row else None
+
+
+def _place(feed_url: str | None, feed_url_key: bytes | None) -> FeedPlace | None:
+    return FeedPlace(feed_url, bytes(feed_url_key)) if feed_url is not None and feed_url_key is not None else None
 
 
 async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:

@@ -12,7 +12,7 @@ from headwater.accounts.access import record
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for
-from headwater.errors import FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
+from headwater.errors import AlreadySubscribed, FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
 from headwater.ids import new_id
 from headwater.library import store as library
 from headwater.library.decide import check_category, check_feed
@@ -43,6 +43,8 @@ async def add_feed(
     subscription = Subscription(new_id(), source.id, name, url, chosen)
     await speak_for(conn, user_id)
     await library.hold_subscriptions(conn, user_id=user_id)
+    if await library.is_followed(conn, url=url):
+        raise AlreadySubscribed
     await library.subscribe(
         conn,
         subscription_id=subscription.id,
@@ -65,8 +67,11 @@ async def change_feed(
     AlreadySubscribed."""
     name, url = check_feed(name, url)
     chosen = check_category(category)
-    source_id = before.source_id if url == before.url else (await _source_of(conn, url, user_id, now)).id
+    is_same = url == before.url
+    source_id = before.source_id if is_same else (await _source_of(conn, url, user_id, now)).id
     await speak_for(conn, user_id)
+    if not is_same and await library.is_followed(conn, url=url):
+        raise AlreadySubscribed
     await library.change_subscription(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
 
 

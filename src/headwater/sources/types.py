@@ -118,6 +118,14 @@ def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode)
 
 
 @dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """Where a feed is polled, and the key of the address that its source is found under."""
+
+    feed_url: str
+    feed_url_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """What decides whether one source may join another."""
 
@@ -127,8 +135,8 @@ class Pair:
     is_set_up: bool  # a person has said how its pages are found or read
     has_pages: bool  # that were fetched and wait to be read
     other_is_suggested: bool
-    feed_url: str | None = None
-    other_feed_url: str | None = None
+    place: FeedPlace | None = None  # None for a source without a feed
+    other_place: FeedPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+DROP INDEX sources_feed_url;
