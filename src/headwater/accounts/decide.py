@@ -64,8 +64,13 @@ def email_problem(email: str) -> str | None:
 
 
 def email_key(email: str) -> str:
-    """Under which two spellings of an address are one account."""
+    """Under which two spellings of an address are one account. They can be two mailboxes: see `is_same_mailbox`."""
     return email.casefold()
+
+
+def is_same_mailbox(email: str, other: str) -> bool:
+    """Whether who owns one address owns the other: only the case of ASCII letters may differ."""
+    return email.encode(errors="replace").lower() == other.encode(errors="replace").lower()
 
 
 def password_problem(password: str, email: str) -> str | None:

@@ -12,7 +12,7 @@ from joserfc.errors import JoseError
 
 from headwater.accounts import store
 from headwater.accounts.access import add_user, end_links, record
-from headwater.accounts.decide import email_key, email_problem, role_of_new
+from headwater.accounts.decide import email_key, email_problem, is_same_mailbox, role_of_new
 from headwater.accounts.keys import Key, Keys, algorithms_of
 from headwater.accounts.types import AccountOptions, EventType, Identity, User
 from headwater.db import Connection, Database
@@ -103,7 +103,7 @@ class Outsiders:
         if not identity.is_email_verified:
             return None
         found = await store.find_credentials(conn, email_key=email_key(identity.email))
-        if found is None:
+        if found is None or not is_same_mailbox(found.user.email, identity.email):
             return None
         if found.user.confirmed_at is None:
             # Whoever registered it never showed that the address is theirs: its owner comes now, and the ways in that

@@ -3,10 +3,10 @@
 from headwater.accounts.mail.types import Letter, MailKind, QueuedMail
 
 
-def write_letter(mail: QueuedMail, token: str) -> Letter:
-    """The text of a mail; `token` goes into its link, where it has one."""
+def write_letter(mail: QueuedMail, token: str, *, to: str) -> Letter:
+    """The text of a mail to this address; `token` goes into its link, where it has one."""
     subject, text = _SUBJECTS[mail.kind], _TEXTS[mail.kind]
-    return Letter(mail.email, subject, text.format(site=mail.site, token=token, detail=mail.detail))
+    return Letter(to, subject, text.format(site=mail.site, token=token, detail=mail.detail))
 
 
 _SUBJECTS = {

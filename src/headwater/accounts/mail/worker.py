@@ -68,10 +68,14 @@ class MailSender:
         return now - oldest if oldest else timedelta(0)
 
     async def write(self, mail: QueuedMail) -> Letter | None:
-        """The mail with a new token in its link; None when there is nobody to send it to any more."""
+        """The mail with a new token in its link; None when there is nobody to send it to any more.
+
+        What was asked for by email goes to the address of the account, never to the one that was typed: two mailboxes
+        can have one `email_key` (`ann@strasse.example`, `ann@straße.example`).
+        """
         purpose = PURPOSES.get(mail.kind)
-        if purpose is None:
-            return write_letter(mail, "")
+        if mail.kind in NOTICES:
+            return write_letter(mail, "", to=mail.email)
         now, token = self._clock(), new_token()
         async with self._database.as_system() as conn:
             found = await _hold_recipient(conn, mail)
@@ -80,15 +84,18 @@ class MailSender:
                 return None
             if mail.kind is MailKind.CONFIRM and found.user.confirmed_at is not None:
                 return None
+            to = mail.email if purpose is Purpose.EMAIL else found.user.email
+            if purpose is None:
+                return write_letter(mail, "", to=to)
             await accounts.mail_token(
                 conn,
                 token_hash=digest(token),
                 user_id=found.user.id,
                 purpose=purpose,
-                email=mail.email if purpose is Purpose.EMAIL else found.user.email,
+                email=to,
                 good_until=now + self._link_lifetime,
             )
-        return write_letter(mail, token)
+        return write_letter(mail, token, to=to)
 
     async def _send(self, mail: QueuedMail, letter: Letter) -> bool:
         """Whether it is sent, or will not be tried again."""
@@ -97,7 +104,7 @@ class MailSender:
             return True
         is_hopeless = delivery is Delivery.REFUSED and mail.kind not in NOTICES
         if is_hopeless or mail.attempts >= ATTEMPTS_MAX:
-            log.error("mail given up", to=mail.email, subject=letter.subject, attempts=mail.attempts)
+            log.error("mail given up", to=letter.email, subject=letter.subject, attempts=mail.attempts)
             return True
         return False
 
