@@ -2,29 +2,21 @@
 
 import os
 import pickle
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from headwater.errors import InvalidUrl
-from headwater.polling.parse.types import Enclosure, Entry, NotAFeed, ParsedFeed
-from headwater.polling.types import FailureClass
+from headwater.polling.parse import NotAFeed, parse_feed
 from headwater.sandbox import Overrun, Sandbox, SandboxClosed, SandboxError
 from tests.sandbox import work
 from tests.sandbox.conftest import new_sandbox
 
-FEED = ParsedFeed(
-    "rss20",
-    ttl=timedelta(hours=1),
-    skip_hours=frozenset({1, 2}),
-    entries=(
-        Entry("1", published_at=datetime(2026, 7, 1, tzinfo=UTC), enclosures=(Enclosure("https://example.com/a"),)),
-    ),
-)
+RSS = b"""<rss version="2.0"><channel><title>News</title><ttl>60</ttl><skipHours><hour>1</hour></skipHours><item>
+<guid>1</guid><link>/1</link><pubDate>Sun, 01 Mar 2026 12:00:00 GMT</pubDate></item></channel></rss>"""
 
 
 async def test_a_function_runs_in_another_process_and_its_result_comes_back(sandbox: Sandbox) -> None:
-    assert await sandbox.run(divmod, 17, 5) == (3, 2)
+    assert await sandbox.run(divmod, 17, 5) == [3, 2]  # without an annotation, plain data
     assert await sandbox.run(os.getpid) != os.getpid()
 
 
@@ -32,16 +24,11 @@ async def test_keyword_arguments_reach_the_function(sandbox: Sandbox) -> None:
     assert await sandbox.run(work.echo, "here", wait=0.001) == "here"
 
 
-@pytest.mark.parametrize(
-    "value",
-    [FEED, FailureClass.GONE, NotAFeed("a picture"), [FEED, {"a": (1, None)}]],
-    ids=["dataclass", "enum", "exception", "nested"],
-)
-async def test_what_headwater_hands_on_comes_back_equal(sandbox: Sandbox, value: object) -> None:
-    returned = await sandbox.run(work.echo, value)
+async def test_a_feed_comes_back_equal(sandbox: Sandbox) -> None:
+    assert await sandbox.run(parse_feed, RSS, url="https://a.example/") == parse_feed(RSS, url="https://a.example/")
 
-    assert repr(returned) == repr(value)
-    assert type(returned) is type(value)
+    with pytest.raises(NotAFeed, match="it is a PDF document"):
+        await sandbox.run(parse_feed, b"%PDF-1.7", url="https://a.example/")
 
 
 async def test_large_bodies_go_in_and_large_results_come_out_whole(sandbox: Sandbox) -> None:
@@ -89,9 +76,9 @@ async def test_other_exceptions_come_back_as_type_and_text(sandbox, function, ar
     assert (caught.value.type_name, caught.value.text) == (type_name, text)
 
 
-async def test_a_result_of_a_class_that_may_not_come_back_says_so(sandbox: Sandbox) -> None:
-    with pytest.raises(TypeError, match=r"work\.Stranger cannot come back"):
-        await sandbox.run(work.Stranger)
+async def test_a_result_that_cannot_come_back_says_so(sandbox: Sandbox) -> None:
+    with pytest.raises(TypeError, match=r"a builtins\.object cannot come back"):
+        await sandbox.run(object)
 
 
 async def test_a_function_that_no_module_holds_is_refused_and_costs_no_process(sandbox: Sandbox) -> None:

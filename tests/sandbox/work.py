@@ -8,7 +8,6 @@ import socket
 import stat
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import InvalidUrl
@@ -17,15 +16,8 @@ from headwater.sandbox.frames import ANSWER, Kind
 _kept: list[bytearray] = []
 
 
-@dataclass(frozen=True)
-class Stranger:
-    """Not of headwater, so it may not come back."""
-
-    name: str = "?"
-
-
 class StrangeError(Exception):
-    """Not of headwater either."""
+    """Not of headwater, so it does not come back as itself."""
 
 
 class ForgedCall:
@@ -114,9 +106,12 @@ def say_it_raw(data: bytes) -> None:
     time.sleep(10)
 
 
-def forged_answer(content: object) -> bytes:
-    pickled = pickle.dumps(content, 5)
-    return ANSWER.pack(len(pickled), Kind.RESULT, False) + pickled
+def pickled_call(command: str) -> bytes:
+    return pickle.dumps(ForgedCall(command), 5)
+
+
+def forged_answer(body: bytes) -> bytes:
+    return ANSWER.pack(len(body), Kind.RESULT, False) + body
 
 
 def _is_socket(number: int) -> bool:

@@ -19,7 +19,7 @@ from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
 from headwater.db import Database
-from headwater.polling.read import read_feed, unpack_feed
+from headwater.polling.read import read_feed
 from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.types import UserId
@@ -343,11 +343,10 @@ async def test_nothing_of_a_hostile_feed_is_obeyed_on_any_page(
 ) -> None:
     await person.register()
     await person.send("POST", "/feeds", name=PAYLOADS[5][:200], url=FEED, category=PAYLOADS[8][:90])
-    body = read_feed(hostile_feed(), url=FEED, feed_url=FEED, content_type="application/rss+xml", max_entries=100)
+    feed = read_feed(hostile_feed(), url=FEED, feed_url=FEED, content_type="application/rss+xml", max_entries=100)
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
-        entries = unpack_feed(body).entries
-        await articles.keep(conn, seen_at=clock(), listed=[Listed(source.id, one) for one in entries])
+        await articles.keep(conn, seen_at=clock(), listed=[Listed(source.id, one) for one in feed.entries])
         ids = [row[0] for row in await (await conn.execute("SELECT id FROM articles")).fetchall()]
     assert len(ids) >= 50
 

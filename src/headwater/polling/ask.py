@@ -16,7 +16,7 @@ from headwater.polling.classify import (
 from headwater.polling.freshness import freshness_of
 from headwater.polling.parse.types import UnreadableBody
 from headwater.polling.policy import Policy
-from headwater.polling.read import read_feed, unpack_feed
+from headwater.polling.read import read_feed
 from headwater.polling.rhythm import wants_full_answer
 from headwater.polling.turns import Turns
 from headwater.polling.types import (
@@ -109,7 +109,7 @@ async def _read(
     if policy.strict_content_type and "xml" not in (content_type or "").lower():
         return classify_type(content_type, response.status)
     try:
-        packed = await sandbox.run(
+        feed = await sandbox.run(
             read_feed,
             response.body,
             url=response.url,
@@ -117,7 +117,6 @@ async def _read(
             content_type=content_type,
             max_entries=options.max_entries,
         )
-        feed = unpack_feed(packed)
     except UnreadableBody as error:
         return classify_body(error, response.status)
     except Overrun as error:

@@ -5,8 +5,8 @@ What a function may do is bounded in time and memory; what goes past that is kil
     async with Sandbox(processes=2, time_limit=timedelta(seconds=10), memory_limit=512_000_000) as sandbox:
         feed = await sandbox.run(parse_feed, body, url=url)
 
-Out may come what Headwater's stages hand on: numbers, text, bytes, containers, times, UUIDs, and the dataclasses, enums
-and exceptions of `headwater`. No class is ever named to the parent's unpickler: `flatten.py` and `rebuild.py` tell why.
+A result is of the type that the function's return annotation names, built by msgspec from MessagePack (`codec.py`); an
+answer of any other shape is an `Overrun`. Without an annotation it is plain data: numbers, text, bytes, lists, dicts.
 
 What it is not: the child runs under the same account, so it keeps mistakes and greed inside, and forged answers out; it
 is no jail for someone who already runs their own code in it. macOS enforces no memory limit on a process: there only

@@ -7,14 +7,13 @@ hangs up. Nothing of the parent's __main__ runs here, and asyncio is not importe
 import faulthandler
 import gc
 import os
-import pickle
 import socket
 import sys
 from importlib import import_module
 from pathlib import Path
 
 from headwater.sandbox import confine
-from headwater.sandbox.flatten import flatten, flatten_error
+from headwater.sandbox.codec import encode, encode_error
 from headwater.sandbox.frames import Answer, Kind, Question, receive_question, send_answer
 from headwater.sandbox.types import Setup
 
@@ -55,8 +54,8 @@ def _start(setup: Setup, gauge: confine.MemoryGauge) -> Answer:
         gc.freeze()  # what is here now stays: no collection need look at it again
         confine.limit_resources(setup.memory_limit, gauge)
     except Exception as error:  # noqa: BLE001  a preload that fails is told to the caller
-        return Answer(Kind.RAISED, pickle.dumps(flatten_error(error), 5), is_last=True)
-    return Answer(Kind.RESULT, pickle.dumps(None, 5))
+        return Answer(Kind.RAISED, encode_error(error), is_last=True)
+    return Answer(Kind.RESULT, encode(None))
 
 
 def _answer(sock: socket.socket, setup: Setup) -> Answer:
@@ -71,11 +70,11 @@ def _answer(sock: socket.socket, setup: Setup) -> Answer:
 def _work(question: Question) -> Answer:
     try:
         function, args, kwargs = question.read()
-        return Answer(Kind.RESULT, pickle.dumps(flatten(function(*args, **kwargs)), 5))
+        return Answer(Kind.RESULT, encode(function(*args, **kwargs)))
     except MemoryError:
         raise
     except BaseException as error:  # noqa: BLE001  SystemExit too: it is the function's, not ours
-        return Answer(Kind.RAISED, pickle.dumps(flatten_error(error), 5))
+        return Answer(Kind.RAISED, encode_error(error))
 
 
 if __name__ == "__main__":

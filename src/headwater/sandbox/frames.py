@@ -1,8 +1,8 @@
 """What goes over the wire between parent and child, and the child's blocking half of it.
 
 A question is a header, a pickle, and beside it the large bodies among a function's arguments as they lie in memory: to
-copy 10 MB into a pickle and out again took 20 ms, to send it takes 3. An answer is a header and one pickle. They take
-turns. The parent's half, which never blocks, is `channel.py`.
+copy 10 MB into a pickle and out again took 20 ms, to send it takes 3. An answer is a header and MessagePack
+(`codec.py`). They take turns. The parent's half, which never blocks, is `channel.py`.
 """
 
 import pickle
@@ -33,7 +33,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a process says to one question; the body is a pickle of plain data."""
+    """What a process says to one question; the body is MessagePack."""
 
     kind: Kind
     body: bytes | bytearray = b""

@@ -68,7 +68,7 @@ class Sandbox:
             process = self._take()
             try:
                 # Pickled no earlier, so that those who wait hold no copy of their body.
-                return cast("R", await process.ask(write_task(function, args, kwargs)))
+                return cast("R", await process.ask(write_task(function, args, kwargs), function))
             finally:
                 self._give_back(process)
 

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+from collections.abc import Callable
+from typing import cast
 
 from headwater.sandbox.channel import Channel, HungUp
+from headwater.sandbox.codec import decode, decode_error
 from headwater.sandbox.decide import cause_of_death, forged, out_of_memory, out_of_time
 from headwater.sandbox.frames import Answer, Kind, write_question
-from headwater.sandbox.rebuild import rebuild
 from headwater.sandbox.spawn import spawn
 from headwater.sandbox.types import Overrun, Refused, SandboxClosed, SandboxError, Setup
 
@@ -31,7 +33,7 @@ class Process:
         """Whether it can be asked again: it lives, owes no answer, and gave the last one properly."""
         return self._channel.is_open and self._is_free
 
-    async def ask(self, question: list[memoryview]) -> object:
+    async def ask(self, question: list[memoryview], function: Callable[..., object]) -> object:
         """What the function returns. Raises what the function raises, and Overrun."""
         self._is_free = False
         await self._until_ready()
@@ -44,7 +46,7 @@ class Process:
             raise await self._cause_of_death() from None
         except Refused as error:
             raise forged(error) from error
-        return self._open(answer)
+        return self._open(answer, function)
 
     def kill(self) -> None:
         """End it now, whatever it does. SIGKILL: nothing else reaches C code that holds the interpreter's lock."""
@@ -73,7 +75,7 @@ class Process:
         except HungUp as error:
             raise _not_started(error, str(await self._cause_of_death())) from None
         if answer.kind is not Kind.RESULT:
-            error = rebuild(answer.body)
+            error = decode_error(answer.body)
             raise _not_started(error, str(error))
         self._ready = None
 
@@ -90,18 +92,19 @@ class Process:
         if not waiting.done():
             waiting.set_exception(TimeoutError())
 
-    def _open(self, answer: Answer) -> object:
+    def _open(self, answer: Answer, function: Callable[..., object]) -> object:
         if answer.kind is Kind.OUT_OF_MEMORY:
             raise out_of_memory(self._setup.memory_limit)
+        is_result = answer.kind is Kind.RESULT
         try:
-            value = rebuild(answer.body)
+            value = decode(answer.body, function) if is_result else decode_error(answer.body)
         except Refused as error:
             raise forged(error) from error
         self._is_free = not answer.is_last
-        if answer.kind is Kind.RESULT:
+        if is_result:
             return value
         try:
-            raise value if isinstance(value, Exception) else forged(Refused("it raised what is no exception"))
+            raise cast("Exception", value)
         finally:
             del value  # else exception and frame hold each other, and with them the body, until a collection
 
