@@ -1,12 +1,13 @@
 """An outside issuer of tokens, on loopback: it signs, and publishes its keys."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from joserfc import jwt
+from joserfc import jws
 from joserfc.jwk import ECKey, RSAKey
 
 from tests.clock import START
@@ -29,8 +30,9 @@ def claims(**changed: object) -> dict[str, Any]:
 
 
 def signed(said: Mapping[str, Any], key: Any = RSA, algorithm: str = "RS256", **header: Any) -> str:
-    """A token."""
-    return jwt.encode({"alg": algorithm, "kid": key.kid, **header}, dict(said), key, algorithms=[algorithm])
+    """A token; its JSON is ASCII, as many issuers write it, and can name a lone surrogate."""
+    protected = {"typ": "JWT", "alg": algorithm, "kid": key.kid, **header}
+    return jws.serialize_compact(protected, json.dumps(dict(said)).encode(), key, algorithms=[algorithm])
 
 
 class Publisher:

@@ -24,6 +24,7 @@ from headwater.db import Database
 from headwater.errors import IssuerUnavailable
 from headwater.net import Client
 from headwater.server import create_app
+from headwater.text import text_problem
 from tests.accounts.hostile import ANSWERS, HUGE, Hostile, open_hostile
 from tests.accounts.issuer import AUDIENCE, NAME, Publisher, claims, publish_keys, signed
 from tests.accounts.provider import CLIENT_ID, CLIENT_SECRET, Provider, open_provider
@@ -296,6 +297,7 @@ async def test_a_header_of_a_token_can_be_anything_and_breaks_nothing(issuer: Is
 
 @pytest.mark.parametrize("name", ["exp", "nbf", "iat", "aud", "iss", "sub", "email", "email_verified"])
 async def test_a_claim_of_a_token_can_be_anything_and_breaks_nothing(issuer: Issuer, name: str) -> None:
-    for value in ODD:
+    for value in [*ODD, "a\0@example.com", "a\x7f@example.com", "\ud800@example.com"]:
         identity = await issuer.identify(signed(claims(**{name: value})))
+        assert identity is None or text_problem(identity.email) is None
         assert identity is None or (identity.issuer, len(identity.subject) > 0) == (NAME, True)

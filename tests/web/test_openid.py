@@ -168,6 +168,7 @@ async def test_another_issuer_may_not_send_back(person: Person) -> None:
     "told",
     [
         {"nonce": "another"},
+        {"nonce": "\ud800"},
         {"nonce": None},
         {"iss": "https://evil.example"},
         {"aud": "another-client"},
@@ -176,7 +177,7 @@ async def test_another_issuer_may_not_send_back(person: Person) -> None:
         {"exp": NOW - 60},
         {"sub": None},
     ],
-    ids=["nonce", "no-nonce", "issuer", "audience", "other-party", "many", "over", "nobody"],
+    ids=["nonce", "surrogate", "no-nonce", "issuer", "audience", "other-party", "many", "over", "nobody"],
 )
 async def test_a_token_that_is_not_for_this_very_attempt_lets_nobody_in(
     person: Person, provider: Provider, told: dict[str, Any]

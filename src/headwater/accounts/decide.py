@@ -10,6 +10,7 @@ from enum import Enum, auto
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from headwater.accounts.types import Role, Scope, SessionRow
+from headwater.text import text_problem
 
 EMAIL_MAX = 254
 PASSWORD_MIN = 8
@@ -58,7 +59,7 @@ def email_problem(email: str) -> str | None:
     """What is wrong with an address, for the person who typed it."""
     if not email:
         return "Email is required"
-    if len(email) > EMAIL_MAX or not _EMAIL.fullmatch(email):
+    if text_problem(email, most=EMAIL_MAX) or not _EMAIL.fullmatch(email):
         return "Invalid email address"
     return None
 

@@ -133,7 +133,9 @@ class OpenId:
     def _is_ours(self, claims: Mapping[str, Any], attempt: Attempt) -> bool:
         """Whether a token was made for this very attempt, and for us rather than for another client as well."""
         nonce = claims.get("nonce")
-        if not isinstance(nonce, str) or not hmac.compare_digest(nonce.encode(), attempt.nonce.encode()):
+        if not isinstance(nonce, str) or not hmac.compare_digest(
+            nonce.encode(errors="replace"), attempt.nonce.encode()
+        ):
             return False
         is_for_many = isinstance(claims["aud"], list) and len(cast("list[Any]", claims["aud"])) > 1
         return claims.get("azp", None if is_for_many else self._options.client_id) == self._options.client_id

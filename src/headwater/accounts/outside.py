@@ -70,7 +70,8 @@ def identity_of(issuer: str, claims: Mapping[str, Any]) -> Identity | None:
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX or not subject.isprintable():
         return None
     given = email.strip() if isinstance(email, str) else ""
-    return Identity(issuer, subject, given, claims.get("email_verified") is True)
+    told = "" if email_problem(given) else given
+    return Identity(issuer, subject, told, claims.get("email_verified") is True)
 
 
 class Outsiders:
