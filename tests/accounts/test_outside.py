@@ -291,6 +291,16 @@ async def test_a_token_alone_makes_nobody_the_administrator(outsiders: Outsiders
 
 
 @pytest.mark.database
+async def test_an_unconfirmed_account_is_not_returned_as_such_once_its_owner_has_come(
+    outsiders: Outsiders, admin: User, database: Database, clock: MovableClock
+) -> None:
+    assert admin
+    await Access(database, clock, AccountOptions()).register("ann@example.com", PASSWORD, HERE)
+
+    assert (await outsiders.account_of(ANN, may_be_first=False)).confirmed_at == clock()
+
+
+@pytest.mark.database
 async def test_an_account_needs_an_address(outsiders: Outsiders, admin: User) -> None:
     assert admin
 

@@ -10,9 +10,10 @@ from headwater.accounts.keys import FixedKey
 from headwater.accounts.outside import Issuer
 from headwater.accounts.people import create_account, give_role
 from headwater.accounts.tokens import make_token
-from headwater.accounts.types import Role, User
+from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
 from headwater.server import create_app
+from headwater.web import WebOptions
 from tests.accounts.issuer import AUDIENCE, NAME, NOW, RSA, claims, signed
 from tests.api.conftest import FRONTIER
 from tests.browser import visit
@@ -208,6 +209,26 @@ async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: P
     assert 'scope="admin"' in admin.headers["www-authenticate"]  # a JWT reads and writes, whoever's it is
     async with people.database.as_system() as conn:
         assert [user.email for user in await store.list_users(conn)] == ["super_admin@example.com", "ann@example.com"]
+
+
+@pytest.mark.parametrize(
+    "options", [AccountOptions(confirm_email=True), AccountOptions(hide_accounts=True)], ids=["confirm", "hide"]
+)
+async def test_where_emails_must_be_confirmed_a_jwt_opens_no_account_before_its_is(
+    database: Database, clock: MovableClock, people: People, options: AccountOptions
+) -> None:
+    await people.person(Role.SUPER_ADMIN)
+    issuer = Issuer(FixedKey(RSA.as_pem(private=False).decode()), clock, name=NAME, audience=AUDIENCE)
+    async with visit(create_app(database, clock, web=WebOptions(accounts=options), issuer=issuer)) as api:
+        unverified = await look(api, signed(claims(sub="bob", email="bob@example.com", email_verified=False)))
+        verified = await look(api, signed(claims()))
+        async with database.as_system() as conn:
+            (bob,) = [user for user in await store.list_users(conn) if user.email == "bob@example.com"]
+            await store.confirm(conn, user_id=bob.id, now=clock())
+        confirmed = await look(api, signed(claims(sub="bob", email="bob@example.com", email_verified=False)))
+
+    assert [unverified.status_code, verified.status_code, confirmed.status_code] == [403, 200, 200]
+    assert "/auth/forgot" in unverified.json()["detail"]
 
 
 async def test_without_an_issuer_set_no_jwt_is_believed(api: AsyncClient, people: People) -> None:

@@ -69,4 +69,4 @@ class Bearers:
         identity = await self._issuer.identify(token)
         if identity is None:
             return None
-        return Bearer(await self._outsiders.account_of(identity, may_be_first=False), OUTSIDERS)
+        return Bearer(await self._outsiders.open_by_token(identity), OUTSIDERS)

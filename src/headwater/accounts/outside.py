@@ -4,6 +4,7 @@ In: a signed token (JWT) of the one issuer that is believed. Out: the Identity i
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -99,6 +100,16 @@ class Outsiders:
             await store.add_outside_identity(conn, issuer=identity.issuer, subject=identity.subject, user_id=user.id)
             return user
 
+    async def open_by_token(self, identity: Identity) -> User:
+        """The account of an identity that a token alone names, once its email is confirmed where that is demanded.
+
+        Raises as `account_of` does.
+        """
+        user = await self.account_of(identity, may_be_first=False)
+        if user.confirmed_at is None and self._options.must_confirm:
+            raise Forbidden("Confirm the email of this account first: ask for a new password at /auth/forgot.")
+        return user
+
     async def _by_address(self, conn: Connection, identity: Identity, now: datetime) -> User | None:
         """The account under an address that the issuer has seen to be theirs."""
         if not identity.is_email_verified:
@@ -112,6 +123,7 @@ class Outsiders:
             await store.close_ways_in(conn, user_id=found.user.id)
             await end_links(conn, found.user)
             await store.confirm(conn, user_id=found.user.id, now=now)
+            return replace(found.user, confirmed_at=now)
         return found.user
 
     async def _make(
