@@ -204,7 +204,7 @@ def test_a_token_is_masked_and_an_empty_one_is_none() -> None:
 def test_the_names_of_seed_004_are_read_too() -> None:
     given = {
         "FEED_POLLER_ENABLED": "false",
-        "FEED_POLLER_POLL_INTERVAL": "5m",
+        "FEED_POLLER_POLL_INTERVAL": "30s",
         "FEED_POLLER_MAX_CONCURRENCY": "7",
         "LOG_LEVEL": "WARN",
         "LOG_FORMAT": "json",
@@ -212,7 +212,9 @@ def test_the_names_of_seed_004_are_read_too() -> None:
     }
     values = load_settings(given).values
 
-    assert (values.poll_enabled, values.poll_interval, values.poll_concurrency) == (False, timedelta(minutes=5), 7)
+    assert (values.poll_enabled, values.poll_concurrency) == (False, 7)
+    assert values.poll_check_interval == timedelta(seconds=30)  # how often it looks for due sources
+    assert values.poll_interval == timedelta(hours=1)  # how often a feed is polled stays as it was
     assert (values.log_level, values.log_format, values.worker_count) == ("warning", "json", 3)
 
 

@@ -99,6 +99,22 @@ async def test_of_many_pieces_the_first_are_under_way_before_the_last_begin(monk
     assert stage.story.index(("goes on", 0)) < stage.story.index(("begins", 20))
 
 
+async def test_a_stage_without_work_looks_no_more_often_than_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Seldom(Counting):
+        check_interval = timedelta(hours=1)
+        looks = 0
+
+        async def claim(self, limit: int) -> Sequence[int]:
+            self.looks += 1
+            return await super().claim(limit)
+
+    stage, started = Seldom(0), time.monotonic()
+
+    await run(stage, monkeypatch, until=lambda: time.monotonic() - started > 0.7)
+
+    assert stage.looks <= 7  # twice as long each time, from 20 ms on; at IDLE_S it would be 40 and more
+
+
 async def test_on_stop_work_in_hand_is_finished_and_none_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Counting(100, takes=0.1)
 

@@ -434,4 +434,5 @@ def polling_options(settings: Settings) -> PollingOptions:
         max_failures=settings.poll_max_failures,
         max_backoff=settings.poll_max_backoff,
         is_enabled=settings.poll_enabled,
+        check_interval=settings.poll_check_interval,
     )

@@ -39,7 +39,7 @@ PLAIN_NAMES = {
     "CLAIM_RETRY_DELAY": "claim_retry_delay",
     "MAX_RETRIES": "max_retries",
     "FEED_POLLER_ENABLED": "poll_enabled",
-    "FEED_POLLER_POLL_INTERVAL": "poll_interval",
+    "FEED_POLLER_POLL_INTERVAL": "poll_check_interval",
     "FEED_POLLER_MAX_CONCURRENCY": "poll_concurrency",
     "LOG_LEVEL": "log_level",
     "LOG_FORMAT": "log_format",
@@ -309,6 +309,12 @@ class Settings(BaseModel):
         ge=timedelta(seconds=1),
         le=timedelta(days=1),
         description="How often a feed is polled of whose rhythm nothing is known; others are asked more or less often.",
+    )
+    poll_check_interval: Duration = Field(
+        timedelta(seconds=1),
+        ge=timedelta(seconds=1),
+        le=timedelta(minutes=10),
+        description="Longest time between two looks for due feeds while none is due; a new feed waits as long.",
     )
     poll_interval_min: Duration = Field(
         timedelta(minutes=15),

@@ -15,7 +15,7 @@ from headwater.pipeline import STAGES, Stage, Tools
 
 log = get_logger()
 
-IDLE_S = 1.0
+IDLE_S = 1.0  # unless the stage says otherwise
 BUSY_S = 0.1  # while some work is in hand: more comes due when it is done, as a host's next feed does
 SOON_S = 0.02  # after a claim that brought something, but less than there was room for
 LAG_EVERY_S = 1.0
@@ -40,6 +40,14 @@ class Drains(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksAtIntervals(Protocol):
+    """A stage for which it is set how long it waits at most between two looks for work while there is none."""
+
+    @property
+    def check_interval(self) -> timedelta: ...
+
+
 class _StageLoop:
     """One stage: claims as much as it has free slots, and works on each piece in a task of its own."""
 
@@ -50,6 +58,7 @@ class _StageLoop:
         self._running: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
         self._wait = SOON_S
+        self._idle_s = stage.check_interval.total_seconds() if isinstance(stage, ChecksAtIntervals) else IDLE_S
         self._failures = 0
         self._measured_at = 0.0
         self._count_running = metrics.STAGE_RUNNING.labels(stage=stage.name)
@@ -86,7 +95,7 @@ class _StageLoop:
             return LAG_EVERY_S
         if len(items) == free:
             return 0
-        self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else IDLE_S)
+        self._wait = SOON_S if items else min(2 * self._wait, BUSY_S if self._running else self._idle_s)
         return self._wait
 
     async def _start(self, items: Sequence[object]) -> None:

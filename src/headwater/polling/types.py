@@ -61,6 +61,7 @@ class PollingOptions:
     max_failures: int = 5
     max_backoff: timedelta = timedelta(days=1)
     is_enabled: bool = True
+    check_interval: timedelta = timedelta(seconds=1)
 
     @property
     def held_for(self) -> timedelta:

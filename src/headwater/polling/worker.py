@@ -110,6 +110,7 @@ class Poller:
         self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
         self.concurrency = options.concurrency
+        self.check_interval = options.check_interval
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
         """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable.
