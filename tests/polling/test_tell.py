@@ -14,9 +14,11 @@ from headwater.polling.types import (
     HostDecision,
     HostState,
     NotModified,
+    Polled,
     PollFailed,
     PollOutcome,
     PollReport,
+    ReadFeed,
 )
 from tests.clock import START
 from tests.polling.histories import NONE, a_state
@@ -24,7 +26,7 @@ from tests.polling.histories import NONE, a_state
 HOUR = timedelta(hours=1)
 
 
-def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR) -> Any:
+def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR, new_articles: int = 0) -> Any:
     state = a_state()
     report = PollReport(
         source_id=state.source_id,
@@ -32,7 +34,7 @@ def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR) -> Any:
         outcome=outcome,
         decision=Decision(state, next_poll_at),
         host=HostDecision(HostState("feeds.example")),
-        new_articles=0,
+        new_articles=new_articles,
         took=timedelta(milliseconds=40),
     )
     with capture_logs() as logs:
@@ -41,8 +43,10 @@ def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR) -> Any:
     return line
 
 
-def test_a_feed_that_has_not_changed_is_routine() -> None:
+def test_a_feed_with_nothing_new_is_routine_whatever_its_server_answers() -> None:
     assert logged(NotModified(NONE))["log_level"] == "debug"
+    assert logged(Polled(ReadFeed("rss20"), NONE))["log_level"] == "debug"
+    assert logged(Polled(ReadFeed("rss20"), NONE), new_articles=1)["log_level"] == "info"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ def _tell_outcome(report: PollReport) -> None:
     fields = {"source_id": str(report.source_id), "url": report.feed_url, "took_ms": took_ms}
     match report.outcome:
         case Polled(feed=feed):
-            log.info("feed polled", **fields, entries=len(feed.entries), new=report.new_articles)
+            write = log.info if report.new_articles else log.debug
+            write("feed polled", **fields, entries=len(feed.entries), new=report.new_articles)
         case NotModified():
             log.debug("feed not modified", **fields)
         case PollFailed(kind=kind, status=status, detail=detail):
