@@ -370,6 +370,21 @@ async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_swit
     assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None, sources[2].id: START + 99 * HOUR}
 
 
+async def test_one_host_of_each_site_is_probed_the_site_asked_longest_ago_first(conn: Connection) -> None:
+    hosts = [*(f"h{number}.crowd.example" for number in range(50)), "a.example", "www.b.example", "c.example"]
+    sources = await follow(conn, *(f"https://{host}/feed" for host in hosts), now=START - 48 * HOUR)
+    ids = {source.id: host for source, host in zip(sources, hosts, strict=True)}
+    await conn.execute("UPDATE poll_hosts SET answered_at = %s, not_before = %s", (START, START - 24 * HOUR))
+    asked = {"c.example": 3, "a.example": 2, "h7.crowd.example": 1}
+    for host, hours in asked.items():
+        await conn.execute("UPDATE poll_hosts SET not_before = %s WHERE host = %s", (START - hours * HOUR, host))
+
+    probes = await store.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
+
+    assert [ids[probe] for probe in probes[:3]] == ["www.b.example", "c.example", "a.example"]
+    assert [ids[probe].endswith("crowd.example") for probe in probes] == [False, False, False, True]
+
+
 async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_first(conn: Connection) -> None:
     names = ["known", "known-too", "new", "paused", "waiting", "off", "old"]
     sources = await follow(conn, *(f"https://{name}.example/feed" for name in names), now=START + HOUR)

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -13,6 +13,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from structlog.testing import capture_logs
 
+from headwater.accounts.access import add_user
+from headwater.accounts.types import Role
 from headwater.articles.store import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
@@ -30,13 +32,15 @@ from headwater.polling.types import (
     PollReport,
     ReadFeed,
 )
-from headwater.polling.worker import Poller
+from headwater.polling.worker import SLOW_S, Poller
 from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources.store import list_health
+from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Source
+from headwater.types import SourceId, UserId
 from tests.builders import a_source
-from tests.clock import MovableClock
+from tests.clock import START, MovableClock
 from tests.conftest import new_database
 from tests.polling.histories import OPTIONS
 
@@ -408,6 +412,51 @@ async def test_hosts_that_never_answered_use_all_slots_while_no_others_are_due(
         claimed = await poller.claim(10)
 
     assert len(claimed) == 10
+
+
+@pytest.mark.parametrize("are_over", [False, True], ids=["running", "over"])
+async def test_the_slow_feeds_of_one_reader_leave_the_next_slot_to_the_others(
+    database: Database, sandbox: Sandbox, clock: MovableClock, are_over: bool
+) -> None:
+    ada, eve = [(await a_reader(database, name)) for name in ("ada", "eve")]
+    options = replace(QUICK, concurrency=4, timeout=timedelta(seconds=2 * SLOW_S))
+    async with listening() as port, a_poller(database, sandbox, clock, options) as poller:
+        for number in range(12):
+            await bring(database, eve, f"http://slow{number}.{DOMAIN}:{port}/feed", clock())
+        running = [asyncio.create_task(poller.work(feed)) for feed in await poller.claim(3)]
+        clock.move(minutes=1)
+        hers = await bring(database, ada, f"http://ada.{DOMAIN}:{port}/feed", clock())
+        await (asyncio.wait(running) if are_over else asyncio.sleep(SLOW_S))
+
+        claimed = await poller.claim(2)
+        await asyncio.gather(*running)
+
+    assert claimed[0].source_id == hers
+    assert len(claimed) == 2  # what the others leave is for the slow ones
+
+
+async def a_reader(database: Database, name: str) -> UserId:
+    async with database.as_system() as conn:
+        return (await add_user(conn, f"{name}@example.com", None, Role.READER, START)).id
+
+
+async def bring(database: Database, reader: UserId, url: str, now: datetime) -> SourceId:
+    async with database.as_system() as conn:
+        return (await add_feed(conn, user_id=reader, name=url, url=url, now=now)).source_id
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[int]:
+    """A server that never answers."""
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(wait, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
 
 
 async def test_two_known_hosts_that_fail_make_a_quiet_poller_ask_others(

@@ -18,7 +18,7 @@ from headwater.polling.types import (
     Off,
     Validators,
 )
-from headwater.types import SourceId, record
+from headwater.types import SourceId, UserId, record
 
 _CLASSES = frozenset(FailureClass)
 
@@ -81,6 +81,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     paused_until: datetime | None
     pauses: int
     answered_at: datetime | None = None
+    submitted_by: UserId | None = None
 
 
 def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
@@ -113,6 +114,7 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
             row.host, tuple(row.alike_sources or ()), _class(row.alike_class), row.paused_until, row.pauses
         ),
         host_answered_at=row.answered_at,
+        submitted_by=row.submitted_by,
     )
 
 

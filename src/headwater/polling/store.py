@@ -9,7 +9,7 @@ from psycopg.rows import class_row
 from headwater.db import Connection
 from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
 from headwater.polling.types import ClaimedFeed, Hold, LostFeed, MovedFeed, Standing
-from headwater.types import SourceId
+from headwater.types import SourceId, UserId
 
 
 async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
@@ -128,7 +128,7 @@ async def claim(
                 streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times,
                 off_by_operator, moved_url, moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error,
                 last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources, alike_class, paused_until,
-                pauses, answered_at
+                pauses, answered_at, submitted_by
             FROM leased
             JOIN feed_state USING (source_id)
             JOIN sources ON sources.id = feed_state.source_id
@@ -144,12 +144,10 @@ async def claim(
         return [claimed_feed(row, lease) for row in await cur.fetchall()]
 
 
-async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, limit: int) -> Sequence[SourceId]:
-    """Feeds, due or not, that tell whether our own network works: one for each of some hosts known to answer.
-
-    A host counts as known for so long after its last answer, reckoned from the last answer of any host: during a long
-    outage nobody answers. The hosts that were asked longest ago come first.
-    """
+async def list_due_of_others(
+    conn: Connection, *, now: datetime, readers: Sequence[UserId], limit: int
+) -> Sequence[SourceId]:
+    """Due feeds that none of these readers brought, one for each of some ready hosts, the longest ready first."""
     cur = await conn.execute(
         """
         SELECT feed.source_id
@@ -157,19 +155,56 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
         CROSS JOIN LATERAL (
             SELECT source_id
             FROM feed_state
+            JOIN sources ON sources.id = source_id
             WHERE feed_state.host = poll_hosts.host
-                AND off_at IS NULL
-                AND next_poll_at < '9999-01-01'
-                AND (asked_until IS NULL OR asked_until <= %(now)s)
+                AND next_poll_at <= %(now)s
+                AND (submitted_by IS NULL OR submitted_by <> ALL(%(readers)s::uuid[]))
             ORDER BY next_poll_at
             LIMIT 1
         ) AS feed
-        WHERE answered_at >= (
+        WHERE ready_at <= %(now)s
+        ORDER BY ready_at
+        LIMIT %(limit)s
+        """,
+        {"now": now, "readers": list(readers), "limit": limit},
+    )
+    return [row[0] for row in await cur.fetchall()]
+
+
+async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, limit: int) -> Sequence[SourceId]:
+    """Feeds, due or not, that tell whether our own network works: one for each of some hosts known to answer.
+
+    A host counts as known for so long after its last answer, reckoned from the last answer of any host: during a long
+    outage nobody answers. One host of each site is chosen, and the sites that were asked longest ago come first: one
+    owner's thousand dead hosts keep no other site from being asked. Two labels are a site here, which is close enough.
+    """
+    cur = await conn.execute(
+        """
+        WITH known AS MATERIALIZED (
+            SELECT host, not_before, substring(host FROM '[^.]+(?:\\.[^.]+)?$') AS site,
+                (lease IS NULL OR ready_at <= %(now)s) AND greatest(not_before, paused_until) <= %(now)s AS is_free
+            FROM poll_hosts
+            WHERE answered_at >= (
                 SELECT least(max(answered_at), %(now)s::timestamptz) - %(known_for)s::interval FROM poll_hosts
             )
-            AND (lease IS NULL OR ready_at <= %(now)s)
-            AND greatest(not_before, paused_until) <= %(now)s
-        ORDER BY not_before
+        ), chosen AS (
+            SELECT DISTINCT ON (known.site) known.site, feed.source_id
+            FROM known
+            JOIN (
+                SELECT DISTINCT ON (host) host, source_id
+                FROM feed_state
+                WHERE off_at IS NULL
+                    AND next_poll_at < '9999-01-01'
+                    AND (asked_until IS NULL OR asked_until <= %(now)s)
+                ORDER BY host, next_poll_at
+            ) AS feed USING (host)
+            WHERE is_free
+            ORDER BY known.site, known.not_before
+        )
+        SELECT source_id
+        FROM chosen
+        JOIN (SELECT site, max(not_before) AS asked_at FROM known GROUP BY site) AS sites USING (site)
+        ORDER BY asked_at, source_id
         LIMIT %(limit)s
         """,
         {"now": now, "known_for": known_for, "limit": limit},
@@ -198,7 +233,7 @@ async def claim_one(
                 last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
                 off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
                 mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
-                edits, alike_sources, alike_class, paused_until, pauses, answered_at
+                edits, alike_sources, alike_class, paused_until, pauses, answered_at, submitted_by
             FROM leased
             JOIN feed_state ON feed_state.source_id = %(source_id)s
             JOIN sources ON sources.id = feed_state.source_id

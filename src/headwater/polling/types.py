@@ -7,7 +7,7 @@ from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.types import SourceId, record
+from headwater.types import SourceId, UserId, record
 
 NEVER = timedelta.max
 """A cooldown that does not end by itself."""
@@ -72,6 +72,11 @@ class PollingOptions:
     def most_new(self) -> int:
         """Most polls at the same time of hosts that never answered: a quarter of the slots is kept for others."""
         return self.concurrency - self.concurrency // 4
+
+    @property
+    def most_slow(self) -> int:
+        """From so many slow polls of one reader's feeds on, the feeds of others come first."""
+        return max(self.concurrency // 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,7 @@ class ClaimedFeed:
     """A due feed that this worker holds, with its host, until the lease ends.
 
     `edits` is how often somebody changed the feed before: what such a change says is not written over.
+    `submitted_by` is the reader who brought it.
     """
 
     feed_url: str
@@ -172,6 +178,7 @@ class ClaimedFeed:
     state: FeedState
     host_state: "HostState"
     host_answered_at: datetime | None = None
+    submitted_by: UserId | None = None
 
     @property
     def source_id(self) -> SourceId:

@@ -3,12 +3,13 @@
 import asyncio
 import random
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
+from uuid import UUID
 
 from headwater.articles import store as articles
 from headwater.articles.types import Kept, Listed, NewArticle
@@ -47,7 +48,7 @@ from headwater.polling.types import (
     outcome_name,
 )
 from headwater.sandbox import Sandbox
-from headwater.types import Clock, SourceId
+from headwater.types import Clock, SourceId, UserId
 
 log = get_logger()
 
@@ -55,6 +56,8 @@ WRITTEN_AT_ONCE = 100
 LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
 DEFAULT_FRONTIER = FrontierOptions()
 PROBES = 3  # at a time, while our own network is down
+SLOW_S = 2.0  # a poll that takes longer is slow
+SLOW_REMEMBERED_S = 60.0
 BLOCKED_REMEMBERED = 1000
 
 
@@ -104,8 +107,9 @@ class Poller:
         self._outage = OutageDetector()
         self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
         self._outage_is_told = False
-        self._running = 0
-        self._running_new = 0  # polls under way of hosts that never answered
+        self._running: dict[UUID, tuple[UserId | None, float]] = {}  # polls under way: for whom, since when
+        self._running_new = 0  # of hosts that never answered
+        self._slow: deque[tuple[UserId | None, float]] = deque()  # slow polls that have ended: for whom, when
         self._round = Round()
         self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
@@ -125,30 +129,50 @@ class Poller:
             probes = await self._claim_probes(min(limit, PROBES if self._outage.is_outage else OUTAGE_SITES), now)
         if self._outage.is_outage or len(probes) == limit:
             return probes
+        first = [*probes, *await self._claim_of_others(limit - len(probes), now)]
+        if len(first) == limit:
+            return first
         async with self._database.transaction() as conn:
             due = await store.claim(
                 conn,
                 lease=new_id(),
                 now=now,
                 leased_until=now + self._options.held_for,
-                limit=limit - len(probes),
+                limit=limit - len(first),
                 new_limit=max(self._options.most_new - self._running_new, 0),
             )
-        if not due and not probes and not self._running:
+        if not due and not first and not self._running:
             self._round.end()
-        return [*probes, *due]
+        return [*first, *due]
+
+    async def _claim_of_others(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
+        """While the feeds of one reader are slow and take half of the slots, or just did: due feeds of others."""
+        moment = time.monotonic()
+        while self._slow and moment - self._slow[0][1] > SLOW_REMEMBERED_S:
+            self._slow.popleft()
+        slow = Counter(reader for reader, began_at in self._running.values() if moment - began_at >= SLOW_S)
+        slow.update(reader for reader, _ in self._slow)  # polls that begin together end together
+        readers = [reader for reader, polls in slow.items() if reader is not None and polls >= self._options.most_slow]
+        if not readers:
+            return ()
+        async with self._database.transaction() as conn:
+            chosen = await store.list_due_of_others(conn, now=now, readers=readers, limit=limit)
+            return await self._claim_chosen(conn, chosen, now)
 
     async def _claim_probes(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
         if now < self._probe_at:
             return ()
         self._probe_at = now + OUTAGE_PROBE
-        leased_until = now + self._options.held_for
         async with self._database.transaction() as conn:
             chosen = await store.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
-            claimed = [
-                await store.claim_one(conn, source_id=source_id, lease=new_id(), now=now, leased_until=leased_until)
-                for source_id in chosen
-            ]
+            return await self._claim_chosen(conn, chosen, now)
+
+    async def _claim_chosen(self, conn: Connection, chosen: Sequence[SourceId], now: datetime) -> Sequence[ClaimedFeed]:
+        leased_until = now + self._options.held_for
+        claimed = [
+            await store.claim_one(conn, source_id=source_id, lease=new_id(), now=now, leased_until=leased_until)
+            for source_id in chosen
+        ]
         return [feed for feed in claimed if feed is not None]
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
@@ -210,12 +234,15 @@ class Poller:
     @contextmanager
     def _counted(self, feed: ClaimedFeed) -> Iterator[None]:
         is_new = feed.host_answered_at is None
-        self._running += 1
+        poll = new_id()
+        self._running[poll] = feed.submitted_by, time.monotonic()
         self._running_new += is_new
         try:
             yield
         finally:
-            self._running -= 1
+            reader, began_at = self._running.pop(poll)
+            if (ended_at := time.monotonic()) - began_at >= SLOW_S:
+                self._slow.append((reader, ended_at))
             self._running_new -= is_new
 
     async def _renew(self, feed: ClaimedFeed) -> None:
