@@ -97,6 +97,16 @@ async def test_200_the_queue_tells_what_is_needed_to_judge(desk: Desk) -> None:
     assert told["blocked_domain"] is None
 
 
+async def test_what_somebody_else_follows_is_told_without_its_key(desk: Desk) -> None:
+    async with desk.database.as_system() as conn:
+        await follow(conn, url="https://elsewhere.example/rss?key=s3cret", name="Good News", now=desk.clock())
+    await desk.suggest()
+
+    (told,) = await desk.queue()
+
+    assert [one["url"] for one in told["similar"]] == ["https://elsewhere.example/rss?key=***"]
+
+
 async def test_200_approve(desk: Desk) -> None:
     feed_id = await desk.suggest()
 

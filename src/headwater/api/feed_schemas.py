@@ -18,7 +18,7 @@ from headwater.sources.custom.decide import (
 )
 from headwater.sources.custom.queue import Hints
 from headwater.sources.custom.types import BlockedDomain, CustomFeed, Likeness, ModerationStatus, Submission
-from headwater.urls import MAX_LENGTH
+from headwater.urls import MAX_LENGTH, masked
 
 EXAMPLE_FEED = "https://news.example/feed.xml"
 
@@ -124,7 +124,7 @@ class SimilarSource(Told):
 
     id: Annotated[UUID, Field(examples=[EXAMPLE_SOURCE])]
     name: Annotated[str, Field(examples=["Harbour News"])]
-    url: Annotated[str, Field(examples=[EXAMPLE_FEED])]
+    url: Annotated[str, Field(examples=[EXAMPLE_FEED], description="What may be a secret in it is masked.")]
     is_system: bool
     moderation_status: ModerationStatus | None
     is_same_host: bool
@@ -278,7 +278,7 @@ def _similar(one: Likeness) -> SimilarSource:
     return SimilarSource(
         id=one.id,
         name=one.name,
-        url=one.url,
+        url=masked(one.url),  # others follow it, and moderators do not change it
         is_system=one.is_system,
         moderation_status=one.status,
         is_same_host=one.is_same_host,
