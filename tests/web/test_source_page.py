@@ -421,6 +421,8 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
             ill = await a_source(database, zoo.url("missing", "/feed.xml"), "Missing")
             found = await operator.send("POST", f"/admin/sources/{well.id}/test")
             lost = await operator.send("POST", f"/admin/sources/{ill.id}/test")
+            keyed = await a_source(database, zoo.url("missing", "/feed.xml?key=s3cret"), "Keyed")
+            shown = await operator.send("POST", f"/admin/sources/{keyed.id}/test")
             path = f"/admin/sources/{well.id}"
             daily = form(name="Daily", feed_url=well.feed_url or "", selectors="title=h1\nauthor=.no-such-thing")
             await operator.send("PATCH", path, **daily)
@@ -433,6 +435,7 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
     assert "25 are new." in found.text
     assert found.text.count("<li>") == 10
     assert "A poll would have failed." in lost.text
+    assert ("feed.xml?key=***" in shown.text, "s3cret" in shown.text) == (True, False)
     assert "That is the class not_found." in lost.text
     assert "The selector for author found nothing." in read.text
     assert re.search(r'<th scope="row">title</th><td>[^<]+<span class="quiet">selector</span>', read.text)
