@@ -1,6 +1,7 @@
 """The first account of an instance that others can reach is made by whoever can read its console."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from litestar import Litestar
@@ -12,7 +13,7 @@ from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
 from headwater.errors import RegistrationClosed, SetupCodeNeeded, TooManyAttempts
 from headwater.runtime import account_options, listens_on_loopback_only
-from headwater.server import create_app
+from headwater.server import create_app, listen, serve
 from headwater.settings import Settings
 from headwater.web import WebOptions
 from tests.clock import MovableClock
@@ -155,6 +156,27 @@ async def test_what_comes_through_a_proxy_is_asked_for_the_code_also_on_loopback
     assert is_local or 'name="setup_code"' in came.text
     async with database.as_system() as conn:
         assert await store.has_users(conn) is is_local
+
+
+@pytest.mark.database
+@pytest.mark.parametrize(("version", "is_asked"), [("1.0", True), ("1.1", False)])
+async def test_what_speaks_http_1_0_is_a_proxy_that_does_not_say_so(
+    app: Litestar, version: str, is_asked: bool
+) -> None:
+    """nginx with nothing but `proxy_pass`: no header tells of it, and the Host is that of the upstream."""
+    stop = asyncio.Event()
+    with listen("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1)))
+        host, port = listener.getsockname()
+        reader, writer = await asyncio.open_connection(host, port)
+        head = f"GET /auth/register HTTP/{version}\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        answer = (await reader.read()).decode()
+        writer.close()
+        stop.set()
+        await serving
+
+    assert ("200 OK" in answer, 'name="setup_code"' in answer) == (True, is_asked)
 
 
 @pytest.mark.database

@@ -123,10 +123,15 @@ def is_secure(connection: AnyConnection) -> bool:
 
 
 def visitor_of(connection: AnyConnection) -> Visitor:
-    """Where a request comes from."""
+    """Where a request comes from.
+
+    No browser speaks HTTP/1.0: nginx does, unless told otherwise, and with nothing but `proxy_pass` set it adds no
+    header and sends the Host of the upstream.
+    """
     address = connection.client.host if connection.client else "unknown"
     is_local = is_loopback(address) and is_loopback(connection.url.hostname or "")
-    is_forwarded = any(name in connection.headers for name in FORWARDED)
+    is_old = connection.scope["http_version"] == "1.0"
+    is_forwarded = is_old or any(name in connection.headers for name in FORWARDED)
     agent = connection.headers.get("user-agent", "")
     return Visitor(printable(address), printable(agent), is_remote=is_forwarded or not is_local)
 
