@@ -203,6 +203,26 @@ async def test_a_log_in_that_was_checked_before_a_reset_opens_nothing_after_it(a
         assert await store.list_sessions(conn, user_id=account.user.id) == []
 
 
+async def test_an_account_is_not_deleted_by_the_password_that_a_reset_ends(account: Account) -> None:
+    await another_administrator(account.database)
+
+    ended = await locked_while(account, lambda: account.access.delete_account(account.user, PASSWORD))
+
+    assert isinstance(ended, WrongPassword)
+    assert isinstance(await account.access.log_in("ada@example.com", NEW, HERE), LoggedIn)
+
+
+async def test_who_took_over_a_session_without_the_password_uses_up_no_change_of_the_email(account: Account) -> None:
+    for _ in range(4):
+        with pytest.raises(WrongPassword):
+            await account.access.ask_for_email(account.user, "thief@example.com", "a guess", session=account.own)
+
+    await account.access.ask_for_email(account.user, "ada@new.example", PASSWORD)
+
+    letters = await collect(account.database, account.clock)
+    assert [one.email for one in letters] == ["ada@new.example", "ada@example.com"]
+
+
 async def test_a_token_that_is_made_during_a_reset_is_not_there_after_it(account: Account) -> None:
     ended = await locked_while(account, account.token)
 

@@ -329,8 +329,9 @@ class Access:
         problem = email_problem(email)
         if problem:
             raise Invalid(problem)
-        await self._count(f"mail:{user.id}", MAIL_PER_ACCOUNT_AND_NETWORK)
         found = await self._check(user, password, session)
+        # Only now: who took over a session without the password must not use up the limit.
+        await self._count(f"mail:{user.id}", MAIL_PER_ACCOUNT_AND_NETWORK)
         async with self._database.as_system() as conn:
             held = (await hold_unchanged(conn, found)).user
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
@@ -338,11 +339,12 @@ class Access:
 
     async def delete_account(self, user: User, password: str, *, session: SessionRow | None = None) -> None:
         """Delete a user and everything they own. Raises WrongPassword, TooManyAttempts, LastAdministrator."""
-        await self._check(user, password, session)
+        found = await self._check(user, password, session)
         async with self._database.as_system() as conn:
-            await require_other_administrator(conn, user_id=user.id)
-            await mail.drop_all(conn, email_key=email_key(user.email))
-            await store.remove_user(conn, user_id=user.id)
+            await require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
+            held = (await hold_unchanged(conn, found)).user
+            await mail.drop_all(conn, email_key=email_key(held.email))
+            await store.remove_user(conn, user_id=held.id)
 
     async def _check(self, user: User, password: str, session: SessionRow | None) -> Credentials:
         """Raises WrongPassword, TooManyAttempts: who took over one session cannot use up the tries of another."""
