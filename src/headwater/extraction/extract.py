@@ -4,7 +4,6 @@ A source's own selectors first, then trafilatura, then what the page declares: J
 page gives an empty record; a page behind a wall gives what stands before it.
 """
 
-import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,15 +17,14 @@ from headwater.content.types import Extracted, Finder
 from headwater.extraction.article_text import ArticleText, find_article, parse_page
 from headwater.extraction.dates import parse_date
 from headwater.extraction.declared import Declared, Found, declared_in, person
-from headwater.extraction.decode import decode
 from headwater.extraction.markup import clean, sanitise, text_of_tree
 from headwater.extraction.selected import Selected, select
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
 from headwater.extraction.words import count_words, distinct
+from headwater.reading.decode import decode, marked_encoding
 
 MAX_BYTES = 5_000_000  # of a page; what comes after is left out
 BINARY_LOOK = 1_024
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGER = 2  # times as long as what the page shows: then what it declares as its text is believed
 SHORTEST_DECLARED = 50  # words
 
@@ -42,10 +40,10 @@ def extract(
     body: bytes, *, url: str, content_type: str | None = None, selectors: Selectors = NO_SELECTORS
 ) -> Extracted:
     """The record of the article on a page. Raises UnreadablePage, and nothing else."""
-    if b"\0" in body[:BINARY_LOOK] and not body.startswith(UTF_16):
+    if b"\0" in body[:BINARY_LOOK] and marked_encoding(body) is None:
         raise UnreadablePage("These bytes are no text.")
     try:
-        return _extract(decode(body[:MAX_BYTES], content_type), url, selectors)
+        return _extract(decode(body[:MAX_BYTES], content_type, html=True), url, selectors)
     except MemoryError:
         raise  # the sandbox tells of it
     except Exception as error:  # a page is anyone's: what three parsers do with it is not for us to foresee

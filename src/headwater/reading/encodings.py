@@ -17,7 +17,7 @@ _WIDER = {
 }
 """Each is a superset of what the label says, and what pages under that label really are."""
 
-MANY_BYTES = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
+MULTI_BYTE = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
 """How encodings begin that take several bytes for a character: chance rarely makes valid text of these."""
 
 _REFUSED = frozenset(

@@ -10,7 +10,7 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.net import Response
-from headwater.polling.parse.decode import decode
+from headwater.reading.decode import decode
 from headwater.reading.references import unescape
 from headwater.sources.well_known import says_feed
 from headwater.spider.tags import ATTRIBUTES_READ, attributes_of, tags
@@ -41,8 +41,6 @@ class Candidate:
     title: str = ""
 
 
-_CHARSET = re.compile(rb"""<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
-
 _FEED_TYPE = re.compile(r"(?:application|text)/(?:x[.-])?(?:rss|atom|rdf|feed)(?:\+(?:xml|json))?")
 _VAGUE_TYPES = frozenset({"application/xml", "text/xml", "application/json", "text/json"})
 _NO_FEEDS = re.compile(
@@ -66,7 +64,7 @@ _HEADER_PARAMETER = re.compile(r""";\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;"]+))"
 
 def links_of(page: bytes, url: str) -> Sequence[Candidate]:
     """What a page says of its feeds: those it declares, then those it links to, then what sounds like one. Pure."""
-    text = _text_of(page[:PAGE_BYTES])
+    text = decode(page[:PAGE_BYTES], html=True)
     declared: list[_Link] = []
     anchored: list[_Link] = []
     base: str | None = None
@@ -78,11 +76,6 @@ def links_of(page: bytes, url: str) -> Sequence[Candidate]:
         elif name == "a" and len(anchored) < MAX_LINKS:
             anchored += _anchored(raw, _ANCHOR_ENDS.split(text[end : end + _ANCHOR_TEXT], maxsplit=1)[0])
     return _settled([*declared, *anchored], absolute(base, url) or url)
-
-
-def _text_of(page: bytes) -> str:
-    charset = _CHARSET.search(page, 0, 1024)
-    return decode(page, f"text/html; charset={charset[1].decode('ascii', 'replace')}" if charset else None)
 
 
 def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:

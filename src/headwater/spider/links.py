@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from headwater.errors import InvalidUrl
+from headwater.reading.decode import decode
 from headwater.spider.classify import classify
 from headwater.spider.tags import attributes_of, tags
 from headwater.spider.types import LinkKind, Links
 from headwater.urls import parse_url, url_key
 
 PAGE_BYTES = 4_000_000
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_META_CHARSET = re.compile(rb"<meta[^>]{1,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _NOT_FOLLOWED = frozenset({"nofollow", "sponsored", "ugc"})
 _OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
@@ -26,7 +25,7 @@ def find_links(
     compiled = [re.compile(pattern) for pattern in patterns]
     kinds: dict[LinkKind, list[str]] = {kind: [] for kind in LinkKind}
     seen = {url_key(url)}
-    for link in _links(_text(body[:PAGE_BYTES], content_type), url):
+    for link in _links(decode(body[:PAGE_BYTES], content_type, html=True), url):
         if len(seen) > most:
             break
         key = url_key(link)
@@ -68,16 +67,3 @@ def _absolute(href: str, base: str) -> str | None:
         return parse_url(parse_url(href, base=base).partition("#")[0])
     except InvalidUrl:
         return None
-
-
-def _text(body: bytes, content_type: str) -> str:
-    """The page as text: as its header says, or itself, or else as UTF-8, or what the west used before."""
-    named = _CHARSET.search(content_type)
-    meta = _META_CHARSET.search(body, 0, 2048)
-    for charset in (named[1] if named else None, meta[1].decode("ascii") if meta else None, "utf-8"):
-        try:
-            if charset:
-                return body.decode(charset)
-        except (LookupError, ValueError):
-            continue
-    return body.decode("windows-1252", "replace")

@@ -3,12 +3,12 @@
 Pure: nothing is fetched, nothing is kept. Any bytes may come in; no exception but NotAFeed and FeedParseError leaves.
 """
 
-from headwater.polling.parse.decode import decode, is_labelled_utf8
 from headwater.polling.parse.jsonfeed import parse_json
 from headwater.polling.parse.sniff import is_json, refuse_binary
 from headwater.polling.parse.tree import read_bytes
 from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed, Place, UnreadableBody
 from headwater.polling.parse.xmlfeed import parse_tree, parse_xml
+from headwater.reading.decode import decode, is_labelled_utf8
 
 __all__ = ["Enclosure", "Entry", "FeedParseError", "NotAFeed", "ParsedFeed", "Place", "UnreadableBody", "parse_feed"]
 

@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 
-from headwater.polling.parse.decode import AS_1252
+from headwater.reading.decode import AS_1252
 
 # In UTF-8: a C1 control, or what UTF-8 looks like after it was taken for Latin-1. References to the former. Each opens
 # with one fixed byte, which makes looking quick.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.parse.decode import decode
+from headwater.reading.decode import decode
 
 RUSSIAN = "<rss>Привет, мир: это длинная строка</rss>"
 JAPANESE = "<rss>日本語の見出し</rss>"
@@ -96,6 +96,37 @@ def test_bytes_are_read_in_the_encoding_they_are_really_in(body: bytes, content_
     assert decode(body, content_type) == expected
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        pytest.param(b"<meta charset=koi8-r>" + RUSSIAN.encode("koi8-r"), "text/html", RUSSIAN, id="meta"),
+        pytest.param(
+            b'<meta http-equiv="Content-Type" content="text/html; charset=shift_jis">' + JAPANESE.encode("cp932"),
+            "text/html",
+            JAPANESE,
+            id="meta http-equiv",
+        ),
+        pytest.param(
+            b"<meta charset=koi8-r>" + RUSSIAN.encode("cp1251"), "text/html; charset=cp1251", RUSSIAN, id="HTTP first"
+        ),
+        pytest.param(b"<meta charset=cp1251>" + RUSSIAN.encode(), None, RUSSIAN, id="UTF-8 as windows-1251"),
+        pytest.param(
+            b"<meta charset=cp1251>\x98" + RUSSIAN.encode("cp1251"), None, f"\ufffd{RUSSIAN}", id="one invalid byte"
+        ),
+        pytest.param(b"<meta charset=utf-7>+ADw-b+AD4-", None, ">+ADw-b+AD4-", id="UTF-7 is never read"),
+        pytest.param(b"<meta charset=hex>" + RUSSIAN.encode(), None, RUSSIAN, id="not an encoding of text"),
+        pytest.param("<p>é’</p>".encode("cp1252"), "text/html", "<p>é’</p>", id="windows-1252 without a label"),
+    ],
+)
+def test_in_html_a_meta_names_the_encoding_too(body: bytes, content_type: str | None, expected: str):
+    assert decode(body, content_type, html=True).endswith(expected)
+
+
+def test_outside_html_a_meta_is_text_like_any_other():
+    assert decode(b"<rss>&lt;<meta charset=koi8-r>" + "é".encode("cp1252")) == "<rss>&lt;<meta charset=koi8-r>é"
+
+
 @given(st.binary(max_size=200), st.sampled_from([None, "a;charset=big5", "a;charset=utf-16", "a;charset=punycode"]))
 def test_any_bytes_become_text(body: bytes, content_type: str | None):
     assert isinstance(decode(body, content_type), str)
+    assert isinstance(decode(body, content_type, html=True), str)
