@@ -110,6 +110,8 @@ def test_pictures_and_translations_of_a_page_are_not_pages() -> None:
         pytest.param(b"PHP Warning: x\n<?xml version='1.0'?>" + ONE.encode(), id="warning before"),
         pytest.param(f"<?xml version='1.0' encoding='utf-16'?>{ONE}".encode("utf-16"), id="utf-16"),
         pytest.param(b"<?xml version='1.0' encoding='latin-1'?>" + ONE.encode(), id="latin-1"),
+        pytest.param(b"<?xml version='1.0' encoding='utf-7'?>" + ONE.encode(), id="a refused encoding"),
+        pytest.param(urlset(loc("/a?x=1&y=2")).encode("utf-16"), id="bare ampersand in utf-16"),
         pytest.param(ONE.replace(XMLNS, "").encode(), id="no namespace"),
         pytest.param(ONE.replace("loc>", "s:loc>").encode(), id="undeclared prefix"),
         pytest.param(ONE[:-12].encode(), id="cut at the end"),
@@ -125,6 +127,15 @@ def test_pictures_and_translations_of_a_page_are_not_pages() -> None:
 )  # fmt: skip
 def test_one_page_is_found_however_it_is_written(body: bytes) -> None:
     assert paths(read(body)) == ["/a?x=1&y=2"]
+
+
+def test_a_sitemap_is_read_in_the_encoding_that_it_declares() -> None:
+    body = "<?xml version='1.0' encoding='windows-1251'?>" + urlset(*(loc(f"/новости/{n}") for n in range(3_000)))
+
+    found = read(body.encode("cp1251"))
+
+    assert found.url_count == 3_000
+    assert "/%D0%BD%D0%BE%D0%B2%D0%BE%D1%81%D1%82%D0%B8/0" in paths(found)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,13 @@ def marked_encoding(body: bytes) -> str | None:
     return next((encoding for opening, encoding in _OPENINGS if opening.match(body)), None)
 
 
+def incremental_decoder(head: bytes) -> codecs.IncrementalDecoder:
+    """A decoder for XML that arrives in pieces, by its first bytes: its mark, its declaration, else UTF-8."""
+    declared = _XML_ENCODING.search(head, 0, _META_WITHIN)
+    encoding = marked_encoding(head) or (codec_of(declared[1].decode("ascii")) if declared else None) or "utf-8"
+    return codecs.getincrementaldecoder(encoding)(_errors(encoding))
+
+
 def _decode(body: bytes, content_type: str | None, *, html: bool) -> str:
     if encoding := marked_encoding(body):
         return _leniently(body, encoding)
@@ -79,7 +86,11 @@ def _decode(body: bytes, content_type: str | None, *, html: bool) -> str:
 
 
 def _leniently(body: bytes, encoding: str) -> str:
-    return body.decode(encoding, "stray-1252" if encoding == "utf-8" else "replace")
+    return body.decode(encoding, _errors(encoding))
+
+
+def _errors(encoding: str) -> str:
+    return "stray-1252" if encoding == "utf-8" else "replace"
 
 
 def _labels(body: bytes, content_type: str | None, *, html: bool) -> list[str]:

@@ -114,7 +114,13 @@ def parser_of(document: Document) -> Any:  # noqa: ANN401  its type has no name:
     """A parser that tells the document what it reads: nothing from outside, no entities, mending what it can."""
     target: Any = document  # lxml calls those methods that are there
     return etree.XMLParser(
-        target=target, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
+        target=target,
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
     )
 
 

@@ -10,8 +10,8 @@ from lxml import etree
 from headwater.errors import InvalidUrl
 from headwater.sitemaps.document import Document, Line, parser_of
 from headwater.sitemaps.lastmod import read_lastmod
-from headwater.sitemaps.mend import BLANK, JUNK_MOST, is_wide, mended
 from headwater.sitemaps.newest import Newest
+from headwater.sitemaps.repair import BLANK, JUNK_MOST, repaired
 from headwater.sitemaps.types import Limits, Listed, Sitemap, SitemapFormat, UnreadableSitemap
 from headwater.sitemaps.unpack import pieces
 from headwater.urls import host_of, is_file, is_same_site, parse_url
@@ -112,14 +112,14 @@ def _refuse_page(head: bytes) -> None:
 
 
 def _is_xml(head: bytes) -> bool:
-    return head.lstrip(BLANK).startswith(b"<") or b"<?xml" in head[:JUNK_MOST] or is_wide(head)
+    return head.lstrip(BLANK).startswith(b"<") or b"<?xml" in head[:JUNK_MOST]
 
 
 def _read_xml(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
     document = Document(reading.take)
     parser = parser_of(document)
     try:
-        for piece in mended(stream):
+        for piece in repaired(stream):
             parser.feed(piece)
         parser.close()
     except etree.XMLSyntaxError as error:
