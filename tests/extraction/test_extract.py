@@ -273,6 +273,7 @@ def test_json_ld_of_any_shape_is_survived(script: str) -> None:
         ("2024-03-01T10:00:00.123456789Z", datetime(2024, 3, 1, 10, 0, 0, 123456, tzinfo=UTC)),
         ("2024-03-01 10:00:00 UTC", datetime(2024, 3, 1, 10, tzinfo=UTC)),
         ("Fri, 01 Mar 2024 10:00:00 GMT", datetime(2024, 3, 1, 10, tzinfo=UTC)),
+        ("March 1, 2024 10:00 AM", datetime(2024, 3, 1, 10, tzinfo=UTC)),
         ("1709287200", datetime(2024, 3, 1, 10, tzinfo=UTC)),
         ("1709287200000", datetime(2024, 3, 1, 10, tzinfo=UTC)),
     ],
@@ -281,6 +282,16 @@ def test_dates_are_aware_and_in_utc(written: str, moment: datetime) -> None:
     page = a_page(f'<meta property="article:published_time" content="{written}">')
 
     assert found(page).published_at == moment
+
+
+def test_a_day_without_a_time_is_completed_from_another_place() -> None:
+    script = '<script type="application/ld+json">{"@type": "Article", "datePublished": "March 1, 2024"}</script>'
+    other_day, same_day = (
+        f'<meta property="article:published_time" content="{day}T10:00:00Z">' for day in ("2024-02-29", "2024-03-01")
+    )
+
+    assert found(a_page(script + other_day)).published_at == datetime(2024, 3, 1, tzinfo=UTC)
+    assert found(a_page(script + same_day)).published_at == datetime(2024, 3, 1, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, time
 from typing import Generic, TypeVar
 
 from lxml.html import HtmlElement
@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 from headwater.content.types import Finder
 from headwater.errors import InvalidUrl
 from headwater.extraction import linked_data
-from headwater.extraction.dates import guess_date, parse_date
+from headwater.extraction.dates import guess_date, page_date
 from headwater.extraction.words import distinct, one_line
 from headwater.urls import parse_url
 
@@ -219,11 +219,16 @@ def _published(
         for text in linked_data.texts_of(article.get(name), "@value")
     ]
     written += [(value, _finder(name)) for name in _DATES for value in metas.get(name, [])[:1]]
-    for text, finder in written:
-        if moment := parse_date(text):
-            return Found(moment, finder)
-    guessed = guess_date(tree, url)
-    return Found(guessed, Finder.HTML) if guessed else None
+    found = [Found(moment, finder) for text, finder in written if (moment := page_date(text))]
+    if not found:
+        guessed = guess_date(tree, url)
+        return Found(guessed, Finder.HTML) if guessed else None
+    return next((one for one in found if _adds_time(one.value, found[0].value)), found[0])
+
+
+def _adds_time(moment: datetime, day: datetime) -> bool:
+    """Whether this is the time of a day that is given without one."""
+    return day.time() == time.min and moment.time() != time.min and moment.date() == day.date()
 
 
 def _canonicals(

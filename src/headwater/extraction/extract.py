@@ -15,7 +15,7 @@ from trafilatura.metadata import extract_metadata
 from headwater.content.fingerprint import hash_of, simhash_of, words_of
 from headwater.content.types import Extracted, Finder
 from headwater.extraction.article_text import ArticleText, find_article, parse_page
-from headwater.extraction.dates import parse_date
+from headwater.extraction.dates import page_date
 from headwater.extraction.declared import Declared, Found, declared_in, person
 from headwater.extraction.markup import clean, sanitise, text_of_tree
 from headwater.extraction.selected import Selected, select
@@ -151,5 +151,5 @@ def _authors(tree: HtmlElement, declared: Declared, selected: Selected | None) -
 
 def _published(declared: Declared, selected: Selected | None) -> Found[datetime] | None:
     written: Sequence[str] = selected.dates if selected else ()
-    moment = next((moment for text in written if (moment := parse_date(text))), None)
+    moment = next((moment for text in written if (moment := page_date(text))), None)
     return Found(moment, Finder.SELECTOR) if moment else declared.published_at

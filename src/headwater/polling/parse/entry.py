@@ -4,7 +4,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from headwater.polling.parse.dates import parse_date
 from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
 from headwater.polling.parse.links import unreferenced
 from headwater.polling.parse.links import whole as whole_url
@@ -19,6 +18,7 @@ from headwater.polling.parse.subjects import WORDS as CATEGORIES
 from headwater.polling.parse.subjects import categories
 from headwater.polling.parse.text import HTML, INLINE, plain
 from headwater.polling.parse.types import Entry
+from headwater.reading.dates import parse_date
 
 MAX_ID = 2048
 

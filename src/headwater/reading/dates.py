@@ -1,9 +1,9 @@
-"""Dates: every way in which feeds write a moment, as an aware UTC datetime or None. Never raises, never slow."""
+"""Every way in which feeds, pages and sitemaps write a date, as an aware UTC datetime or None. Never raises."""
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
-from headwater.polling.parse.months import MONTHS, ZONES, month_number
+from headwater.reading.months import MONTHS, ZONES, month_number
 
 MAX_LENGTH = 80
 
@@ -71,7 +71,7 @@ _OFFSET = re.compile(
 )
 _NAMED_ZONE = re.compile(r"[(\[][^\d()]+[)\]]|[a-z_]+(?:/[a-z_-]+)+", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))?", re.ASCII)
+_PLAIN_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d{1,20})?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII)
 _PLAIN_822 = re.compile(
     r"(?:\w\w\w, )?(\d\d?) (\w\w\w) (\d{4}) (\d\d):(\d\d):(\d\d) (?:GMT|UTC|Z|([+-])(\d\d)(\d\d))", re.ASCII
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.parse.dates import MAX_LENGTH, parse_date
+from headwater.reading.dates import MAX_LENGTH, parse_date
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ from headwater.polling.parse.dates import MAX_LENGTH, parse_date
         ("2016-12-31T24:00:00Z", "2017-01-01T00:00:00"),
         ("20040101194821", "2004-01-01T19:48:21"),
         ("20040101194821 +0100", "2004-01-01T18:48:21"),
-        ("2003-12-31T10:14:55.12345678901Z", "2003-12-31T10:14:55"),
+        ("2003-12-31T10:14:55.12345678901Z", "2003-12-31T10:14:55.123456"),
         ("200401011948", "2004-01-01T19:48:00"),
         ("200401012400", "2004-01-02T00:00:00"),
         ("20040101235960", "2004-01-01T23:59:59"),

@@ -1,4 +1,4 @@
-"""Names of months, in the languages in which feeds write dates, and the zones that RFC 822 dates name."""
+"""Names of months, in the languages in which sites write dates, and the zones that RFC 822 dates name."""
 
 _ENGLISH = "jan feb mar apr may jun jul aug sep oct nov dec"
 # One line per language, by what tells its months apart when cut to their first letters, accents as feeds write them.
