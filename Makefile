@@ -4,7 +4,7 @@ PREPARE = command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) was not found; 
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test check format lock screenshots clean
+.PHONY: help up demo test soak check format lock screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -17,11 +17,16 @@ demo: ## Run Headwater against a small synthetic web; needs no internet
 	@$(PREPARE)
 	@exec $(RUN) -m headwater demo
 
-test: ## Run all tests, then the database tests again on a PostgreSQL server
+test: ## Run the tests; a few minutes
+	@$(PREPARE) --dev
+	@$(RUN) scripts/browser.py
+	$(RUN) -m pytest -n 2 -m "not soak"
+
+soak: ## Run what is long by nature: killed processes, the runbook, every screenshot, the tests on PostgreSQL 15
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
 	@$(RUN) scripts/prometheus.py
-	$(RUN) -m pytest -n 2
+	$(RUN) -m pytest -n 2 -m soak
 	$(RUN) scripts/server_tests.py
 
 check: ## Lint, formatting, types and import contracts

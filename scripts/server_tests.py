@@ -27,7 +27,7 @@ NO_TESTS_RAN = 5
 LOGIN = "headwater_tests"
 APT = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=120"]
 # Durability is for data one wants back.
-THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+THROWAWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 
 
 class ServerError(Exception):
@@ -286,7 +286,7 @@ def clean_environ() -> dict[str, str]:
 
 def run_pytest(url: str, arguments: Sequence[str]) -> int:
     """Run the marked tests; an interruption leaves pytest the time to clean up."""
-    command = [sys.executable, "-m", "pytest", "-m", "database", "-n", "2", *arguments]
+    command = [sys.executable, "-m", "pytest", "-m", "database and not soak", "-n", "2", *arguments]
     pytest = subprocess.Popen(command, env=clean_environ() | {"DATABASE_URL": url})
     try:
         code = pytest.wait()

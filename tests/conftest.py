@@ -1,6 +1,5 @@
 """What tests stand on: a real PostgreSQL, a clock that can be moved, and no way out of this machine."""
 
-import asyncio
 import os
 import shutil
 import sys
@@ -10,7 +9,6 @@ from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -23,10 +21,12 @@ from headwater.db import Connection, Database, see_all_users
 from headwater.db.migrate import migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.settings import PLAIN_NAMES
+from tests.app import release_apps
 from tests.clock import MovableClock
+from tests.databases import EmptiedDatabase, new_database
 
 # Durability is not what tests test; the crash tests start a server of their own.
-QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 # The same examples each time, so that a build says something about a change. HYPOTHESIS_PROFILE=search tries new ones.
 settings.register_profile("same", derandomize=True)
 settings.register_profile("search", database=None)
@@ -56,6 +56,12 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def _release_apps() -> Iterator[None]:
+    yield
+    release_apps()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _cheap_password_hashes() -> None:
     """Hash passwords at the lowest cost: the usual one is meant to be slow, and tests register hundreds of users."""
@@ -83,11 +89,17 @@ async def template(server_conninfo: str) -> AsyncIterator[str]:
         yield name
 
 
+@pytest.fixture(scope="session")
+async def emptied_database(server_conninfo: str, template: str) -> AsyncIterator[EmptiedDatabase]:
+    async with EmptiedDatabase(server_conninfo, template) as emptied:
+        yield emptied
+
+
 @pytest.fixture
-async def conninfo(server_conninfo: str, template: str) -> AsyncIterator[str]:
-    """A database of the test's own, migrated, for tests that commit or need two connections."""
-    async with new_database(server_conninfo, template) as name:
-        yield make_conninfo(server_conninfo, dbname=name)
+async def conninfo(emptied_database: EmptiedDatabase) -> AsyncIterator[str]:
+    """A migrated and empty database, for tests that commit or need two connections."""
+    yield emptied_database.conninfo
+    await emptied_database.reset()
 
 
 @pytest.fixture
@@ -99,7 +111,7 @@ async def empty_conninfo(server_conninfo: str) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def database(conninfo: str) -> AsyncIterator[Database]:
-    """The pool on a database of the test's own."""
+    """The pool on an empty database."""
     async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
         yield database
 
@@ -148,28 +160,3 @@ def _quickest_folder() -> Path | None:
     """Memory where there is plenty; None means the usual temporary folder."""
     is_there = MEMORY.is_dir() and os.access(MEMORY, os.W_OK | os.X_OK)
     return MEMORY if is_there and shutil.disk_usage(MEMORY).free > ROOM else None
-
-
-class new_database:  # noqa: N801  used as a function
-    """Makes a database, drops it at the end."""
-
-    def __init__(self, server: str, template: str = "template0") -> None:
-        self._server = server
-        self._template = template
-        self._name = f"test_{uuid4().hex}"
-
-    async def __aenter__(self) -> str:
-        await self._execute(f'CREATE DATABASE "{self._name}" TEMPLATE "{self._template}"')
-        return self._name
-
-    async def __aexit__(self, *_: object) -> None:
-        for _attempt in range(100):
-            try:
-                return await self._execute(f'DROP DATABASE "{self._name}" WITH (FORCE)')
-            except psycopg.errors.InsufficientPrivilege:
-                await asyncio.sleep(0.1)  # autovacuum is in it, which is the server's own: soon it is done
-        return await self._execute(f'DROP DATABASE "{self._name}"')
-
-    async def _execute(self, statement: str) -> None:
-        async with await psycopg.AsyncConnection.connect(self._server, autocommit=True) as conn:
-            await conn.execute(statement.encode())

@@ -9,9 +9,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
+
+from tests.fork_server import ForkedProcess, can_run, run_forked
 
 # A busy machine may take this long for what a quiet one does in a second. Only a failing test waits to the end.
 PATIENCE_S = 300.0
@@ -35,11 +37,7 @@ class Headwater:
 
     def run(self, *arguments: str, typed: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         """A command, to its end."""
-        return subprocess.run(
-            [self.python, "-m", "headwater", *arguments],
-            env={**self.environment, **settings}, cwd=self.folder, input=typed, capture_output=True, text=True,
-            timeout=PATIENCE_S, check=False,
-        )  # fmt: skip
+        return run_headwater(arguments, {**self.environment, **settings}, self.folder, typed=typed, python=self.python)
 
     def json(self, *arguments: str, **settings: str) -> Any:
         """What a command prints with --json."""
@@ -52,6 +50,23 @@ class Headwater:
         return Running(arguments, {**self.environment, **settings}, self.folder, self.python)
 
 
+def run_headwater(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    *,
+    typed: str = "",
+    python: str = sys.executable,
+) -> subprocess.CompletedProcess[str]:
+    """A command in an environment of its own, to its end; from another Python it is started, from ours forked."""
+    if python == sys.executable and can_run(environment):
+        return run_forked(arguments, env=environment, cwd=folder, typed=typed, timeout=PATIENCE_S)
+    return subprocess.run(
+        [python, "-m", "headwater", *arguments],
+        env=environment, cwd=folder, input=typed, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+
+
 class Running:
     """A command that goes on; use as a context manager."""
 
@@ -59,6 +74,12 @@ class Running:
         self, arguments: tuple[str, ...], environment: Mapping[str, str], folder: Path, python: str = sys.executable
     ) -> None:
         self._log = (folder / f"{arguments[0]}-{time.monotonic_ns()}.log").open("w+")
+        if python == sys.executable and can_run(environment):
+            file = self._log.fileno()
+            self.process: subprocess.Popen[bytes] | ForkedProcess = ForkedProcess(
+                arguments, env=environment, cwd=folder, stdin=file, stdout=file, stderr=file, start_new_session=True
+            )
+            return
         self.process = subprocess.Popen(
             [python, "-m", "headwater", *arguments],
             env=environment, cwd=folder, stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True,

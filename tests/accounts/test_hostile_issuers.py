@@ -23,11 +23,11 @@ from headwater.accounts.outside import Issuer
 from headwater.db import Database
 from headwater.errors import IssuerUnavailable
 from headwater.net import Client
-from headwater.server import create_app
 from headwater.text import text_problem
 from tests.accounts.hostile import ANSWERS, HUGE, Hostile, open_hostile
 from tests.accounts.issuer import AUDIENCE, NAME, Publisher, claims, publish_keys, signed
 from tests.accounts.provider import CLIENT_ID, CLIENT_SECRET, Provider, open_provider
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.visitor import Person, a_person
 

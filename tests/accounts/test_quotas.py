@@ -11,13 +11,13 @@ from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import DAY, HOUR, Quotas, spend
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed, QuotaReached, TooManyFeeds
-from headwater.server import create_app
 from headwater.sources.importing.work import Importer
 from headwater.sources.opml import OpmlLine, write_opml
 from headwater.sources.subscribe import add_feed
 from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.api.test_custom import a_user
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import PAGE, Person, a_person
 

@@ -13,9 +13,10 @@ from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
 from headwater.errors import RegistrationClosed, SetupCodeNeeded, TooManyAttempts
 from headwater.runtime import account_options, listens_on_loopback_only
-from headwater.server import create_app, listen, serve
+from headwater.server import listen, serve
 from headwater.settings import Settings
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.visitor import PAGE, PASSWORD, a_person, setup_code_of
 

@@ -12,10 +12,11 @@ from headwater.alerts.types import AlertOptions, Condition
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
 from headwater.net.mail import Mailer
-from headwater.server import create_app, create_health_app
+from headwater.server import create_health_app
 from headwater.types import UserId
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person

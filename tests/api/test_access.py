@@ -8,8 +8,8 @@ from httpx import AsyncClient
 from pydantic import SecretStr
 
 from headwater.db import Database
-from headwater.server import create_app
 from tests.api.conftest import BEARER, FRONTIER, TOKEN
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
 

@@ -12,10 +12,10 @@ from headwater.accounts.people import create_account, give_role
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.web import WebOptions
 from tests.accounts.issuer import AUDIENCE, NAME, NOW, RSA, claims, signed
 from tests.api.conftest import FRONTIER
+from tests.app import create_app
 from tests.browser import visit
 from tests.builders import another_administrator
 from tests.clock import MovableClock

@@ -13,12 +13,12 @@ from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Role, User
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import follow
 from headwater.types import SourceId
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
 from tests.site import Site, a_site, an_inspector, page, rss

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from headwater.api.limits import Counting, RateLimits
 from headwater.db import Database
 from headwater.runtime import rate_limits
-from headwater.server import create_app
 from tests.api.conftest import BEARER, FRONTIER, TOKEN
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import START, MovableClock
 from tests.test_runtime import settings

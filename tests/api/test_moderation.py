@@ -12,13 +12,13 @@ from headwater.accounts import store as accounts
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.submit import submit
 from headwater.sources.custom.types import Proposal
 from headwater.sources.follow import follow
 from headwater.web import WebOptions
 from tests.api.test_custom import a_user, bearer
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
 from tests.site import Site, a_site, an_inspector, rss

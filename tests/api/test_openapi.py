@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from headwater.api.openapi import GIVEN, operations
 from headwater.asgi.problems import KINDS
 from headwater.db import Database
-from headwater.server import create_app
 from tests.api.conftest import TOKEN
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
 

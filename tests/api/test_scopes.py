@@ -13,7 +13,7 @@ from headwater.accounts.secrets import digest
 from headwater.accounts.types import Role, Scope
 from headwater.db import Database
 from headwater.ids import new_id
-from headwater.server import create_app
+from tests.app import create_app
 from tests.browser import visit
 from tests.builders import another_administrator
 from tests.clock import START, MovableClock

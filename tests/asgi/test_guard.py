@@ -14,8 +14,9 @@ from pydantic import SecretStr
 from headwater.asgi import guard
 from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
 from headwater.db import Database, RequestDatabase
-from headwater.server import create_app, create_health_app
+from headwater.server import create_health_app
 from headwater.text import text_problem
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
 from tests.web.visitor import PAGE, a_person

@@ -9,8 +9,9 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
 from headwater.db import Database
-from headwater.server import create_app, create_health_app
+from headwater.server import create_health_app
 from tests.alerts.world import a_system_feed
+from tests.app import create_app
 from tests.browser import visit
 from tests.clock import START, MovableClock
 

@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from headwater.lab.zoo import DOMAIN, Zoo
+from tests.headwater_process import run_headwater
 
 
 @pytest.fixture
@@ -22,12 +22,9 @@ async def zoo() -> AsyncIterator[Zoo]:
 async def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(folder), "COLUMNS": "200", "HEADWATER_ALLOW_LOOPBACK": "true",
-        "HEADWATER_RESOLVE": f"{DOMAIN}=127.0.0.1", "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "HEADWATER_RESOLVE": f"{DOMAIN}=127.0.0.1",
     }  # fmt: skip
-    return await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-m", "headwater", "source", "discover", *arguments],
-        env=environment, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    return await asyncio.to_thread(run_headwater, ("source", "discover", *arguments), environment, folder)
 
 
 async def test_feeds_are_shown_with_the_command_that_follows_the_best(zoo: Zoo, tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from headwater.cli.terminal import out
 from headwater.cli.try_source import try_source
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.extraction.pages import JSON_LD, PARAGRAPHS, a_page
+from tests.headwater_process import run_headwater
 
 EXTRACT = typer.Typer()
 EXTRACT.command()(extract)
@@ -53,8 +54,7 @@ def run(*arguments: str, typed: str | bytes = "", app: typer.Typer = EXTRACT) ->
 
 def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, whose log is set up as for a person."""
-    command = [sys.executable, "-m", "headwater", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return run_headwater(arguments, {**os.environ, "COLUMNS": "200"}, Path.cwd())
 
 
 def lines(result: Result | subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:

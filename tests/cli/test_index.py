@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
-import sys
 from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headwater.db import Database
+from tests.headwater_process import Running, run_headwater
 from tests.publishing.stored import key_of, publish
 from tests.publishing.stub_elasticsearch import Index, StubElasticsearch
 
@@ -27,30 +28,20 @@ class Commands:
         self._folder = folder
         self._environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "COLUMNS": "200", "DATABASE_URL": conninfo,
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }  # fmt: skip
         if index_url:
             self._environment["ELASTICSEARCH_URL"] = index_url
 
     async def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-m", "headwater", *arguments], env=self._environment, cwd=self._folder,
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        return await asyncio.to_thread(run_headwater, arguments, self._environment, self._folder)
 
     async def work_until(self, done: str) -> None:
         """Run the stage until `index status` says so."""
-        worker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "headwater", "work", "indexing", env=self._environment, cwd=self._folder,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        try:
+        with Running(("work", "indexing"), self._environment, self._folder) as worker:
             async with asyncio.timeout(300):
                 while done not in (await self.run("index", "status")).stdout:
                     await asyncio.sleep(0.1)
-        finally:
-            worker.terminate()
-            assert await worker.wait() == 0
+            assert await asyncio.to_thread(worker.stop, signal.SIGTERM) == 0
 
 
 @pytest.fixture

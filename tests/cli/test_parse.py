@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typer.testing import CliRunner, Result
 from headwater.cli.parse import parse
 from headwater.cli.terminal import out
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
+from tests.headwater_process import run_headwater
 
 APP = typer.Typer()
 APP.command()(parse)
@@ -59,8 +61,7 @@ def run(*arguments: str, typed: str | bytes = "") -> Result:
 
 def run_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, whose log is set up as for a person."""
-    command = [sys.executable, "-m", "headwater", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return run_headwater(arguments, {**os.environ, "COLUMNS": "200"}, Path.cwd())
 
 
 def lines(result: Result | subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection
 from headwater.ids import new_id
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.db.test_every_statement import IN_STORES
 from tests.db.test_plans import tables_read_in_full
 

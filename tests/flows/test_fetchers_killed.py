@@ -30,6 +30,8 @@ from tests.flows.test_up import embedded_only
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import wait_for
 
+pytestmark = pytest.mark.soak
+
 SECOND = timedelta(seconds=1)
 FETCHERS, KILLED = 10, 3
 HOSTS, URLS_PER_HOST = 250, 24

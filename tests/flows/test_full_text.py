@@ -9,7 +9,7 @@ from headwater.lab.zoo import DOMAIN
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, Running, wait_for
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, pytest.mark.soak]
 
 HOSTS = ("daily", "atlas", "village")
 

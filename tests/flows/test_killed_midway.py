@@ -35,7 +35,7 @@ from headwater.sources.importing.work import Importer
 from headwater.types import UserId
 from tests.builders import a_source
 from tests.clock import START, MovableClock
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.flows.test_up import embedded_only
 from tests.library.summaries.service import Reply, a_service
 from tests.publishing.conftest import OPTIONS as INDEX_OPTIONS
@@ -43,7 +43,7 @@ from tests.publishing.stored import publish
 from tests.publishing.stub_elasticsearch import Call, StubElasticsearch
 from tests.retention.world import OTHER, TEXT, World
 
-pytestmark = [pytest.mark.database, embedded_only]
+pytestmark = [pytest.mark.soak, pytest.mark.database, embedded_only]
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT = timedelta(seconds=30)

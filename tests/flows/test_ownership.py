@@ -16,8 +16,8 @@ from headwater.library.types import ArticleFull, ArticlesQuery, Shelf
 from headwater.net import Client
 from headwater.polling.worker import Poller
 from headwater.sandbox import Sandbox
-from headwater.server import create_app
 from headwater.sources.subscribe import add_feed
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.polling.histories import OPTIONS
 from tests.site import Answer, Site, a_site

@@ -7,9 +7,13 @@ import time
 from contextlib import ExitStack
 from itertools import pairwise
 
+import pytest
+
 from tests.flows.test_up import embedded_only, processes_of
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, Running, wait_for
+
+pytestmark = pytest.mark.soak
 
 HOSTS = 80
 FEEDS_PER_HOST = 4

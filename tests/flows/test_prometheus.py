@@ -28,6 +28,8 @@ from tests.flows.test_up import free_port
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
 
+pytestmark = pytest.mark.soak
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/headwater.rules.yml"
 CONFIG = ROOT / "deploy/prometheus/prometheus.yml"

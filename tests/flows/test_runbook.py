@@ -35,7 +35,10 @@ from tests.headwater_process import Headwater, wait_for
 from tests.publishing.stub_elasticsearch import StubElasticsearch
 from tests.reader import PASSWORD, Reader
 
-pytestmark = pytest.mark.skipif(bool(GIVEN_SERVER), reason="runs on the embedded server, as the runbook restores one")
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(bool(GIVEN_SERVER), reason="runs on the embedded server, as the runbook restores one"),
+]
 
 RUNBOOK = (Path(__file__).parent.parent.parent / "docs" / "runbook.md").read_text(encoding="utf-8")
 TOKEN = "the-token-of-the-runbook-42"

@@ -44,6 +44,7 @@ def install_newest(folder: Path) -> str:
     return str(python)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_the_wheel_with_the_newest_of_everything_runs_the_demo_for_a_minute(open_folder: Path):
     headwater = Headwater(open_folder, python=install_newest(open_folder))

@@ -16,7 +16,7 @@ from headwater.frontier.rows import sort_out, url_columns
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
 from tests.clock import START
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.db.test_every_statement import IN_STORES
 from tests.db.test_plans import tables_read_in_full
 from tests.frontier.builders import FETCHED, an_answer, claim

@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Connection, speak_for
 from headwater.types import UserId
 from tests.clock import START
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.db.test_every_statement import IN_STORES
 from tests.db.test_plans import tables_read_in_full
 from tests.months import make_months

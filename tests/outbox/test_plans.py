@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Connection
 from headwater.ids import new_id
 from tests.clock import START
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.db.test_every_statement import IN_STORES
 
 pytestmark = pytest.mark.database

@@ -41,7 +41,7 @@ from headwater.sources.types import Source
 from headwater.types import SourceId, UserId
 from tests.builders import a_source
 from tests.clock import START, MovableClock
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.polling.histories import OPTIONS
 
 pytestmark = pytest.mark.database

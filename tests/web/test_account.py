@@ -10,7 +10,7 @@ from headwater.accounts import store
 from headwater.accounts.secrets import digest
 from headwater.accounts.types import Scope
 from headwater.db import Database
-from headwater.server import create_app
+from tests.app import create_app
 from tests.builders import another_administrator
 from tests.clock import MovableClock
 from tests.removals import remove_all

@@ -11,9 +11,9 @@ from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Actor, Deed
 from headwater.db import Database
 from headwater.runtime import setting_lines
-from headwater.server import create_app
 from headwater.settings import Settings, load_settings
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.visitor import Person, a_person
 

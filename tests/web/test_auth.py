@@ -12,9 +12,10 @@ from litestar import Litestar
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database
 from headwater.net.mail import Mailer, Post
-from headwater.server import address_of, create_app, listen, serve
+from headwater.server import address_of, listen, serve
 from headwater.web import WebOptions
 from tests.accounts.mailbox import collect, deliver
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.net.post_box import open_post_box
 from tests.web.visitor import PASSWORD, Person, a_person, setup_code_of

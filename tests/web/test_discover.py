@@ -10,13 +10,13 @@ from litestar import Litestar
 
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import change, follow, switch_off
 from headwater.sources.types import Source
 from headwater.types import SourceId
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.site import Site, a_site, an_inspector, page, rss
 from tests.web.visitor import Person, a_person

@@ -11,11 +11,11 @@ from pydantic import SecretStr
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Connection, Database
 from headwater.polling.types import FailureClass
-from headwater.server import create_app
 from headwater.sources.follow import disable, follow
 from headwater.sources.health.counter import Counter
 from headwater.sources.operate import Changes, create
 from headwater.sources.types import Source, Wishes
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 

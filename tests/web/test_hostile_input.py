@@ -33,13 +33,13 @@ from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Submission
-from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.browser import visit
 from tests.builders import an_article
 from tests.clock import START, MovableClock
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.site import an_inspector
 from tests.web.visitor import HTMX, PAGE, Person, a_person
 

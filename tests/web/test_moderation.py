@@ -11,13 +11,13 @@ from headwater.accounts import store as accounts
 from headwater.accounts.decide import email_key
 from headwater.accounts.types import Role, User
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.custom import store
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.submit import submit
 from headwater.sources.custom.types import CustomFeed, Proposal
 from headwater.sources.follow import follow
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.site import Site, a_site, an_inspector, rss
 from tests.web.visitor import Person, a_person

@@ -9,10 +9,10 @@ import pytest
 from litestar import Litestar
 
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.sources.types import Suggestion
 from headwater.types import SourceId
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 

@@ -16,10 +16,10 @@ from headwater.accounts.people import create_account
 from headwater.accounts.types import AccountOptions, Role
 from headwater.db import Database
 from headwater.net import Client
-from headwater.server import create_app
 from headwater.web import WebOptions
 from tests.accounts.issuer import NOW
 from tests.accounts.provider import CLIENT_ID, CLIENT_SECRET, Provider, open_provider
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.visitor import PASSWORD, Person, a_person
 

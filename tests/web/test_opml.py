@@ -14,7 +14,6 @@ from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.sandbox import Sandbox
-from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.sources.importing import store
 from headwater.sources.importing.types import IMPORTS_KEPT, Import, LineOutcome
@@ -22,6 +21,7 @@ from headwater.sources.importing.work import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.types import UserId
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.builders import a_source, another_administrator
 from tests.clock import START, MovableClock
 from tests.owner import as_owner, until_waiting

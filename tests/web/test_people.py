@@ -8,7 +8,7 @@ from litestar import Litestar
 
 from headwater.audit import store as audit
 from headwater.db import Database
-from headwater.server import create_app
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.visitor import Person, a_person
 

@@ -10,9 +10,9 @@ from litestar import Litestar
 
 from headwater.analytics.types import Deed, Moment
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.web.pages.operator.popularity import HEIGHT, WIDTH, bars_of
 from tests.analytics.crowd import a_crowd, does
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
 

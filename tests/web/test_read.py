@@ -16,11 +16,11 @@ from headwater.content import store as content
 from headwater.content.types import Extracted, NewContent
 from headwater.db import Database
 from headwater.library.types import Place
-from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.types import ArticleId
 from headwater.urls import url_key
 from headwater.web.pages.read import place_text
+from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person

@@ -6,7 +6,7 @@ from litestar import Litestar
 
 from headwater.accounts.types import Role
 from headwater.db import Database
-from headwater.server import create_app
+from tests.app import create_app
 from tests.clock import MovableClock
 from tests.web.test_every_route import ANYTHING, CLOSED, OF_PROGRAMS, Route
 from tests.web.visitor import PAGE, Person, a_person

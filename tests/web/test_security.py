@@ -20,11 +20,11 @@ from headwater.articles.types import Listed
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
 from headwater.db import Database
 from headwater.polling.read import read_feed
-from headwater.server import create_app
 from headwater.sources import store as sources
 from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.accounts.mailbox import collect, token_in
+from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import PASSWORD, Person, a_person, setup_code_of
 

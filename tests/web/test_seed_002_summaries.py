@@ -19,9 +19,9 @@ from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
-from headwater.server import create_app
 from headwater.types import SourceId, UserId
 from headwater.web import WebOptions
+from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.library.summaries.service import Reply, Service, a_service, completion, refusal

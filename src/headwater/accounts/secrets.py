@@ -4,13 +4,12 @@ for what we make ourselves: 256 bits of chance cannot be guessed."""
 import asyncio
 import hashlib
 import secrets
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 _HASHER = PasswordHasher()
-# Held against when there is no account or no password: the answer then takes as long as any other.
-_NOBODYS = _HASHER.hash(secrets.token_urlsafe())
 
 
 def new_token() -> str:
@@ -40,7 +39,13 @@ def is_outdated(password_hash: str) -> bool:
 
 def _verify(password: str, password_hash: str | None) -> bool:
     try:
-        _HASHER.verify(password_hash or _NOBODYS, password)
+        _HASHER.verify(password_hash or _dummy_hash(), password)
     except (VerificationError, InvalidHashError):
         return False
     return password_hash is not None
+
+
+@cache
+def _dummy_hash() -> str:
+    """What a password is compared with when there is no account: the answer then takes as long as any other."""
+    return _HASHER.hash(secrets.token_urlsafe())

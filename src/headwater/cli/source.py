@@ -25,7 +25,6 @@ from headwater.sources import follow, operate, store
 from headwater.sources.decide import SELECTED
 from headwater.sources.operate import Changes
 from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
-from headwater.text import is_blank
 
 source_app = typer.Typer(
     help="Follow feeds and sites, see how they do, leave them.\n\n"
@@ -276,7 +275,7 @@ async def _add(
 
 async def _named_by_itself(runtime: Runtime, source: Source, report: PollReport | None) -> Source:
     """A source that nobody named is called as its feed calls itself."""
-    if report is None or not isinstance(report.outcome, Polled) or is_blank(report.outcome.feed.title):
+    if report is None or not isinstance(report.outcome, Polled) or not report.outcome.feed.title.strip():
         return source
     named = replace(source, name=report.outcome.feed.title.strip()[: follow.NAME_MAX])
     async with runtime.database.as_system() as conn:

@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Database
 from headwater.db.migrate import migrate_up
 from headwater.server import address_of, create_app, listen, serve
-from tests.conftest import new_database
+from tests.databases import new_database
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from headwater.server import address_of, create_app, listen, serve
 from headwater.sources.follow import follow
 from headwater.web.pages.operator.sources import USUAL_POLLING
 from tests.clock import MovableClock
-from tests.conftest import new_database
+from tests.databases import new_database
 from tests.flows.browser.person import Place, open_page, register
 
 pytestmark = pytest.mark.database

@@ -12,6 +12,8 @@ from scripts.screenshots import CAGES, FEEDS, INSIDE, OPERATING, OUTSIDE, SUGGES
 from tests.flows.browser.person import CHROMIUM, running
 from tests.flows.zoo_thread import open_zoo
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.mark.parametrize(("name", "host", "path"), [one[:3] for one in (*FEEDS, *CAGES, SUGGESTED)])
 def test_its_feeds_are_in_the_zoo(name: str, host: str, path: str) -> None:
