@@ -13,7 +13,7 @@ from lxml import html as lxml_html
 from headwater.polling.parse import Entry, ParsedFeed, Place
 from headwater.polling.parse.people import name_in
 from headwater.polling.parse.sanitise import sanitise
-from headwater.polling.parse.text import without_markup
+from headwater.reading.text import without_markup
 
 
 class NotKept(Exception):

@@ -14,7 +14,7 @@ import feedparser
 import pytest
 
 from headwater.polling.parse import Entry, ParsedFeed, parse_feed
-from headwater.polling.parse.text import without_markup
+from headwater.reading.text import without_markup
 from tests.eval.adapter import Line, Url, fold
 from tests.eval.corpus import FEEDS, real_feeds
 from tests.eval.rejects import REJECTED

@@ -4,7 +4,6 @@ from headwater.articles.decide import is_of_site
 from headwater.polling.entries import articles_of, title_from
 from headwater.polling.parse import parse_feed
 from headwater.polling.parse.types import Entry, FeedParseError
-from headwater.reading.encodings import storable
 from headwater.urls import url_key
 from tests.builders import a_parsed_feed
 from tests.clock import START
@@ -110,13 +109,6 @@ def test_only_an_entry_s_own_link_is_a_page_to_fetch(url: str | None, is_own: bo
     (article,) = articles_of(a_parsed_feed(Entry(id="1", url=url, title="One"), site_url=site_url), FEED, site=SITE)
 
     assert article.has_page is is_own
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"), [("a\0b", "ab"), ("half \ud800 pair", "half ? pair"), ("é☃", "é☃"), ("", "")]
-)
-def test_text_that_postgresql_would_refuse_is_mended(text: str, kept: str) -> None:
-    assert storable(text) == kept
 
 
 def test_a_title_is_made_of_a_text_with_a_number_of_any_length() -> None:

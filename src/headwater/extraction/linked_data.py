@@ -8,7 +8,7 @@ from typing import cast
 
 from lxml.html import HtmlElement
 
-from headwater.extraction.words import storable
+from headwater.reading.text import storable
 
 MAX_SCRIPTS = 20
 MAX_SCRIPT = 1_000_000

@@ -7,7 +7,7 @@ import nh3
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-from headwater.extraction.words import storable
+from headwater.reading.text import storable
 
 MAX_TEXT = 500_000
 MAX_HTML = 1_000_000

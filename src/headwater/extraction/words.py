@@ -1,20 +1,12 @@
-"""Small things said of text that comes from outside: what may be stored, and how long. Pure."""
+"""Short texts of a page: on one line, of bounded length, each once. Pure."""
 
-import re
 from collections.abc import Iterable
 
 from headwater.reading.references import unescape
+from headwater.reading.text import storable
 
 MAX_LINE = 1_000
 MAX_ITEMS = 50
-
-# PostgreSQL stores no NUL and no half of a surrogate pair; nobody wants the other control characters.
-_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-
-
-def storable(text: str) -> str:
-    """Without what cannot be stored."""
-    return _UNSTORABLE.sub("", text)
 
 
 def one_line(value: object, *, longest: int = MAX_LINE) -> str | None:

@@ -8,7 +8,7 @@ from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge, retry_after
-from headwater.reading.encodings import storable
+from headwater.reading.text import storable
 from headwater.types import PageKind
 
 MOST_PAUSE = timedelta(days=1)

@@ -22,7 +22,7 @@ from headwater.net.client import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pages.types import NewPage
-from headwater.reading.encodings import storable
+from headwater.reading.text import storable
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 

@@ -7,7 +7,7 @@ from headwater.net.answers import is_challenge, retry_after
 from headwater.net.types import FetchError, FetchFailure
 from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
-from headwater.reading.encodings import storable
+from headwater.reading.text import storable
 from headwater.sandbox import Overrun
 
 _BY_STATUS = {

@@ -1,18 +1,15 @@
 """Entries become articles. Pure: what a feed lists in, what is kept out."""
 
 import hashlib
-import re
 
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
 from headwater.polling.parse.types import Entry, ParsedFeed
-from headwater.reading.encodings import storable
-from headwater.reading.references import unescape
+from headwater.reading.text import storable, without_markup
 from headwater.urls import site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
 MAX_ID_BYTES = 2048  # an index holds no more than a third of a page
-_TAG = re.compile(r"<[^>]*>")
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
@@ -60,5 +57,5 @@ def _indexable(identity: str) -> str:
 
 def title_from(markup: str) -> str:
     """The first words of a text that has no title."""
-    words = unescape(_TAG.sub(" ", markup)).split()
+    words = without_markup(markup).split()
     return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")

@@ -6,7 +6,7 @@ What comes back is no more than is written.
 from headwater.polling.entries import articles_of
 from headwater.polling.parse import parse_feed
 from headwater.polling.types import ReadFeed
-from headwater.reading.encodings import storable
+from headwater.reading.text import storable
 from headwater.urls import site_of
 
 site_of("https://example.com/")  # reads the public suffix list, before the first feed waits for it

@@ -1,4 +1,4 @@
-"""Encodings by the names that the web gives them, and what any text must be before it can be kept. Pure."""
+"""Encodings by the names that the web gives them. Pure."""
 
 import codecs
 
@@ -49,13 +49,6 @@ _CODECS = {
     **{f"x-cp{page}": f"cp{page}" for page in range(1250, 1259)},
     **{f"iso8859{part}": f"iso8859-{part}" for part in (*range(1, 12), 13, 14, 15)},
 }
-
-
-def storable(text: str) -> str:
-    """Text as every database takes it: no NUL, no half of a surrogate pair."""
-    if "\0" in text:
-        text = text.replace("\0", "")
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def codec_of(label: str) -> str | None:

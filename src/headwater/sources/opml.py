@@ -15,6 +15,7 @@ from typing import Any, cast
 from lxml import etree
 
 from headwater.errors import Invalid
+from headwater.reading.text import xml_safe
 
 BYTES_MAX = 5_000_000
 LINES_MAX = 20_000
@@ -24,7 +25,6 @@ CATEGORY_MAX = 100
 URL_KEPT = 2_100  # of a longer one so much that it is refused as too long and can still be shown
 
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FEED_SCHEME = re.compile(r"feed:(?://)?(?=https?://)|feed(?=://)", re.IGNORECASE)
 _FEED_TYPES = {"rss", "atom", "feed", "rdf"}
 _PIECE = 65_536
@@ -60,13 +60,13 @@ def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
     """A file that any reader takes, ours among them: an outline for each category, the feeds in it."""
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
-    etree.SubElement(head, "title").text = _writable(title)
+    etree.SubElement(head, "title").text = xml_safe(title)
     etree.SubElement(head, "dateCreated").text = format_datetime(now)
     body = etree.SubElement(root, "body")
     for category, feeds in groupby(sorted(lines, key=lambda line: line.category), lambda line: line.category):
         place = body
         if category:
-            named = _writable(category)
+            named = xml_safe(category)
             place = etree.SubElement(body, "outline", text=named, title=named)
         for feed in feeds:
             etree.SubElement(place, "outline", _attributes(feed))
@@ -74,14 +74,9 @@ def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
 
 
 def _attributes(feed: OpmlLine) -> dict[str, str]:
-    name = _writable(feed.name)
-    found = {"type": "rss", "text": name, "title": name, "xmlUrl": _writable(feed.url)}
-    return {**found, "htmlUrl": _writable(feed.site)} if feed.site else found
-
-
-def _writable(text: str) -> str:
-    """Without what XML has no way to write."""
-    return _NOT_XML.sub("", text)
+    name = xml_safe(feed.name)
+    found = {"type": "rss", "text": name, "title": name, "xmlUrl": xml_safe(feed.url)}
+    return {**found, "htmlUrl": xml_safe(feed.site)} if feed.site else found
 
 
 def _parse(data: bytes) -> list[OpmlLine]:

@@ -11,9 +11,9 @@ from headwater.polling.parse.choose import MAX_ITEMS, newest
 from headwater.polling.parse.document import tidy_language
 from headwater.polling.parse.links import absolute
 from headwater.polling.parse.sanitise import from_text, sanitise
-from headwater.polling.parse.text import UNSTORABLE
 from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 from headwater.reading.dates import parse_date
+from headwater.reading.text import storable
 
 Json = Mapping[str, object]
 
@@ -128,7 +128,7 @@ def _text(of: Json, key: str) -> str:
     value = of.get(key)
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)[:400]
-    return UNSTORABLE.sub("", value).strip() if isinstance(value, str) else ""
+    return storable(value).strip() if isinstance(value, str) else ""
 
 
 def _line(of: Json, key: str) -> str:

@@ -10,6 +10,7 @@ from html.entities import html5, name2codepoint
 from lxml import etree
 
 from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element, is_rss
+from headwater.reading.text import xml_safe
 
 ROOT = "{urn:soup}soup"
 """The element around a text that has several at its top."""
@@ -42,7 +43,6 @@ _TOKEN = re.compile(
 # No name is begun in the middle of another: a long one without a value would be read once from each of its letters.
 _ATTRIBUTE = re.compile(rf"""(?<![A-Za-z0-9_.:-])({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,39}));")
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 _VOID = frozenset({"br", "img", "hr", "input", "area", "col", "wbr", "embed", "param", "meta"})
 _ENTRIES = frozenset({"item", "entry"})
@@ -71,10 +71,10 @@ _FEED_WORDS = _ROOTS | _AFTER_TITLE | {"title"}
 
 def read(text: str, entities: dict[str, str]) -> Element | None:
     """The root element of what can be understood, or None where no tag was found."""
-    text = _ILLEGAL.sub("", text)
+    text = xml_safe(text)
     for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
         text = _without_open(text, opening, closing)
-    return _Soup({name: _ILLEGAL.sub("", value) for name, value in entities.items()}).tree(text)
+    return _Soup({name: xml_safe(value) for name, value in entities.items()}).tree(text)
 
 
 def _without_open(text: str, opening: str, closing: str) -> str:

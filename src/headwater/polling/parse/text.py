@@ -12,7 +12,7 @@ from lxml import etree
 
 from headwater.polling.parse.allowed import TAGS
 from headwater.polling.parse.names import Element, tag_of
-from headwater.reading.references import unescape
+from headwater.reading.text import storable, without_markup
 
 MAX_TITLE = 4096
 
@@ -21,17 +21,11 @@ PLAIN = "text/plain"
 INLINE = "application/xhtml+xml"
 PACKED = "base64"
 
-# What neither XML nor a database can hold.
-UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-
 _KINDS = {"text": PLAIN, "plain": PLAIN, "html": HTML, "xhtml": INLINE, "text/xhtml": INLINE, "text/x-html": HTML}
 _CLOSING = re.compile(r"</\w+>|&#?\w+;")
 _TAG_NAME = re.compile(r"</?(\w+)")
 _ENTITY_NAME = re.compile(r"&(\w+);")
-_HIDDEN = re.compile(r"<(script|style)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_MARKUP = re.compile(r"<!--.*?-->|</?[a-zA-Z!?][^<>]*>", re.DOTALL)
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
-_BREAK = re.compile(r"<(?:br|p|div|li|tr|h[1-6])\b[^<>]*>", re.IGNORECASE)
 
 
 def plain(element: Element) -> str:
@@ -57,14 +51,6 @@ def line(element: Element, *, guess: bool) -> str:
 def one_line(text: str) -> str:
     """Text with each run of white space as one space; a no-break space is a character like any other."""
     return (text if text.isprintable() and "  " not in text else _SPACES.sub(" ", text)).strip()
-
-
-def without_markup(html: str) -> str:
-    """The text of a short piece of HTML."""
-    if "<" not in html and "&" not in html:
-        return html
-    html = _MARKUP.sub("", _BREAK.sub(" ", _HIDDEN.sub("", html)))
-    return unescape(html.partition("<!--")[0])
 
 
 def markup(element: Element, default: str, *, guess: bool) -> str:
@@ -128,6 +114,6 @@ def _unpacked(text: str) -> tuple[str, str]:
     except ValueError:
         return text, PLAIN
     try:
-        return UNSTORABLE.sub("", packed.decode("utf-8")), HTML
+        return storable(packed.decode("utf-8")), HTML
     except UnicodeDecodeError:
         return "", HTML
