@@ -23,7 +23,7 @@ from headwater.web.pages.read import place_text
 from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
-from tests.web.visitor import Person, a_person
+from tests.web.visitor import PAGE, Person, a_person
 
 pytestmark = pytest.mark.database
 
@@ -97,6 +97,15 @@ async def test_opening_an_article_reads_it_and_shows_the_extracted_text(ada: Per
     assert 'href="https://example.com/2"' in page.text
     assert shown((await ada.open("/read")).text) == ["Story 3", "Story 1"]
     assert shown((await ada.open("/read?shelf=all")).text) == ["Story 3", "Story 2", "Story 1"]
+
+
+async def test_asking_for_the_headers_of_an_article_reads_nothing(ada: Person) -> None:
+    article = ids((await ada.open("/read")).text)["Story 2"]
+
+    answer = await ada.client.head(f"/articles/{article}", headers=PAGE)
+
+    assert answer.status_code == 200
+    assert shown((await ada.open("/read")).text) == ["Story 3", "Story 2", "Story 1"]
 
 
 async def test_what_the_feed_says_is_shown_where_nothing_was_extracted(ada: Person) -> None:

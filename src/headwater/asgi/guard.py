@@ -22,6 +22,7 @@ QUERY_MAX = 16_384  # bytes: a URL of the longest length that is followed, encod
 QUERY_FIELDS_MAX = 500
 BODY_PAUSE = 20  # seconds without a byte
 BODY_TIME = 300  # seconds for all of it
+IS_HEAD = "is_head"
 
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?")
 _PORT_MAX = 65_535
@@ -37,6 +38,7 @@ def guard(app: ASGIApp) -> ASGIApp:
             await _refuse(scope, receive, send, problem)
         elif scope["method"] == "HEAD":
             # A copy: the server must still know that it was HEAD, and sends no body.
+            scope["state"][IS_HEAD] = True
             routed: HTTPScope = {**scope, "method": "GET"}
             try:
                 await app(routed, in_time(receive), without_body(send))
@@ -46,6 +48,11 @@ def guard(app: ASGIApp) -> ASGIApp:
             await app(scope, in_time(receive), send)
 
     return guarded
+
+
+def is_head(scope: Scope) -> bool:
+    """Whether only the headers are asked for, so that nobody sees the page."""
+    return bool(scope["state"].get(IS_HEAD))
 
 
 def without_body(send: Send) -> Send:

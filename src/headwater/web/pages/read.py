@@ -14,6 +14,7 @@ from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Redirect, Template
 
 from headwater.analytics.types import Deed
+from headwater.asgi.guard import is_head
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
 from headwater.library import store
@@ -95,16 +96,17 @@ async def neighbours(
 async def article(
     request: AnyRequest, article_id: FromPath[UUID], database: NamedDependency[Database], clock: NamedDependency[Clock]
 ) -> Template:
-    """One article; opening it is reading it. Raises NotFound."""
+    """One article; opening it is reading it, asking for its headers is not. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
         found = await store.find_article(conn, article_id=chosen)
         if found is None:
             raise NotFound("This article is not among those of your feeds.")
-        if not found.is_read:
+        is_opened = not is_head(request.scope)
+        if is_opened and not found.is_read:
             await _mark(conn, request, chosen, clock(), is_read=True)
         counted = await is_counted(conn, request)
-        if counted:
+        if is_opened and counted:
             await count(conn, request, chosen, Deed.OPEN, clock)
     context = {"user": request.user, "article": found, "now": clock(), "is_counted": counted}
     return Template("read/article.html", context=context)
