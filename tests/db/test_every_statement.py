@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard
 
 import pytest
 
@@ -20,6 +19,7 @@ from headwater.db import Connection
 
 SOURCE = Path(headwater.__file__).parent
 CALLS = {"execute", "executemany", "copy", "stream"}
+FETCHES = {"fetch_all": 2, "fetch_one": 2, "fetch_column": 1, "fetch_value": 1}  # db/query.py: which argument is SQL
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO)\s+(\w+)")
 # Polling alone knows that a feed went off or came back; where that is kept is the sources' table, as seed 000 says.
 SHARED = {"sources": {"sources", "polling"}}
@@ -68,8 +68,8 @@ class Module:
     def _statements(self, node: ast.AST, local: frozenset[str]) -> Iterator[Statement]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             local |= {name for child in ast.iter_child_nodes(node) for name in names_bound(child)}
-        if is_statement(node):
-            yield Statement(self.file, node.lineno, self.text_of(node.args[0], local))
+        if sql := sql_in(node):
+            yield Statement(self.file, sql.lineno, self.text_of(sql, local))
         for child in ast.iter_child_nodes(node):
             yield from self._statements(child, local)
 
@@ -126,13 +126,15 @@ def joined(parts: list[str | None]) -> str | None:
     return "".join(known) if len(known) == len(parts) else None
 
 
-def is_statement(node: ast.AST) -> TypeGuard[ast.Call]:
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in CALLS
-        and bool(node.args)
-    )
+def sql_in(node: ast.AST) -> ast.expr | None:
+    """The argument that is a statement, where a node runs one."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name), args=[sql, *_]) if name in CALLS:
+            return sql
+        case ast.Call(func=ast.Name(id=name), args=args) if name in FETCHES:
+            return args[FETCHES[name]] if len(args) > FETCHES[name] else node.func
+        case _:
+            return None
 
 
 def is_store(file: Path) -> bool:
@@ -212,6 +214,16 @@ def test_a_statement_may_be_put_together_from_constants(expression: str, sql: st
 )
 def test_a_statement_made_at_run_time_is_found(expression: str) -> None:
     assert [found.sql for found in written(f"conn.execute({expression})")] == [None]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["fetch_all(conn, Row, {})", "fetch_one(conn, Row, {})", "fetch_column(conn, {})", "fetch_value(conn, {})"],
+)
+def test_a_statement_is_found_wherever_rows_are_fetched(call: str) -> None:
+    assert [found.sql for found in written(call.format("FEEDS"))] == ["SELECT id, name FROM feeds"]
+    assert [found.sql for found in written(call.format("argument"))] == [None]
+    assert [found.sql for found in written(call.format("statement=FEEDS"))] == [None]
 
 
 @pytest.mark.parametrize("shadow", ["COLUMNS = argument", "for COLUMNS in argument: pass", "import os as COLUMNS"])

@@ -10,6 +10,7 @@ from headwater.db.pool import (
     speak_for,
     translate,
 )
+from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_value
 
 __all__ = [
     "Batch",
@@ -17,6 +18,10 @@ __all__ = [
     "Database",
     "RequestDatabase",
     "check_conninfo",
+    "fetch_all",
+    "fetch_column",
+    "fetch_one",
+    "fetch_value",
     "see_all_users",
     "speak_for",
     "translate",

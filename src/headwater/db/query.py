@@ -1,0 +1,38 @@
+"""Rows out of one statement: as dataclasses, or as one value."""
+
+from collections.abc import Mapping
+from typing import Any, LiteralString, TypeVar
+
+from psycopg.rows import class_row
+
+from headwater.db.pool import Connection
+
+Row = TypeVar("Row")
+Values = Mapping[str, object] | None
+
+
+async def fetch_all(conn: Connection, row: type[Row], statement: LiteralString, values: Values = None) -> list[Row]:
+    """Every row, as a dataclass whose fields are named as the columns are."""
+    async with conn.cursor(row_factory=class_row(row)) as cur:
+        await cur.execute(statement, values)
+        return await cur.fetchall()
+
+
+async def fetch_one(conn: Connection, row: type[Row], statement: LiteralString, values: Values = None) -> Row | None:
+    """The first row, as a dataclass; None if there is none."""
+    async with conn.cursor(row_factory=class_row(row)) as cur:
+        await cur.execute(statement, values)
+        return await cur.fetchone()
+
+
+async def fetch_value(conn: Connection, statement: LiteralString, values: Values = None) -> Any:  # noqa: ANN401  as the statement says
+    """The first column of the first row; None if there is none."""
+    cur = await conn.execute(statement, values)
+    row = await cur.fetchone()
+    return row[0] if row else None
+
+
+async def fetch_column(conn: Connection, statement: LiteralString, values: Values = None) -> list[Any]:
+    """The first column of every row."""
+    cur = await conn.execute(statement, values)
+    return [row[0] for row in await cur.fetchall()]
