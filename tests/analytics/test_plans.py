@@ -14,7 +14,7 @@ from headwater.db import Connection, speak_for
 from headwater.types import UserId
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import tables_read_in_full
 from tests.library.test_plans import ARTICLES, READER, READERS, SOURCES
 from tests.library.test_plans import FILL as LIBRARY
@@ -64,7 +64,7 @@ MAY_BE_READ = {"sources", "subscriptions", "analytics_consents", "analytics_refu
 @pytest.mark.parametrize("name", HOT)
 async def test_it_reads_neither_all_articles_nor_all_clicks(name: str, full: Connection) -> None:
     function, person, values, budget = HOT[name]
-    (sql,) = (found.sql for found in IN_STORES if found.function == function and found.file.parent.name == "analytics")
+    sql = sql_of(f"analytics.{function}")
 
     async with full.transaction(force_rollback=True):
         if person is not None:

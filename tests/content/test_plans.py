@@ -10,7 +10,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Connection
 from headwater.ids import new_id
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import tables_read_in_full
 
 pytestmark = pytest.mark.database
@@ -61,7 +61,7 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    (sql,) = (found.sql for found in IN_STORES if found.function == name and found.file.parent.name == "content")
+    sql = sql_of(f"content.{name}")
 
     cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
     row: tuple[Any, ...] | None = await cur.fetchone()

@@ -29,6 +29,7 @@ NOT_TABLES = {"SET", "SKIP", "OF"}  # as in ON CONFLICT … DO UPDATE SET, FOR U
 @dataclass(frozen=True)
 class Statement:
     file: Path
+    function: str
     line: int
     sql: str | None
 
@@ -63,15 +64,16 @@ class Module:
         self.imports = {name: origin for name, origin in self.imports.items() if bound.count(name) == 1}
 
     def statements(self) -> Iterator[Statement]:
-        yield from self._statements(self.tree, frozenset())
+        yield from self._statements(self.tree, "", frozenset())
 
-    def _statements(self, node: ast.AST, local: frozenset[str]) -> Iterator[Statement]:
+    def _statements(self, node: ast.AST, function: str, local: frozenset[str]) -> Iterator[Statement]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             local |= {name for child in ast.iter_child_nodes(node) for name in names_bound(child)}
+            function = function if isinstance(node, ast.Lambda) else node.name
         if sql := sql_in(node):
-            yield Statement(self.file, sql.lineno, self.text_of(sql, local))
+            yield Statement(self.file, function, sql.lineno, self.text_of(sql, local))
         for child in ast.iter_child_nodes(node):
-            yield from self._statements(child, local)
+            yield from self._statements(child, function, local)
 
     def text_of(self, value: ast.expr, local: frozenset[str] = frozenset()) -> str | None:
         """The string that an expression stands for, or None if that is known at run time only."""
@@ -143,6 +145,25 @@ def is_store(file: Path) -> bool:
 
 EVERY = [statement for file in sorted(SOURCE.rglob("*.py")) for statement in module_at(file).statements()]
 IN_STORES = [statement for statement in EVERY if is_store(statement.file)]
+
+
+def sql_of(name: str) -> str:
+    """The one statement of a function, such as `custom.list_own` or `library.marks.remove`: for tests of its plan."""
+    package, _, function = name.rpartition(".")
+    (found,) = (
+        statement
+        for statement in IN_STORES
+        if statement.function == function and is_below(package, statement.file.relative_to(SOURCE))
+    )
+    assert found.sql is not None
+    return found.sql
+
+
+def is_below(package: str, file: Path) -> bool:
+    """Whether a store is that of a package, or the module of a package's `store/` that is named after it."""
+    folders = [part for part in file.with_suffix("").parts if part != "store"]
+    is_module = file.parent.name == "store"
+    return any(".".join(names).endswith(package) for names in ([folders, folders[:-1]] if is_module else [folders]))
 
 
 def test_there_are_statements_to_look_at() -> None:
@@ -246,7 +267,7 @@ def written(line: str) -> list[Statement]:
 )
 def test_a_package_has_one_store_or_a_folder_of_them(file: str, package: str) -> None:
     assert is_store(SOURCE / file)
-    assert Statement(SOURCE / file, 1, None).package == package
+    assert Statement(SOURCE / file, "find", 1, None).package == package
 
 
 @pytest.mark.parametrize("file", ["sources/decide.py", "sources/store_lists.py", "store/sources/lists.py"])

@@ -15,7 +15,7 @@ from headwater.db import Connection
 from headwater.ids import ids_at, new_id
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 
 pytestmark = pytest.mark.database
 
@@ -142,7 +142,7 @@ HOT = {
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    (sql,) = (found.sql for found in IN_STORES if f"{found.file.parent.name}.{found.function}" == name)
+    sql = sql_of(name)
 
     async with full.transaction(force_rollback=True):
         cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)

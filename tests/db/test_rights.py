@@ -50,7 +50,7 @@ SEES_ALL_USERS = {
     "retention/worker.py": "keeps what users starred, and deletes old events and clicks",
     "sources/catalogue/load.py": "operators' actions on sources ask whether anybody follows them",
     "sources/custom/submit.py": "a suggestion reads the karma of its submitter",
-    "sources/importing/work.py": "holds the account and claims a line before it acts as the user",
+    "sources/importing.py": "holds the account and claims a line before it acts as the user",
     "sources/mover.py": "subscriptions of a merged source move to the other",
     "web/pages/account.py": "makes API tokens",
     "web/pages/auth.py": "whether there is any account, and ending a session",

@@ -14,7 +14,7 @@ from headwater.db import Connection, speak_for
 from headwater.types import UserId
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import tables_read_in_full
 from tests.months import make_months
 
@@ -201,7 +201,7 @@ async def explain(
     conn: Connection, function: str, values: dict[str, Any], *, is_generic: bool = False
 ) -> dict[str, Any]:
     """As the reader, under row-level security; generic, as PostgreSQL may plan what was prepared."""
-    (sql,) = (found.sql for found in IN_STORES if found.function == function and found.file.parent.name == "library")
+    sql = sql_of(f"library.{function}")
     async with conn.transaction(force_rollback=True):
         await speak_for(conn, READER)
         if is_generic:

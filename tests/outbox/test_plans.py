@@ -12,7 +12,7 @@ from headwater.db import Connection
 from headwater.ids import new_id
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 
 pytestmark = pytest.mark.database
 
@@ -63,7 +63,7 @@ FILL = (
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    (sql,) = (found.sql for found in IN_STORES if found.function == name and found.file.parent.name == "outbox")
+    sql = sql_of(f"outbox.{name}")
 
     async with full.transaction(force_rollback=True):
         cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)

@@ -12,7 +12,7 @@ from headwater.db import Connection
 from headwater.ids import new_id
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import IN_STORES, sql_of
 from tests.db.test_plans import an_id, tables_read_in_full
 
 pytestmark = pytest.mark.database
@@ -90,7 +90,7 @@ async def plan_of(conn: Connection, sql: str | None, values: dict[str, Any]) -> 
 @pytest.mark.parametrize("name", REMOVING)
 async def test_a_statement_that_removes_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = REMOVING[name]
-    (sql,) = (found.sql for found in IN_STORES if f"{found.file.parent.name}.{found.function}" == name)
+    sql = sql_of(name)
 
     plan = await plan_of(full, sql, values)
 
@@ -100,7 +100,7 @@ async def test_a_statement_that_removes_reads_no_table_in_full(name: str, full: 
 
 async def test_articles_that_only_one_source_lists_are_deleted_by_their_ids(full: Connection) -> None:
     values = {"ids": SOME, "except_for": an_id("7")}
-    (sql,) = (one.sql for one in IN_STORES if (one.file.parent.name, one.function) == ("articles", "forget_unowned"))
+    sql = sql_of("articles.forget_unowned")
 
     assert tables_read_in_full(await plan_of(full, sql, values)) == []
 

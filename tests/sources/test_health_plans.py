@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 from headwater.db import Connection
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 
 pytestmark = pytest.mark.database
 
@@ -113,7 +113,7 @@ async def test_nothing_is_looked_up_in_the_frontier_for_sources_that_have_a_feed
 
 
 async def explain(conn: Connection, function: str, values: dict[str, Any]) -> dict[str, Any]:
-    (sql,) = (found.sql for found in IN_STORES if (found.file.parent.name, found.function) == ("health", function))
+    sql = sql_of(f"health.{function}")
     async with conn.transaction(force_rollback=True):
         cur = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
         row = await cur.fetchone()

@@ -6,13 +6,13 @@ import pytest
 
 from headwater.db import Connection
 from tests.clock import START
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import full, tables_read_in_full
 
 __all__ = ["full"]
 pytestmark = pytest.mark.database
 
-(LIST,) = (found.sql for found in IN_STORES if (found.file.parent.name, found.function) == ("sources", "list_details"))
+LIST = sql_of("sources.list_details")
 EVERYTHING: dict[str, Any] = {
     **dict.fromkeys(
         (
