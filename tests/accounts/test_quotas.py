@@ -11,7 +11,8 @@ from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import DAY, HOUR, Quotas, spend
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed, QuotaReached, TooManyFeeds
-from headwater.sources.importing.work import Importer
+from headwater.server import create_app
+from headwater.sources.importing import Importer
 from headwater.sources.opml import OpmlLine, write_opml
 from headwater.sources.subscribe import add_feed
 from headwater.types import UserId

@@ -17,7 +17,7 @@ from headwater.net.mail import Mailer
 from headwater.polling.worker import Poller
 from headwater.sandbox import Sandbox
 from headwater.sources import follow
-from headwater.sources.store import find_by_id
+from headwater.sources.store.sources import find_by_id
 from headwater.sources.types import Source
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed

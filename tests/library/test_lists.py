@@ -17,7 +17,7 @@ from headwater.ids import new_id
 from headwater.library import search as searching
 from headwater.library import store
 from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Place, Shelf
-from headwater.sources import store as sources
+from headwater.sources.store import sources
 from headwater.types import ArticleId
 from tests.builders import a_source, an_article
 from tests.clock import START

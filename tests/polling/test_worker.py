@@ -35,7 +35,7 @@ from headwater.polling.types import (
 from headwater.polling.worker import SLOW_S, Poller
 from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
-from headwater.sources.store import list_health
+from headwater.sources.store.details import list_health
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Source
 from headwater.types import SourceId, UserId

@@ -12,7 +12,7 @@ from headwater.extraction.types import ExtractionOptions
 from headwater.extraction.worker import Extractor
 from headwater.lab.zoo import DOMAIN
 from headwater.polling.worker import Poller
-from headwater.sources import store as sources
+from headwater.sources.store import sources
 from headwater.sources.types import Source
 from tests.clock import MovableClock
 from tests.polling.histories import OPTIONS

@@ -10,7 +10,7 @@ from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import Origin, Submission, UrlFilter
 from headwater.outbox import store as outbox
-from headwater.sources import store as sources
+from headwater.sources.store import sources
 from headwater.types import ArticleId, PageKind, SourceId
 from tests.builders import a_source
 from tests.clock import START

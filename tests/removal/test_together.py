@@ -12,8 +12,8 @@ from headwater.articles import store as articles
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound
 from headwater.library.types import Subscription
-from headwater.sources import store as sources
 from headwater.sources.merge import merge
+from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId, UserId
 from tests.builders import a_source

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.db import Database
 from headwater.removal.worker import LEASE, ROWS_AT_ONCE, Remover
-from headwater.sources import store as sources
+from headwater.sources.store import sources
 from headwater.types import SourceId
 from tests.builders import a_source
 from tests.clock import START, MovableClock

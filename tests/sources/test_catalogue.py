@@ -8,11 +8,12 @@ from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.db import Database
 from headwater.errors import Invalid
-from headwater.sources import follow, operate, store
+from headwater.sources import follow, operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.read import read_catalogue, read_feeds
 from headwater.sources.catalogue.types import Feed, Line, LineFate, Report
 from headwater.sources.operate import Changes
+from headwater.sources.store import details, sources
 from tests.clock import START, MovableClock
 
 A = Feed("A", "https://a.example/feed", "World", 30, is_critical=True)
@@ -128,9 +129,9 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
     again = await loaded(database, clock, Line(1, A), Line(2, B))
 
     async with database.as_system() as conn:
-        a = await store.find_by_id(conn, source_id=source.id)
-        b = await store.find_by_url(conn, url=B.url)
-        everything = await store.list_all(conn)
+        a = await sources.find_by_id(conn, source_id=source.id)
+        b = await sources.find_by_url(conn, url=B.url)
+        everything = await sources.list_all(conn)
         log = (await audit.list_entries(conn, limit=10)).entries
     assert [line.fate for line in first.lines] == [LineFate.CHANGED, LineFate.CREATED, LineFate.FAILED, LineFate.FAILED]
     assert [line.reason for line in first.lines][2] == "no feed"
@@ -147,7 +148,7 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
 async def test_loading_never_switches_on_what_was_switched_off(database: Database, clock: MovableClock) -> None:
     await loaded(database, clock, Line(1, A), Line(2, B))
     async with database.as_system() as conn:
-        a, b = [await store.find_by_url(conn, url=feed.url) for feed in (A, B)]
+        a, b = [await sources.find_by_url(conn, url=feed.url) for feed in (A, B)]
         await operate.change(conn, a, wanted=Changes(enabled=False, name="Mine"), actor=COMMAND_LINE, now=START)
         await operate.disable(conn, b, reason="asked to stop", actor=COMMAND_LINE, now=START)
     clock.move(days=1)
@@ -155,7 +156,9 @@ async def test_loading_never_switches_on_what_was_switched_off(database: Databas
     report = await loaded(database, clock, Line(1, A), Line(2, B))
 
     async with database.as_system() as conn:
-        told = {one.name: one for one in [await store.find_details(conn, source_id=x.id, now=clock()) for x in (a, b)]}
+        told = {
+            one.name: one for one in [await details.find_details(conn, source_id=x.id, now=clock()) for x in (a, b)]
+        }
     assert [line.fate for line in report.lines] == [LineFate.CHANGED, LineFate.UNCHANGED]
     assert (told["A"].enabled, told["A"].next_poll_at) == (False, None)
     assert (told["B"].feed_disable_reason, told["B"].next_poll_at) == ("asked to stop", None)
@@ -166,6 +169,6 @@ async def test_the_whole_catalogue_is_loaded_with_its_intervals(database: Databa
     report = await load(database, clock, lines=read_catalogue(), origin="the catalogue", actor=COMMAND_LINE)
 
     async with database.as_system() as conn:
-        bbc = await store.find_by_url(conn, url="https://feeds.bbci.co.uk/news/world/rss.xml")
+        bbc = await sources.find_by_url(conn, url="https://feeds.bbci.co.uk/news/world/rss.xml")
     assert report.counts == {LineFate.CREATED: 19}
     assert (bbc.interval_minutes, bbc.is_critical, bbc.category) == (15, True, "World News")

@@ -27,7 +27,6 @@ from headwater.errors import (
 )
 from headwater.polling import store as polling
 from headwater.sources import operate
-from headwater.sources import store as sources
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import Feed, Line, LineFate
 from headwater.sources.custom import judge, store
@@ -37,6 +36,7 @@ from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
 from headwater.sources.follow import follow
 from headwater.sources.operate import Changes
+from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId
 from tests.clock import MovableClock

@@ -7,7 +7,8 @@ from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
 from headwater.sources.follow import change, find, follow, leave
-from headwater.sources.store import list_all, list_health
+from headwater.sources.store.details import list_health
+from headwater.sources.store.sources import list_all
 from tests.builders import a_source, an_article
 from tests.clock import START
 from tests.removals import finish_removals

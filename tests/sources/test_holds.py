@@ -9,8 +9,9 @@ from headwater.db import Connection, see_all_users
 from headwater.library.types import Subscription
 from headwater.polling import store as polling
 from headwater.polling.types import Standing
-from headwater.sources import operate, store
+from headwater.sources import operate
 from headwater.sources.operate import Changes
+from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import UserId
 from tests.clock import START
@@ -51,7 +52,7 @@ async def next_poll_at(conn: Connection, followed: Subscription) -> object:
 async def test_a_feed_that_an_operator_disabled_is_disabled_when_it_is_left_and_added_again(conn: Connection) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    source = await store.find_by_id(conn, source_id=followed.source_id)
+    source = await sources.find_by_id(conn, source_id=followed.source_id)
     await operate.disable(conn, source, reason="a court says so", actor=API_TOKEN, now=START)
 
     for _ in range(2):
@@ -66,13 +67,13 @@ async def test_a_feed_that_an_operator_disabled_is_disabled_when_it_is_left_and_
 async def test_a_source_that_an_operator_switched_off_is_off_when_it_is_left_and_added_again(conn: Connection) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    source = await store.find_by_id(conn, source_id=followed.source_id)
+    source = await sources.find_by_id(conn, source_id=followed.source_id)
     await operate.change(conn, source, wanted=Changes(enabled=False), actor=API_TOKEN, now=START)
 
     await leave(conn, user_id, followed)
     followed = await follow(conn, user_id)
 
-    assert not (await store.find_by_id(conn, source_id=followed.source_id)).enabled
+    assert not (await sources.find_by_id(conn, source_id=followed.source_id)).enabled
 
 
 async def test_a_site_that_asked_us_to_wait_is_not_asked_by_a_feed_that_is_left_and_added_again(
@@ -92,7 +93,7 @@ async def test_a_site_that_asked_us_to_wait_is_not_asked_by_a_feed_that_is_left_
 async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(conn: Connection) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    source = await store.find_by_id(conn, source_id=followed.source_id)
+    source = await sources.find_by_id(conn, source_id=followed.source_id)
     await operate.disable(conn, source, reason="a court says so", actor=API_TOKEN, now=START)
     await leave(conn, user_id, followed)
 

@@ -16,7 +16,8 @@ from headwater.pages import store as pages
 from headwater.pages.types import NewPage
 from headwater.sources import follow
 from headwater.sources.mover import Mover
-from headwater.sources.store import find_by_id, list_all, list_health
+from headwater.sources.store.details import list_health
+from headwater.sources.store.sources import find_by_id, list_all
 from headwater.sources.subscribe import add_feed, change_feed
 from headwater.sources.types import Wishes
 from headwater.types import PageKind

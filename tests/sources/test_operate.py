@@ -14,8 +14,9 @@ from headwater.polling.decide import decide
 from headwater.polling.policy import DEFAULT, Policy
 from headwater.polling.rows import Answer
 from headwater.polling.types import ClaimedFeed, Decision, FailureClass, FeedState, PollFailed, Validators
-from headwater.sources import operate, store
+from headwater.sources import operate
 from headwater.sources.operate import Changes
+from headwater.sources.store import details, sources
 from headwater.sources.types import Source, Wishes
 from tests.clock import START
 from tests.polling.histories import OPTIONS
@@ -65,7 +66,7 @@ async def test_every_deed_leaves_a_line(conn: Connection) -> None:
     }  # fmt: skip
     assert lines[3].detail == {"reason": "gone", "until": (START + timedelta(days=3, minutes=3)).isoformat()}
     with pytest.raises(SourceNotFound):
-        await store.find_by_id(conn, source_id=source.id)
+        await sources.find_by_id(conn, source_id=source.id)
 
 
 async def test_what_is_asked_for_is_so_afterwards(conn: Connection) -> None:
@@ -243,7 +244,7 @@ async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed
 
     (feed,) = await polling.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
     assert feed.state == FeedState(source.id)
-    assert (await store.find_details(conn, source_id=source.id, now=START)).feed_disabled_at is None
+    assert (await details.find_details(conn, source_id=source.id, now=START)).feed_disabled_at is None
 
 
 @pytest.mark.parametrize(

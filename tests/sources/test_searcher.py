@@ -9,7 +9,7 @@ from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import move
 from headwater.sources.searcher import Searcher
-from headwater.sources.store import list_suggestions
+from headwater.sources.store.suggestions import list_all
 from headwater.sources.types import Suggestion
 from tests.builders import a_source
 from tests.clock import MovableClock
@@ -33,7 +33,7 @@ async def search(database: Database, searcher: Searcher) -> list[Suggestion]:
         await searcher.work(lost)
     assert await searcher.claim(10) == []
     async with database.transaction() as conn:
-        return await list_suggestions(conn)
+        return await list_all(conn)
 
 
 async def test_a_lost_feed_is_looked_for_and_a_person_confirms_what_is_found(
@@ -47,7 +47,7 @@ async def test_a_lost_feed_is_looked_for_and_a_person_confirms_what_is_found(
 
         async with database.transaction() as conn:
             moved = await move(conn, source, url=suggested.feed_url, now=clock())
-            left = await list_suggestions(conn)
+            left = await list_all(conn)
     assert (suggested.source_name, suggested.feed_url) == ("Lobby", zoo.url("lobby", "/upstairs.xml"))
     assert suggested.entry_count > 0
     assert moved.feed_url == suggested.feed_url

@@ -15,7 +15,8 @@ from headwater.library import store as library
 from headwater.library.types import FeedsQuery, FeedStatus
 from headwater.sources.custom import store as custom
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
-from headwater.sources.store import list_all, list_health
+from headwater.sources.store.details import list_health
+from headwater.sources.store.sources import list_all
 from headwater.sources.types import Source, Wishes
 from headwater.types import PageKind, SourceState
 from tests.builders import a_source

@@ -14,9 +14,10 @@ from headwater.alerts.types import Thresholds
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Connection
 from headwater.polling.types import FailureClass
-from headwater.sources import operate, store
+from headwater.sources import operate
 from headwater.sources.health import store as health
 from headwater.sources.operate import Changes
+from headwater.sources.store import details
 from headwater.sources.types import Source, SourceFilter
 from headwater.types import SourceState
 from tests.clock import START
@@ -46,8 +47,8 @@ async def test_api_list_page_command_line_and_metrics_use_the_same_word(conn: Co
         source = await a_source(conn, name)
         await conn.execute(statement, {"id": source.id})
 
-    api = {one.name: one.status for one in await store.list_details(conn, wanted=SourceFilter(), now=START, limit=10)}
-    command_line = {one.name: one.state for one in await store.list_health(conn)}
+    api = {one.name: one.status for one in await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)}
+    command_line = {one.name: one.state for one in await details.list_health(conn)}
     pages = {
         one.name: one.state
         for one in (await health.list_sources(conn, wanted=health.SourcesWanted(), after=None, limit=10)).sources
@@ -65,7 +66,7 @@ async def test_the_filter_of_the_api_finds_each_state(conn: Connection, state: S
         source = await a_source(conn, name)
         await conn.execute(statement, {"id": source.id})
 
-    found = await store.list_details(conn, wanted=SourceFilter(status=state), now=START, limit=10)
+    found = await details.list_details(conn, wanted=SourceFilter(status=state), now=START, limit=10)
 
     assert [one.name for one in found] == [state]
 
@@ -75,8 +76,8 @@ async def test_a_disabled_source_is_never_due_in_the_year_9999(conn: Connection)
     await operate.change(conn, whole, wanted=Changes(enabled=False), actor=COMMAND_LINE, now=START)
     await operate.disable(conn, feed, reason="closed", actor=COMMAND_LINE, now=START)
 
-    listed = await store.list_health(conn)
-    told = await store.list_details(conn, wanted=SourceFilter(), now=START, limit=10)
+    listed = await details.list_health(conn)
+    told = await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)
     lines = (await health.list_sources(conn, wanted=health.SourcesWanted(), after=None, limit=10)).sources
 
     assert {one.next_poll_at for one in (*listed, *told)} == {None}
@@ -127,11 +128,11 @@ async def test_on_a_paused_host_the_next_try_is_not_before_the_pause_is_over(con
     await conn.execute("UPDATE poll_hosts SET paused_until = %(until)s", {"until": until})
     await conn.execute("UPDATE feed_state SET next_poll_at = %(at)s", {"at": START})
 
-    listed = [one.next_poll_at for one in await store.list_health(conn)]
-    detailed = (await store.find_details(conn, source_id=source.id, now=START)).next_poll_at
+    listed = [one.next_poll_at for one in await details.list_health(conn)]
+    detailed = (await details.find_details(conn, source_id=source.id, now=START)).next_poll_at
     line = await health.find_line(conn, source_id=source.id)
     assert line is not None
     assert [*listed, detailed, line.next_try_at] == [until] * 3
 
     await conn.execute("UPDATE feed_state SET next_poll_at = '9999-12-31 00:00+00'")
-    assert (await store.find_details(conn, source_id=source.id, now=START)).next_poll_at is None
+    assert (await details.find_details(conn, source_id=source.id, now=START)).next_poll_at is None

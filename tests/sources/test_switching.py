@@ -14,8 +14,8 @@ from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY, decide
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import ClaimedFeed, FailureClass, FeedState, NotModified, Off, PollFailed, Validators
-from headwater.sources import store
 from headwater.sources.follow import disable, enable, follow, move, refresh, reset_errors, switch_off, switch_on
+from headwater.sources.store import details, sources
 from headwater.sources.types import Source, SourceHealth, Wishes
 from headwater.types import SourceId
 from tests.builders import a_source
@@ -34,7 +34,7 @@ async def claim(conn: Connection, now: datetime = START) -> list[ClaimedFeed]:
 
 
 async def health(conn: Connection, source: Source) -> SourceHealth:
-    return next(one for one in await store.list_health(conn) if one.id == source.id)
+    return next(one for one in await details.list_health(conn) if one.id == source.id)
 
 
 async def urls(conn: Connection, source: Source) -> list[str]:
@@ -129,7 +129,7 @@ async def test_a_source_that_is_off_is_not_polled_and_its_lists_are_not_fetched(
     assert before == ["https://example.com/", "https://example.com/map.xml"]
     assert await urls(conn, source) == []
     assert await claim(conn, START + timedelta(days=100)) == []
-    assert not (await store.find_by_id(conn, source_id=source.id)).enabled
+    assert not (await sources.find_by_id(conn, source_id=source.id)).enabled
 
     source = await switch_on(conn, source, START + 2 * HOUR)
 

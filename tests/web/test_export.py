@@ -16,8 +16,9 @@ from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.exporting import archive
-from headwater.sources import store as sources
+from headwater.server import create_app
 from headwater.sources.opml import read_opml
+from headwater.sources.store import sources
 from headwater.types import UserId
 from tests.app import create_app
 from tests.builders import an_article, another_administrator

@@ -9,7 +9,8 @@ import pytest
 from litestar import Litestar
 
 from headwater.db import Database
-from headwater.sources import store as sources
+from headwater.server import create_app
+from headwater.sources.store import sources, suggestions
 from headwater.sources.types import Suggestion
 from headwater.types import SourceId
 from tests.app import create_app
@@ -75,7 +76,7 @@ async def polled(
 async def suggest(database: Database, source_id: SourceId, *urls: str, title: str = "The <b>feed</b>") -> None:
     async with database.as_system() as conn:
         found = [Suggestion(source_id, "", url, title, 10 - number) for number, url in enumerate(urls)]
-        await sources.suggest(conn, source_id=source_id, suggestions=found, found_at=START)
+        await suggestions.replace(conn, source_id=source_id, suggestions=found, found_at=START)
 
 
 def watched(part: str) -> list[str]:

@@ -14,11 +14,12 @@ from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.sandbox import Sandbox
-from headwater.sources import store as sources
-from headwater.sources.importing import store
-from headwater.sources.importing.types import IMPORTS_KEPT, Import, LineOutcome
-from headwater.sources.importing.work import Importer
+from headwater.server import create_app
+from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
+from headwater.sources.store import imports as imports_store
+from headwater.sources.store import sources
+from headwater.sources.types import IMPORTS_KEPT, Import, LineOutcome
 from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.app import create_app
@@ -89,7 +90,7 @@ async def a_reader(database: Database, email: str = "ada@example.com") -> UserId
 
 async def how_far(database: Database, user_id: UserId, import_id: UUID) -> Import:
     async with database.as_user(user_id) as conn:
-        found = await store.find_import(conn, import_id=import_id)
+        found = await imports_store.find(conn, import_id=import_id)
     assert found is not None
     return found
 
@@ -324,7 +325,7 @@ async def test_one_line_that_breaks_does_not_hold_up_the_others(database: Databa
     await importer.finish(user_id, import_id)
 
     async with database.as_user(user_id) as conn:
-        lines = await store.list_lines(conn, import_id=import_id, outcome=None, after=0, limit=9)
+        lines = await imports_store.list_lines(conn, import_id=import_id, outcome=None, after=0, limit=9)
     assert [line.outcome for line in lines] == [LineOutcome.ADDED, LineOutcome.INVALID, LineOutcome.ADDED]
     assert "Headwater made a mistake" in lines[1].reason
 
@@ -352,7 +353,7 @@ async def test_one_import_at_a_time_and_the_latest_are_kept(database: Database, 
         await importer.begin(user_id, "another", feeds(1))
 
     async with database.as_user(user_id) as conn:
-        kept = await store.list_imports(conn)
+        kept = await imports_store.list_all(conn)
     assert len(kept) == IMPORTS_KEPT
     assert [one.id for one in kept if one.is_running] == [running]
 
@@ -412,7 +413,7 @@ async def test_thousands_of_lines_are_kept_at_once_and_worked_on_in_order(
 
     far = await how_far(database, user_id, import_id)
     async with database.as_user(user_id) as conn:
-        lines = await store.list_lines(conn, import_id=import_id, outcome=None, after=0, limit=9)
+        lines = await imports_store.list_lines(conn, import_id=import_id, outcome=None, after=0, limit=9)
     assert (far.total, far.done) == (5_000, 5)
     assert [line.number for line in lines] == [1, 2, 3, 4, 5]
 

@@ -20,7 +20,8 @@ from headwater.articles.types import Listed
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
 from headwater.db import Database
 from headwater.polling.read import read_feed
-from headwater.sources import store as sources
+from headwater.server import create_app
+from headwater.sources.store import sources
 from headwater.types import UserId
 from headwater.web import WebOptions
 from tests.accounts.mailbox import collect, token_in

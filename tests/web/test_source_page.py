@@ -14,8 +14,9 @@ from headwater.db import Database
 from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
-from headwater.sources import store
+from headwater.server import create_app
 from headwater.sources.operate import Changes, create
+from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, Suggestion
 from headwater.web import WebOptions
@@ -49,7 +50,7 @@ async def a_source(database: Database, url: str = FEED, name: str = "Example", *
 
 async def reread(database: Database, source: Source) -> Source:
     async with database.as_system() as conn:
-        return await store.find_by_id(conn, source_id=source.id)
+        return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def state_of(database: Database, source: Source) -> tuple[object, ...]:
@@ -318,7 +319,7 @@ async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, data
     elsewhere = "https://example.com/new.xml"
     async with database.as_system() as conn:
         found = [Suggestion(source.id, "", elsewhere, "The <new> one", 12)]
-        await store.suggest(conn, source_id=source.id, suggestions=found, found_at=START)
+        await suggestions.replace(conn, source_id=source.id, suggestions=found, found_at=START)
 
     page = (await operator.open(f"/admin/sources/{source.id}")).text
     adopted = await operator.send("POST", f"/admin/sources/{source.id}/adopt", url=elsewhere)
@@ -334,7 +335,7 @@ async def test_a_found_feed_with_a_key_is_masked_and_adopted_whole(operator: Per
     elsewhere = "https://example.com/new.xml?key=opensesame"
     async with database.as_system() as conn:
         found = [Suggestion(source.id, "", elsewhere, "The new one", 12)]
-        await store.suggest(conn, source_id=source.id, suggestions=found, found_at=START)
+        await suggestions.replace(conn, source_id=source.id, suggestions=found, found_at=START)
 
     page = (await operator.open(f"/admin/sources/{source.id}")).text
     shown = re.search(r'name="url" value="([^"]+)"', page)
@@ -457,7 +458,7 @@ async def test_a_secret_in_a_readers_feed_is_shown_to_that_reader_alone(
         own = await reader.part("/feeds")
         taken_along = await reader.open("/opml/export")
     async with database.as_system() as conn:
-        source = await store.find_by_url(conn, url=secret)
+        source = await sources.find_by_url(conn, url=secret)
 
     pages = [await operator.open(path) for path in ("/admin/sources", f"/admin/sources/{source.id}", "/admin/audit")]
     form = dict.fromkeys(("patterns", "selectors"), "") | {"mode": "feed", "enabled": "yes", "priority": "5"}

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from headwater.accounts.types import (
@@ -20,7 +19,7 @@ from headwater.accounts.types import (
     SessionRow,
     User,
 )
-from headwater.db import Connection, translate
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import EmailTaken, TokenNameTaken
 from headwater.types import UserId
 
@@ -30,16 +29,12 @@ CLOCKS_APART = timedelta(minutes=5)  # between machines
 async def claim_first(conn: Connection) -> bool:
     """Whether nobody has an account yet. Others who ask wait until this transaction ends."""
     await conn.execute("SELECT pg_advisory_xact_lock(hashtext('headwater.first_user'))")
-    cur = await conn.execute("SELECT NOT EXISTS (SELECT FROM users)")
-    row = await cur.fetchone()
-    return bool(row and row[0])
+    return bool(await fetch_value(conn, "SELECT NOT EXISTS (SELECT FROM users)"))
 
 
 async def has_users(conn: Connection) -> bool:
     """Whether anybody has an account."""
-    cur = await conn.execute("SELECT EXISTS (SELECT FROM users)")
-    row = await cur.fetchone()
-    return bool(row and row[0])
+    return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM users)"))
 
 
 async def add_user(
@@ -109,66 +104,63 @@ async def list_users(conn: Connection) -> list[User]:
 
 async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
     """Accounts whose address holds a text, the oldest first, with what is known of how they are used."""
-    async with conn.cursor(row_factory=class_row(PersonLine)) as cur:
-        await cur.execute(
-            """
-            SELECT users.id, email, role, karma, users.created_at, confirmed_at,
-                greatest(session.seen_at, token.used_at) AS seen_at,
-                (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
-                session.count AS session_count, token.count AS token_count
-            FROM users
-            CROSS JOIN LATERAL (
-                SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
-            ) AS session
-            CROSS JOIN LATERAL (
-                SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
-            ) AS token
-            WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0
-            ORDER BY users.created_at, users.id
-            LIMIT %(limit)s
-            OFFSET %(offset)s
-            """,
-            {"text": text, "limit": limit, "offset": offset},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        PersonLine,
+        """
+        SELECT users.id, email, role, karma, users.created_at, confirmed_at,
+            greatest(session.seen_at, token.used_at) AS seen_at,
+            (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
+            session.count AS session_count, token.count AS token_count
+        FROM users
+        CROSS JOIN LATERAL (
+            SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
+        ) AS session
+        CROSS JOIN LATERAL (
+            SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
+        ) AS token
+        WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0
+        ORDER BY users.created_at, users.id
+        LIMIT %(limit)s
+        OFFSET %(offset)s
+        """,
+        {"text": text, "limit": limit, "offset": offset},
+    )
 
 
 async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
     """One of them."""
-    async with conn.cursor(row_factory=class_row(PersonLine)) as cur:
-        await cur.execute(
-            """
-            SELECT users.id, email, role, karma, users.created_at, confirmed_at,
-                greatest(session.seen_at, token.used_at) AS seen_at,
-                (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
-                session.count AS session_count, token.count AS token_count
-            FROM users
-            CROSS JOIN LATERAL (
-                SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
-            ) AS session
-            CROSS JOIN LATERAL (
-                SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
-            ) AS token
-            WHERE users.id = %(id)s
-            """,
-            {"id": user_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        PersonLine,
+        """
+        SELECT users.id, email, role, karma, users.created_at, confirmed_at,
+            greatest(session.seen_at, token.used_at) AS seen_at,
+            (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
+            session.count AS session_count, token.count AS token_count
+        FROM users
+        CROSS JOIN LATERAL (
+            SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id
+        ) AS session
+        CROSS JOIN LATERAL (
+            SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id
+        ) AS token
+        WHERE users.id = %(id)s
+        """,
+        {"id": user_id},
+    )
 
 
 async def count_people(conn: Connection, *, text: str = "") -> int:
     """How many accounts have an address that holds a text."""
-    cur = await conn.execute(
-        "SELECT count(*) FROM users WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0", {"text": text}
+    return await fetch_value(
+        conn, "SELECT count(*) FROM users WHERE %(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0", {"text": text}
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
 async def hold_administrators(conn: Connection) -> list[UserId]:
     """Every super_admin; their rows stay locked until the transaction ends, in one order for all callers."""
-    cur = await conn.execute("SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
-    return [UserId(row[0]) for row in await cur.fetchall()]
+    return await fetch_column(conn, "SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
 
 
 async def hold_credentials(conn: Connection, *, user_id: UserId) -> Credentials | None:
@@ -214,9 +206,7 @@ async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
 
 async def find_karma(conn: Connection, *, user_id: UserId) -> int:
     """How much a person is trusted."""
-    cur = await conn.execute("SELECT karma FROM users WHERE id = %(id)s", {"id": user_id})
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT karma FROM users WHERE id = %(id)s", {"id": user_id}) or 0
 
 
 async def add_karma(conn: Connection, *, user_id: UserId, karma: int) -> None:
@@ -428,17 +418,17 @@ async def end_sessions_of(conn: Connection, *, user_id: UserId, except_for: UUID
 
 async def list_sessions(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
     """Where a person is logged in, the latest first."""
-    async with conn.cursor(row_factory=class_row(SessionLine)) as cur:
-        await cur.execute(
-            """
-            SELECT id, started_at, seen_at, address, user_agent
-            FROM sessions
-            WHERE user_id = %(user_id)s
-            ORDER BY seen_at DESC
-            """,
-            {"user_id": user_id},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        SessionLine,
+        """
+        SELECT id, started_at, seen_at, address, user_agent
+        FROM sessions
+        WHERE user_id = %(user_id)s
+        ORDER BY seen_at DESC
+        """,
+        {"user_id": user_id},
+    )
 
 
 async def revoke_tokens_of(conn: Connection, *, user_id: UserId) -> None:
@@ -594,12 +584,11 @@ async def remove_api_token(conn: Connection, *, token_id: UUID) -> int:
 
 async def find_outside_identity(conn: Connection, *, issuer: str, subject: str) -> UserId | None:
     """Whose outside identity this is."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s",
         {"issuer": issuer, "subject": subject},
     )
-    row = await cur.fetchone()
-    return UserId(row[0]) if row else None
 
 
 async def add_outside_identity(conn: Connection, *, issuer: str, subject: str, user_id: UserId) -> None:

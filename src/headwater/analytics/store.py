@@ -9,7 +9,7 @@ from datetime import datetime
 from psycopg.rows import class_row
 
 from headwater.analytics.types import FEWEST, Answer, Deed, Moment, Order, Period, Popularity, Ranking, Readers
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 from headwater.types import ArticleId, SourceId, UserId
 
@@ -162,31 +162,31 @@ async def rank(conn: Connection, *, since: datetime, order: Order, limit: int) -
 
 async def list_moments(conn: Connection, *, period: Period, until: datetime) -> list[Moment]:
     """What all who agreed read together, step by step up to a moment; the oldest first."""
-    async with conn.cursor(row_factory=class_row(Moment)) as cur:
-        await cur.execute(
-            """
-            SELECT moment AS at,
-                CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind <> 'star') >= %(fewest)s
-                    THEN count(DISTINCT (user_id, article_id)) FILTER (WHERE kind <> 'star')
-                END AS reads,
-                CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind = 'click') >= %(fewest)s
-                    THEN count(*) FILTER (WHERE kind = 'click')
-                END AS clicks
-            FROM generate_series(
-                %(until)s::timestamptz - %(length)s::interval,
-                %(until)s::timestamptz - %(step)s::interval,
-                %(step)s::interval
-            ) AS moment
-            LEFT JOIN feed_item_clicks
-                ON date_bin(%(step)s::interval, clicked_at, %(until)s::timestamptz) = moment
-                AND clicked_at >= %(until)s::timestamptz - %(length)s::interval
-                AND clicked_at < %(until)s::timestamptz
-            GROUP BY moment
-            ORDER BY moment
-            """,
-            {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        Moment,
+        """
+        SELECT moment AS at,
+            CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind <> 'star') >= %(fewest)s
+                THEN count(DISTINCT (user_id, article_id)) FILTER (WHERE kind <> 'star')
+            END AS reads,
+            CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind = 'click') >= %(fewest)s
+                THEN count(*) FILTER (WHERE kind = 'click')
+            END AS clicks
+        FROM generate_series(
+            %(until)s::timestamptz - %(length)s::interval,
+            %(until)s::timestamptz - %(step)s::interval,
+            %(step)s::interval
+        ) AS moment
+        LEFT JOIN feed_item_clicks
+            ON date_bin(%(step)s::interval, clicked_at, %(until)s::timestamptz) = moment
+            AND clicked_at >= %(until)s::timestamptz - %(length)s::interval
+            AND clicked_at < %(until)s::timestamptz
+        GROUP BY moment
+        ORDER BY moment
+        """,
+        {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
+    )
 
 
 async def forget_before(conn: Connection, *, before: datetime, limit: int) -> int:

@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from psycopg.rows import class_row
-
 from headwater.articles.decide import is_of_site
 from headwater.articles.types import Kept, Listed, ListedArticle, NewArticle
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_column
 from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.ids import ids_at
 from headwater.types import ArticleId, SourceId
@@ -189,8 +187,10 @@ async def _find_outdated(
     conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
 ) -> set[ArticleId]:
     """Articles whose shared record differs from what is said now; most often none."""
-    cur = await conn.execute(
-        """
+    return set(
+        await fetch_column(
+            conn,
+            """
         SELECT articles.id
         FROM unnest(
             %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
@@ -207,9 +207,9 @@ async def _find_outdated(
                 coalesce(told.published_at, articles.published_at)
             )
         """,
-        {**_told(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
+            {**_told(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
+        )
     )
-    return {ArticleId(row[0]) for row in await cur.fetchall()}
 
 
 def _told(listed: Sequence[Listed]) -> dict[str, object]:
@@ -440,71 +440,71 @@ async def _tell_again(conn: Connection, *, ids: Mapping[bytes, ArticleId], liste
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
     """The newest articles of all sources."""
-    async with conn.cursor(row_factory=class_row(ListedArticle)) as cur:
-        await cur.execute(
-            """
-            SELECT id, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
-                coalesce(articles.author, told.author) AS author, coalesce(articles.summary, told.summary) AS summary,
-                coalesce(articles.published_at, told.published_at) AS published_at, listed_at,
-                ARRAY(
-                    SELECT sources.name
-                    FROM article_sources
-                    JOIN sources ON sources.id = article_sources.source_id
-                    WHERE article_sources.article_id = articles.id
-                    ORDER BY article_sources.seen_at, sources.name
-                ) AS sources
-            FROM (
-                SELECT *
-                FROM articles
-                WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
-                    OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
-                    OR EXISTS (
-                        SELECT
-                        FROM article_sources
-                        JOIN sources ON sources.id = source_id
-                        WHERE article_id = articles.id
-                        OFFSET 0
-                    )
-                ORDER BY listed_at DESC, id DESC
-                LIMIT %(limit)s
-            ) AS articles
-            LEFT JOIN LATERAL (
-                -- Until the article's own site or its page has said anything: the feed that listed it first.
-                SELECT title, author, summary, published_at
+    return await fetch_all(
+        conn,
+        ListedArticle,
+        """
+        SELECT id, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
+            coalesce(articles.author, told.author) AS author, coalesce(articles.summary, told.summary) AS summary,
+            coalesce(articles.published_at, told.published_at) AS published_at, listed_at,
+            ARRAY(
+                SELECT sources.name
                 FROM article_sources
-                JOIN sources ON sources.id = source_id
-                WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
-                ORDER BY seen_at, source_id
-                LIMIT 1
-            ) AS told ON true
+                JOIN sources ON sources.id = article_sources.source_id
+                WHERE article_sources.article_id = articles.id
+                ORDER BY article_sources.seen_at, sources.name
+            ) AS sources
+        FROM (
+            SELECT *
+            FROM articles
+            WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
+                OR NOT EXISTS (SELECT FROM article_sources WHERE article_id = articles.id OFFSET 0)
+                OR EXISTS (
+                    SELECT
+                    FROM article_sources
+                    JOIN sources ON sources.id = source_id
+                    WHERE article_id = articles.id
+                    OFFSET 0
+                )
             ORDER BY listed_at DESC, id DESC
-            """,
-            {"limit": limit},
-        )
-        return await cur.fetchall()
+            LIMIT %(limit)s
+        ) AS articles
+        LEFT JOIN LATERAL (
+            -- Until the article's own site or its page has said anything: the feed that listed it first.
+            SELECT title, author, summary, published_at
+            FROM article_sources
+            JOIN sources ON sources.id = source_id
+            WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
+            ORDER BY seen_at, source_id
+            LIMIT 1
+        ) AS told ON true
+        ORDER BY listed_at DESC, id DESC
+        """,
+        {"limit": limit},
+    )
 
 
 async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> list[ListedArticle]:
     """The newest articles that one source lists."""
-    async with conn.cursor(row_factory=class_row(ListedArticle)) as cur:
-        await cur.execute(
-            """
-            SELECT articles.id, articles.url,
-                coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,
-                coalesce(articles.author, article_sources.author) AS author,
-                coalesce(articles.summary, article_sources.summary) AS summary,
-                coalesce(articles.published_at, article_sources.published_at) AS published_at,
-                article_sources.listed_at, ARRAY[sources.name] AS sources
-            FROM article_sources
-            JOIN articles ON articles.id = article_sources.article_id
-            JOIN sources ON sources.id = article_sources.source_id
-            WHERE article_sources.source_id = %(source_id)s
-            ORDER BY article_sources.listed_at DESC, article_id DESC
-            LIMIT %(limit)s
-            """,
-            {"source_id": source_id, "limit": limit},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        ListedArticle,
+        """
+        SELECT articles.id, articles.url,
+            coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,
+            coalesce(articles.author, article_sources.author) AS author,
+            coalesce(articles.summary, article_sources.summary) AS summary,
+            coalesce(articles.published_at, article_sources.published_at) AS published_at,
+            article_sources.listed_at, ARRAY[sources.name] AS sources
+        FROM article_sources
+        JOIN articles ON articles.id = article_sources.article_id
+        JOIN sources ON sources.id = article_sources.source_id
+        WHERE article_sources.source_id = %(source_id)s
+        ORDER BY article_sources.listed_at DESC, article_id DESC
+        LIMIT %(limit)s
+        """,
+        {"source_id": source_id, "limit": limit},
+    )
 
 
 async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
@@ -526,11 +526,11 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
 
 async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> list[ArticleId]:
     """Some articles that a source lists."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         "SELECT article_id FROM article_sources WHERE source_id = %(source_id)s LIMIT %(limit)s",
         {"source_id": source_id, "limit": limit},
     )
-    return [ArticleId(row[0]) for row in await cur.fetchall()]
 
 
 async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:

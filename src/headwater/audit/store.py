@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from headwater.audit.types import Actor, AuditCursor, AuditPage, Deed, Entry, Wanted
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 from headwater.types import UserId
 
@@ -52,34 +51,34 @@ async def list_entries(
     conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
 ) -> AuditPage:
     """Lines of the log, the newest first. Who has an account is told by their address as it is now."""
-    async with conn.cursor(row_factory=class_row(Entry)) as cur:
-        await cur.execute(
-            """
-            SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
-                subject_id, subject_name, detail
-            FROM audit_log
-            LEFT JOIN users ON users.id = actor_id
-            WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
-                AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
-                AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
-                AND (%(actor)s = '' OR strpos(lower(coalesce(email, actor_name)), lower(%(actor)s)) > 0)
-                AND (%(subject)s = '' OR strpos(lower(subject_name), lower(%(subject)s)) > 0)
-                AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
-            ORDER BY at DESC, audit_log.id DESC
-            LIMIT %(limit)s + 1
-            """,
-            {
-                "deed": wanted.deed.value if wanted.deed else None,
-                "actor_id": wanted.actor_id,
-                "subject_id": wanted.subject_id,
-                "actor": wanted.actor,
-                "subject": wanted.subject,
-                "after_at": after.at if after else None,
-                "after_id": after.id if after else None,
-                "limit": limit,
-            },
-        )
-        found = await cur.fetchall()
+    found = await fetch_all(
+        conn,
+        Entry,
+        """
+        SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
+            subject_id, subject_name, detail
+        FROM audit_log
+        LEFT JOIN users ON users.id = actor_id
+        WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
+            AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
+            AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
+            AND (%(actor)s = '' OR strpos(lower(coalesce(email, actor_name)), lower(%(actor)s)) > 0)
+            AND (%(subject)s = '' OR strpos(lower(subject_name), lower(%(subject)s)) > 0)
+            AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
+        ORDER BY at DESC, audit_log.id DESC
+        LIMIT %(limit)s + 1
+        """,
+        {
+            "deed": wanted.deed.value if wanted.deed else None,
+            "actor_id": wanted.actor_id,
+            "subject_id": wanted.subject_id,
+            "actor": wanted.actor,
+            "subject": wanted.subject,
+            "after_at": after.at if after else None,
+            "after_id": after.id if after else None,
+            "limit": limit,
+        },
+    )
     shown = found[:limit]
     return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)
 

@@ -19,8 +19,8 @@ from headwater.library import store as library
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
-from headwater.sources import store as sources
 from headwater.sources.follow import follow
+from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Wishes
 

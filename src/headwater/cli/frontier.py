@@ -47,8 +47,8 @@ from headwater.frontier.types import (
 )
 from headwater.runtime import open_runtime
 from headwater.settings import Settings
-from headwater.sources import store as sources
 from headwater.sources.follow import find
+from headwater.sources.store import sources
 from headwater.types import SourceId
 
 frontier_app = typer.Typer(

@@ -21,9 +21,12 @@ from headwater.polling.policy import POLICIES
 from headwater.polling.types import Polled, PollFailed, PollReport
 from headwater.runtime import Runtime, open_runtime
 from headwater.settings import Settings, read_duration
-from headwater.sources import follow, operate, store
+from headwater.sources import follow, operate
 from headwater.sources.decide import SELECTED
 from headwater.sources.operate import Changes
+from headwater.sources.store import details
+from headwater.sources.store import sources as sources_store
+from headwater.sources.store import suggestions as suggestions_store
 from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
 
 source_app = typer.Typer(
@@ -285,13 +288,13 @@ async def _named_by_itself(runtime: Runtime, source: Source, report: PollReport 
 
 async def _health(settings: Settings) -> list[SourceHealth]:
     async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
-        return await store.list_health(conn)
+        return await details.list_health(conn)
 
 
 async def _poll(settings: Settings, wanted: Sequence[str] | None) -> list[PollReport]:
     async with open_runtime(settings) as runtime:
         async with runtime.database.as_system() as conn:
-            sources = [await follow.find(conn, one) for one in wanted] if wanted else await store.list_all(conn)
+            sources = [await follow.find(conn, one) for one in wanted] if wanted else await sources_store.list_all(conn)
         for source in sources:
             if wanted and source.feed_url is None:
                 raise Invalid(f"{source.name} has no feed to poll; a Headwater that runs reads its pages.")
@@ -313,7 +316,7 @@ async def _edit(settings: Settings, wanted: str, changes: Changes) -> Source:
 
 async def _suggestions(settings: Settings) -> list[Suggestion]:
     async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
-        return await store.list_suggestions(conn)
+        return await suggestions_store.list_all(conn)
 
 
 async def _enable(settings: Settings, wanted: str) -> Source:

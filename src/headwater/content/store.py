@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from headwater.content.decide import decide
 from headwater.content.links import Links, Original, link
 from headwater.content.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_one
 from headwater.types import ArticleId
 
 
@@ -45,20 +44,21 @@ async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> No
 
 
 async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, Stored]:
-    async with conn.cursor(row_factory=class_row(Stored)) as cur:
-        await cur.execute(
-            """
-            SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
-                image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
-                near_duplicate_of, richness, version
-            FROM content
-            WHERE article_id = ANY(%(ids)s)
-            ORDER BY article_id
-            FOR UPDATE
-            """,
-            {"ids": list(article_ids)},
-        )
-        return {row.article_id: row for row in await cur.fetchall()}
+    rows = await fetch_all(
+        conn,
+        Stored,
+        """
+        SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
+            image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
+            near_duplicate_of, richness, version
+        FROM content
+        WHERE article_id = ANY(%(ids)s)
+        ORDER BY article_id
+        FOR UPDATE
+        """,
+        {"ids": list(article_ids)},
+    )
+    return {row.article_id: row for row in rows}
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
@@ -220,21 +220,21 @@ def _as_stored(record: NewContent, plan: Plan, saved: Saved) -> Stored:
 
 async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
     """All that is stored of an article's page; a duplicate shows the text it shares."""
-    async with conn.cursor(row_factory=class_row(Content)) as cur:
-        await cur.execute(
-            """
-            SELECT content.article_id, content.url, content.title, coalesce(content.text, original.text) AS text,
-                coalesce(content.html, original.html) AS html, content.description, content.keywords, content.authors,
-                content.published_at, content.canonical_url, content.section, content.language, content.image_url,
-                content.open_graph, content.linked_data, content.origins, content.word_count, content.content_hash,
-                content.duplicate_of, content.near_duplicate_of, content.version, content.extracted_at
-            FROM content
-            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-            WHERE content.article_id = %(article_id)s
-            """,
-            {"article_id": article_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        Content,
+        """
+        SELECT content.article_id, content.url, content.title, coalesce(content.text, original.text) AS text,
+            coalesce(content.html, original.html) AS html, content.description, content.keywords, content.authors,
+            content.published_at, content.canonical_url, content.section, content.language, content.image_url,
+            content.open_graph, content.linked_data, content.origins, content.word_count, content.content_hash,
+            content.duplicate_of, content.near_duplicate_of, content.version, content.extracted_at
+        FROM content
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        WHERE content.article_id = %(article_id)s
+        """,
+        {"article_id": article_id},
+    )
 
 
 async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:
@@ -242,59 +242,59 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
 
     Words are reduced by each article's own language. Of very many hits the newest thousand are ranked.
     """
-    async with conn.cursor(row_factory=class_row(Hit)) as cur:
-        await cur.execute(
-            """
-            WITH asked AS MATERIALIZED (
-                -- In most languages the words reduce to the same: each way of asking is looked up once.
-                SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
-                FROM unnest(ARRAY[
-                    'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
-                    'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
-                    'swedish', 'turkish'
-                ]::regconfig[]) AS config
-                GROUP BY query
-            ), found AS MATERIALIZED (
-                SELECT newest.article_id, query
-                FROM asked
-                CROSS JOIN LATERAL (
+    return await fetch_all(
+        conn,
+        Hit,
+        """
+        WITH asked AS MATERIALIZED (
+            -- In most languages the words reduce to the same: each way of asking is looked up once.
+            SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
+            FROM unnest(ARRAY[
+                'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
+                'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
+                'swedish', 'turkish'
+            ]::regconfig[]) AS config
+            GROUP BY query
+        ), found AS MATERIALIZED (
+            SELECT newest.article_id, query
+            FROM asked
+            CROSS JOIN LATERAL (
+                SELECT article_id
+                FROM (
                     SELECT article_id
-                    FROM (
-                        SELECT article_id
-                        FROM content
-                        WHERE search @@ query AND content_config(language) = ANY(configs)
-                        OFFSET 0  -- by the index of words first, however common they are thought to be
-                    ) AS matching
-                    ORDER BY article_id DESC
-                    LIMIT 1000
-                ) AS newest
-            ), best AS (
-                SELECT article_id, query, ts_rank(search, query, 1) AS rank
-                FROM found
-                JOIN content USING (article_id)
-                WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
-                    OR NOT EXISTS (SELECT FROM article_sources AS any_link WHERE any_link.article_id = found.article_id)
-                    OR EXISTS (
-                        SELECT
-                        FROM article_sources AS listed
-                        JOIN sources ON sources.id = listed.source_id
-                        WHERE listed.article_id = found.article_id
-                    )
-                ORDER BY rank DESC, article_id DESC
-                LIMIT %(limit)s
-                OFFSET %(offset)s
-            )
-            SELECT article_id, url, coalesce(title, '') AS title,
-                ts_headline(
-                    content_config(language), left(coalesce(nullif(text, ''), description, ''), 20000), query,
-                    'StartSel=«, StopSel=», MaxFragments=2, MinWords=8, MaxWords=25, FragmentDelimiter=" … "'
-                ) AS snippet,
-                authors, published_at, language, word_count, rank,
-                (SELECT count(*) FROM content AS other WHERE other.duplicate_of = content.article_id) AS duplicates
-            FROM best
+                    FROM content
+                    WHERE search @@ query AND content_config(language) = ANY(configs)
+                    OFFSET 0  -- by the index of words first, however common they are thought to be
+                ) AS matching
+                ORDER BY article_id DESC
+                LIMIT 1000
+            ) AS newest
+        ), best AS (
+            SELECT article_id, query, ts_rank(search, query, 1) AS rank
+            FROM found
             JOIN content USING (article_id)
+            WHERE NOT EXISTS (SELECT FROM source_ids WHERE removed_at IS NOT NULL)  -- then none is being removed
+                OR NOT EXISTS (SELECT FROM article_sources AS any_link WHERE any_link.article_id = found.article_id)
+                OR EXISTS (
+                    SELECT
+                    FROM article_sources AS listed
+                    JOIN sources ON sources.id = listed.source_id
+                    WHERE listed.article_id = found.article_id
+                )
             ORDER BY rank DESC, article_id DESC
-            """,
-            {"words": words, "limit": limit, "offset": offset},
+            LIMIT %(limit)s
+            OFFSET %(offset)s
         )
-        return await cur.fetchall()
+        SELECT article_id, url, coalesce(title, '') AS title,
+            ts_headline(
+                content_config(language), left(coalesce(nullif(text, ''), description, ''), 20000), query,
+                'StartSel=«, StopSel=», MaxFragments=2, MinWords=8, MaxWords=25, FragmentDelimiter=" … "'
+            ) AS snippet,
+            authors, published_at, language, word_count, rank,
+            (SELECT count(*) FROM content AS other WHERE other.duplicate_of = content.article_id) AS duplicates
+        FROM best
+        JOIN content USING (article_id)
+        ORDER BY rank DESC, article_id DESC
+        """,
+        {"words": words, "limit": limit, "offset": offset},
+    )

@@ -11,10 +11,12 @@ Row = TypeVar("Row")
 Values = Mapping[str, object] | None
 
 
-async def fetch_all(conn: Connection, row: type[Row], statement: LiteralString, values: Values = None) -> list[Row]:
-    """Every row, as a dataclass whose fields are named as the columns are."""
+async def fetch_all(
+    conn: Connection, row: type[Row], statement: LiteralString, values: Values = None, *, prepare: bool | None = None
+) -> list[Row]:
+    """Every row, as a dataclass whose fields are named as the columns are. `prepare` as in psycopg."""
     async with conn.cursor(row_factory=class_row(row)) as cur:
-        await cur.execute(statement, values)
+        await cur.execute(statement, values, prepare=prepare)
         return await cur.fetchall()
 
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_column
 from headwater.extraction.decide import KnownArticle
 from headwater.extraction.selected import read_selectors
 from headwater.extraction.types import Selectors, SourceSelectors
@@ -28,10 +26,11 @@ async def hold_sources(conn: Connection, *, source_ids: Sequence[SourceId]) -> s
     """Those of these sources that exist; they are not deleted before the transaction ends."""
     if not source_ids:
         return set()
-    cur = await conn.execute(
-        "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+    return set(
+        await fetch_column(
+            conn, "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+        )
     )
-    return {SourceId(row[0]) for row in await cur.fetchall()}
 
 
 async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, Selectors] | None:
@@ -53,19 +52,20 @@ async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, S
 
 async def find_articles(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, KnownArticle]:
     """The articles under these keys."""
-    async with conn.cursor(row_factory=class_row(KnownArticle)) as cur:
-        await cur.execute(
-            """
-            SELECT articles.id, articles.url, articles.url_key, articles.title, articles.author, articles.summary,
-                articles.published_at, content.content_hash, content.simhash
-            FROM article_urls
-            JOIN articles ON articles.id = article_urls.article_id
-            LEFT JOIN content ON content.article_id = articles.id
-            WHERE article_urls.url_key = ANY(%(keys)s)
-            """,
-            {"keys": list(url_keys)},
-        )
-        return {bytes(row.url_key): row for row in await cur.fetchall()}
+    rows = await fetch_all(
+        conn,
+        KnownArticle,
+        """
+        SELECT articles.id, articles.url, articles.url_key, articles.title, articles.author, articles.summary,
+            articles.published_at, content.content_hash, content.simhash
+        FROM article_urls
+        JOIN articles ON articles.id = article_urls.article_id
+        LEFT JOIN content ON content.article_id = articles.id
+        WHERE article_urls.url_key = ANY(%(keys)s)
+        """,
+        {"keys": list(url_keys)},
+    )
+    return {bytes(row.url_key): row for row in rows}
 
 
 async def find_listed(

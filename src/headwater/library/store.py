@@ -15,7 +15,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from headwater.db import Connection, translate
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import AlreadySubscribed
 from headwater.library.types import (
     ArticleFull,
@@ -71,39 +71,38 @@ async def hold_subscriptions(conn: Connection, *, user_id: UserId) -> None:
 
 async def is_followed(conn: Connection, *, url: str) -> bool:
     """Whether a feed of this user is at this address, whichever address they added it under."""
-    cur = await conn.execute(
-        """
+    return bool(
+        await fetch_value(
+            conn,
+            """
         SELECT EXISTS (
             SELECT FROM subscriptions JOIN sources ON sources.id = source_id WHERE sources.feed_url = %(url)s
         )
         """,
-        {"url": url},
+            {"url": url},
+        )
     )
-    row = await cur.fetchone()
-    return bool(row and row[0])
 
 
 async def count_subscriptions(conn: Connection) -> int:
     """How many feeds this user follows."""
-    cur = await conn.execute("SELECT count(*) FROM subscriptions")
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT count(*) FROM subscriptions")
 
 
 async def find_subscription(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
     """One of this person's feeds."""
-    async with conn.cursor(row_factory=class_row(Subscription)) as cur:
-        await cur.execute(
-            """
-            SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                subscriptions.category
-            FROM subscriptions
-            JOIN sources ON sources.id = source_id
-            WHERE subscriptions.id = %(id)s
-            """,
-            {"id": subscription_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        Subscription,
+        """
+        SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
+            subscriptions.category
+        FROM subscriptions
+        JOIN sources ON sources.id = source_id
+        WHERE subscriptions.id = %(id)s
+        """,
+        {"id": subscription_id},
+    )
 
 
 async def change_subscription(
@@ -123,9 +122,9 @@ async def change_subscription(
 
 async def unsubscribe(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
     """Stop following. Returns the source; None when it is not there, or not this person's."""
-    cur = await conn.execute("DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id", {"id": subscription_id})
-    row = await cur.fetchone()
-    return SourceId(row[0]) if row else None
+    return await fetch_value(
+        conn, "DELETE FROM subscriptions WHERE id = %(id)s RETURNING source_id", {"id": subscription_id}
+    )
 
 
 async def keep_as_read(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
@@ -184,7 +183,8 @@ async def follow_instead(conn: Connection, *, source_id: SourceId, to: SourceId)
 
 async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:
     """How many feeds of this person's meet the filter."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT count(*)
         FROM subscriptions
@@ -213,67 +213,88 @@ async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:
         """,
         {"search": query.search, "status": query.status.value},
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
 async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list[FeedItem]:
     """A page of this person's feeds, by name."""
-    async with conn.cursor(row_factory=class_row(FeedItem)) as cur:
-        await cur.execute(
-            """
-            SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
-                subscriptions.category, source_state(
-                    enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, polled_at
-                ) AS state,
-                polled_at AS last_polled_at,
-                CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
-                last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
-                coalesce(
-                    article_count,
-                    -- A site without a feed has no counter.
-                    (
-                        SELECT count(*)
-                        FROM (
-                            SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000
-                        ) AS listed
+    return await fetch_all(
+        conn,
+        FeedItem,
+        """
+        SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
+            subscriptions.category, source_state(
+                enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, polled_at
+            ) AS state,
+            polled_at AS last_polled_at,
+            CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+            last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
+            coalesce(
+                article_count,
+                -- A site without a feed has no counter.
+                (
+                    SELECT count(*)
+                    FROM (
+                        SELECT FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 10000
+                    ) AS listed
+                )
+            ) AS article_count
+        FROM subscriptions
+        JOIN sources ON sources.id = source_id
+        LEFT JOIN feed_state USING (source_id)
+        CROSS JOIN LATERAL (
+            -- A site without a feed works once an article of it is here.
+            SELECT coalesce(
+                last_polled_at,
+                CASE
+                    WHEN feed_state.feed_url IS NULL THEN (
+                        SELECT seen_at
+                        FROM article_sources
+                        WHERE article_sources.source_id = subscriptions.source_id
+                        LIMIT 1
                     )
-                ) AS article_count
-            FROM subscriptions
-            JOIN sources ON sources.id = source_id
-            LEFT JOIN feed_state USING (source_id)
-            CROSS JOIN LATERAL (
-                -- A site without a feed works once an article of it is here.
-                SELECT coalesce(
-                    last_polled_at,
-                    CASE
-                        WHEN feed_state.feed_url IS NULL THEN (
-                            SELECT seen_at
-                            FROM article_sources
-                            WHERE article_sources.source_id = subscriptions.source_id
-                            LIMIT 1
-                        )
-                    END
-                ) AS polled_at
-            ) AS known
-            WHERE (%(search)s = '' OR position(lower(%(search)s) IN lower(subscriptions.name)) > 0)
-                AND CASE %(status)s
-                    WHEN 'working' THEN polled_at IS NOT NULL AND last_error IS NULL
-                    WHEN 'pending' THEN polled_at IS NULL
-                    WHEN 'error' THEN polled_at IS NOT NULL AND last_error IS NOT NULL
-                    ELSE true
                 END
-            ORDER BY lower(subscriptions.name), subscriptions.id
-            LIMIT %(limit)s OFFSET %(offset)s
-            """,
-            {
-                "search": query.search,
-                "status": query.status.value,
-                "limit": limit,
-                "offset": (query.page - 1) * limit,
-            },
-        )
-        return await cur.fetchall()
+            ) AS polled_at
+        ) AS known
+        WHERE (%(search)s = '' OR position(lower(%(search)s) IN lower(subscriptions.name)) > 0)
+            AND CASE %(status)s
+                WHEN 'working' THEN polled_at IS NOT NULL AND last_error IS NULL
+                WHEN 'pending' THEN polled_at IS NULL
+                WHEN 'error' THEN polled_at IS NOT NULL AND last_error IS NOT NULL
+                ELSE true
+            END
+        ORDER BY lower(subscriptions.name), subscriptions.id
+        LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        {
+            "search": query.search,
+            "status": query.status.value,
+            "limit": limit,
+            "offset": (query.page - 1) * limit,
+        },
+    )
+
+
+async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> list[FeedItem]:
+    """These of this person's feeds, by name."""
+    return await fetch_all(
+        conn,
+        FeedItem,
+        """
+        SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
+            subscriptions.category, source_state(
+                enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, last_polled_at
+            ) AS state,
+            last_polled_at, CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at,
+            last_error, last_error_type, feed_disabled_at AS disabled_at, off_until,
+            coalesce(article_count, 0) AS article_count
+        FROM subscriptions
+        JOIN sources ON sources.id = source_id
+        JOIN feed_state USING (source_id)
+        WHERE subscriptions.id = ANY(%(ids)s::uuid[])
+        ORDER BY lower(subscriptions.name), subscriptions.id
+        """,
+        {"ids": list(subscription_ids)},
+    )
 
 
 async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
@@ -335,39 +356,40 @@ async def _view(
     """A statement of its own: with it, those that find the places would take twice as long to plan."""
     if not article_ids:
         return {}
-    async with conn.cursor(row_factory=class_row(_View)) as cur:
-        await cur.execute(
-            """
-            SELECT wanted.id, told.title, told.author, told.summary,
-                coalesce(placed.newest_at, '-infinity') AS newest_at
-            FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-            LEFT JOIN LATERAL told_to_reader(wanted.id) AS told ON true
-            CROSS JOIN LATERAL (
-                SELECT max(listed_at) AS newest_at
-                FROM (
-                    SELECT source_id, listed_at
-                    FROM article_sources
-                    WHERE article_sources.article_id = wanted.id
-                    OFFSET 0
-                ) AS listed
-                JOIN subscriptions USING (source_id)
-                WHERE (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
-                    AND (%(category)s::text IS NULL OR category = %(category)s)
-                    AND (
-                        NOT %(is_unread)s::boolean
-                        OR listed_at > read_until
-                        OR EXISTS (SELECT FROM marks WHERE marks.article_id = wanted.id AND NOT is_read)
-                    )
-            ) AS placed
-            """,
-            {
-                "article_ids": list(article_ids),
-                "feed": query.feed,
-                "category": query.category,
-                "is_unread": is_unread,
-            },
-        )
-        return {row.id: row for row in await cur.fetchall()}
+    rows = await fetch_all(
+        conn,
+        _View,
+        """
+        SELECT wanted.id, told.title, told.author, told.summary,
+            coalesce(placed.newest_at, '-infinity') AS newest_at
+        FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+        LEFT JOIN LATERAL told_to_reader(wanted.id) AS told ON true
+        CROSS JOIN LATERAL (
+            SELECT max(listed_at) AS newest_at
+            FROM (
+                SELECT source_id, listed_at
+                FROM article_sources
+                WHERE article_sources.article_id = wanted.id
+                OFFSET 0
+            ) AS listed
+            JOIN subscriptions USING (source_id)
+            WHERE (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
+                AND (%(category)s::text IS NULL OR category = %(category)s)
+                AND (
+                    NOT %(is_unread)s::boolean
+                    OR listed_at > read_until
+                    OR EXISTS (SELECT FROM marks WHERE marks.article_id = wanted.id AND NOT is_read)
+                )
+        ) AS placed
+        """,
+        {
+            "article_ids": list(article_ids),
+            "feed": query.feed,
+            "category": query.category,
+            "is_unread": is_unread,
+        },
+    )
+    return {row.id: row for row in rows}
 
 
 async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
@@ -557,84 +579,84 @@ def _page(query: ArticlesQuery) -> dict[str, object]:
 
 async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """What this person starred, the latest star first; also from feeds they follow no more."""
-    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
-        await cur.execute(
-            """
-            SELECT articles.id, url,
-                coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
-                coalesce(told.author, articles.author) AS author,
-                coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
-                coalesce(
-                    (
-                        SELECT subscriptions.name
-                        FROM article_sources
-                        JOIN subscriptions USING (source_id)
-                        WHERE article_sources.article_id = articles.id
-                        ORDER BY subscriptions.name
-                        LIMIT 1
-                    ),
-                    ''
-                ) AS feed_name,
-                coalesce(
-                    marks.is_read,
-                    (
-                        SELECT bool_and(listed.listed_at <= read_until)
-                        FROM article_sources AS listed
-                        JOIN subscriptions USING (source_id)
-                        WHERE listed.article_id = articles.id
-                    ),
-                    false
-                ) AS is_read,
-                true AS is_starred
-            FROM marks
-            JOIN articles ON articles.id = marks.article_id
-            LEFT JOIN LATERAL told_to_reader(marks.article_id) AS told ON true
-            WHERE starred_at IS NOT NULL
-                AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-            ORDER BY starred_at DESC, article_id DESC
-            LIMIT %(limit)s
-            """,
-            _page(query),
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        """
+        SELECT articles.id, url,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+            coalesce(told.author, articles.author) AS author,
+            coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+            coalesce(
+                (
+                    SELECT subscriptions.name
+                    FROM article_sources
+                    JOIN subscriptions USING (source_id)
+                    WHERE article_sources.article_id = articles.id
+                    ORDER BY subscriptions.name
+                    LIMIT 1
+                ),
+                ''
+            ) AS feed_name,
+            coalesce(
+                marks.is_read,
+                (
+                    SELECT bool_and(listed.listed_at <= read_until)
+                    FROM article_sources AS listed
+                    JOIN subscriptions USING (source_id)
+                    WHERE listed.article_id = articles.id
+                ),
+                false
+            ) AS is_read,
+            true AS is_starred
+        FROM marks
+        JOIN articles ON articles.id = marks.article_id
+        LEFT JOIN LATERAL told_to_reader(marks.article_id) AS told ON true
+        WHERE starred_at IS NOT NULL
+            AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ORDER BY starred_at DESC, article_id DESC
+        LIMIT %(limit)s
+        """,
+        _page(query),
+    )
 
 
 async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFull | None:
     """An article of this person's feeds, or one they starred."""
-    async with conn.cursor(row_factory=class_row(ArticleFull)) as cur:
-        await cur.execute(
-            """
-            SELECT articles.id, articles.url,
-                coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
-                    AS title,
-                coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,
-                coalesce(
-                    content.html, original.html, told.content, told.summary, articles.content, articles.summary
-                ) AS html,
-                coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
-                coalesce(told.published_at, articles.published_at, content.published_at) AS published_at,
-                coalesce(mine.listed_at, articles.listed_at) AS listed_at,
-                content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
-                coalesce(marks.is_read, mine.is_read, false) AS is_read,
-                starred_at IS NOT NULL AS is_starred
-            FROM articles
-            LEFT JOIN content ON content.article_id = articles.id
-            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-            LEFT JOIN marks ON marks.article_id = articles.id
-            CROSS JOIN LATERAL (
-                SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
-                    max(article_sources.listed_at) AS listed_at,
-                    bool_and(article_sources.listed_at <= read_until) AS is_read
-                FROM article_sources
-                JOIN subscriptions USING (source_id)
-                WHERE article_sources.article_id = articles.id
-            ) AS mine
-            LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
-            WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
-            """,
-            {"id": article_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        ArticleFull,
+        """
+        SELECT articles.id, articles.url,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
+                AS title,
+            coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,
+            coalesce(
+                content.html, original.html, told.content, told.summary, articles.content, articles.summary
+            ) AS html,
+            coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
+            coalesce(told.published_at, articles.published_at, content.published_at) AS published_at,
+            coalesce(mine.listed_at, articles.listed_at) AS listed_at,
+            content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
+            coalesce(marks.is_read, mine.is_read, false) AS is_read,
+            starred_at IS NOT NULL AS is_starred
+        FROM articles
+        LEFT JOIN content ON content.article_id = articles.id
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        LEFT JOIN marks ON marks.article_id = articles.id
+        CROSS JOIN LATERAL (
+            SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
+                max(article_sources.listed_at) AS listed_at,
+                bool_and(article_sources.listed_at <= read_until) AS is_read
+            FROM article_sources
+            JOIN subscriptions USING (source_id)
+            WHERE article_sources.article_id = articles.id
+        ) AS mine
+        LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
+        WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
+        """,
+        {"id": article_id},
+    )
 
 
 async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
@@ -643,42 +665,42 @@ async def list_neighbours(conn: Connection, *, most: int) -> list[Neighbour]:
     BETWEEN says nothing new, but is estimated at 0.5 % of the rows however they are spread: so the index is used even
     where one source has every article, and `=` alone would be estimated at all of them.
     """
-    async with conn.cursor(row_factory=class_row(Neighbour)) as cur:
-        await cur.execute(
-            """
-            WITH kept AS MATERIALIZED (
-                SELECT source_id, count(*)
-                FROM marks
-                CROSS JOIN LATERAL (
-                    SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
-                ) AS listed
-                JOIN subscriptions USING (source_id)
-                WHERE NOT is_read AND listed_at <= read_until
-                GROUP BY source_id
-            )
-            SELECT subscriptions.id, name, category,
-                least(unread.count + coalesce(kept.count, 0), %(most)s)::integer AS unread
-            FROM subscriptions
-            LEFT JOIN kept USING (source_id)
+    return await fetch_all(
+        conn,
+        Neighbour,
+        """
+        WITH kept AS MATERIALIZED (
+            SELECT source_id, count(*)
+            FROM marks
             CROSS JOIN LATERAL (
-                SELECT count(*)
-                FROM (
-                    SELECT
-                    FROM article_sources
-                    WHERE article_sources.source_id = subscriptions.source_id
-                        AND article_sources.source_id BETWEEN subscriptions.source_id AND subscriptions.source_id
-                        AND listed_at > read_until
-                        AND NOT EXISTS (
-                            SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
-                        )
-                    LIMIT %(most)s
-                ) AS found
-            ) AS unread
-            ORDER BY category NULLS LAST, lower(name), subscriptions.id
-            """,
-            {"most": most},
+                SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+            ) AS listed
+            JOIN subscriptions USING (source_id)
+            WHERE NOT is_read AND listed_at <= read_until
+            GROUP BY source_id
         )
-        return await cur.fetchall()
+        SELECT subscriptions.id, name, category,
+            least(unread.count + coalesce(kept.count, 0), %(most)s)::integer AS unread
+        FROM subscriptions
+        LEFT JOIN kept USING (source_id)
+        CROSS JOIN LATERAL (
+            SELECT count(*)
+            FROM (
+                SELECT
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id
+                    AND article_sources.source_id BETWEEN subscriptions.source_id AND subscriptions.source_id
+                    AND listed_at > read_until
+                    AND NOT EXISTS (
+                        SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
+                    )
+                LIMIT %(most)s
+            ) AS found
+        ) AS unread
+        ORDER BY category NULLS LAST, lower(name), subscriptions.id
+        """,
+        {"most": most},
+    )
 
 
 async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleId] | None:
@@ -721,7 +743,8 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
 
 async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
     """Those of these articles that hold these words."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id
@@ -747,110 +770,109 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
         """,
         {"words": words, "article_ids": list(article_ids)},
     )
-    return [ArticleId(row[0]) for row in await cur.fetchall()]
 
 
 async def list_among(
     conn: Connection, *, article_ids: Sequence[ArticleId], query: ArticlesQuery, since: datetime | None
 ) -> list[ArticleLine]:
     """The newest of these articles that are of this person's feeds."""
-    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
-        await cur.execute(
-            """
-            WITH newest AS MATERIALIZED (
-                SELECT listed_at, article_id, name
-                FROM (
-                    SELECT DISTINCT ON (article_id) listed_at, article_id, subscriptions.name
-                    FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-                    CROSS JOIN LATERAL (
-                        SELECT article_id, source_id, listed_at
-                        FROM article_sources
-                        WHERE article_id = wanted.id
-                        OFFSET 0
-                    ) AS listed
-                    JOIN subscriptions USING (source_id)
-                    WHERE (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
-                        AND (%(category)s::text IS NULL OR category = %(category)s)
-                    ORDER BY article_id, listed_at DESC, subscriptions.name
-                ) AS placed
-                WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-                    AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT %(limit)s
-            )
-            SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
-                coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
-                newest.listed_at, newest.name AS feed_name,
-                coalesce(
-                    marks.is_read,
-                    (
-                        SELECT bool_and(listed.listed_at <= read_until)
-                        FROM article_sources AS listed
-                        JOIN subscriptions USING (source_id)
-                        WHERE listed.article_id = newest.article_id
-                    ),
-                    false
-                ) AS is_read,
-                starred_at IS NOT NULL AS is_starred
-            FROM newest
-            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
-            LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
-            LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
-            ORDER BY newest.listed_at DESC, newest.article_id DESC
-            """,
-            {**_page(query), "article_ids": list(article_ids), "since": since},
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        """
+        WITH newest AS MATERIALIZED (
+            SELECT listed_at, article_id, name
+            FROM (
+                SELECT DISTINCT ON (article_id) listed_at, article_id, subscriptions.name
+                FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+                CROSS JOIN LATERAL (
+                    SELECT article_id, source_id, listed_at
+                    FROM article_sources
+                    WHERE article_id = wanted.id
+                    OFFSET 0
+                ) AS listed
+                JOIN subscriptions USING (source_id)
+                WHERE (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s)
+                    AND (%(category)s::text IS NULL OR category = %(category)s)
+                ORDER BY article_id, listed_at DESC, subscriptions.name
+            ) AS placed
+            WHERE (listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+                AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+            ORDER BY listed_at DESC, article_id DESC
+            LIMIT %(limit)s
         )
-        return await cur.fetchall()
+        SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+            coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
+            newest.listed_at, newest.name AS feed_name,
+            coalesce(
+                marks.is_read,
+                (
+                    SELECT bool_and(listed.listed_at <= read_until)
+                    FROM article_sources AS listed
+                    JOIN subscriptions USING (source_id)
+                    WHERE listed.article_id = newest.article_id
+                ),
+                false
+            ) AS is_read,
+            starred_at IS NOT NULL AS is_starred
+        FROM newest
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
+        LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
+        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
+        ORDER BY newest.listed_at DESC, newest.article_id DESC
+        """,
+        {**_page(query), "article_ids": list(article_ids), "since": since},
+    )
 
 
 async def search_starred(
     conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None
 ) -> list[ArticleLine]:
     """What this person starred and holds these words, in the order of `list_starred`."""
-    async with conn.cursor(row_factory=class_row(ArticleLine)) as cur:
-        await cur.execute(
-            """
-            WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
-            SELECT articles.id, articles.url,
-                coalesce(nullif(told.title, ''), nullif(articles.title, ''), articles.url) AS title,
-                coalesce(told.author, articles.author) AS author,
-                coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
-                coalesce(mine.name, '') AS feed_name, coalesce(marks.is_read, mine.is_read, false) AS is_read,
-                true AS is_starred
-            FROM marks
-            JOIN articles ON articles.id = marks.article_id
-            LEFT JOIN content ON content.article_id = articles.id
-            LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-            CROSS JOIN LATERAL (
-                SELECT min(subscriptions.name) AS name, max(article_sources.listed_at) AS listed_at,
-                    bool_and(article_sources.listed_at <= read_until) AS is_read,
-                    bool_or(subscriptions.id = %(feed)s) AS is_of_feed,
-                    bool_or(subscriptions.category = %(category)s) AS is_of_category
-                FROM article_sources
-                JOIN subscriptions USING (source_id)
-                WHERE article_sources.article_id = articles.id
-            ) AS mine
-            LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
-            WHERE starred_at IS NOT NULL
-                AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-                AND coalesce(mine.listed_at, articles.listed_at) >= coalesce(%(since)s::timestamptz, '-infinity')
-                AND (%(feed)s::uuid IS NULL OR mine.is_of_feed)
-                AND (%(category)s::text IS NULL OR mine.is_of_category)
-                AND (
-                    to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
-                    OR to_tsvector('simple', coalesce(told.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
-                    OR EXISTS (
-                        SELECT FROM spoken
-                        WHERE coalesce(content.search, original.search) @@ spoken.query
-                            AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
-                    )
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        """
+        WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
+        SELECT articles.id, articles.url,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), articles.url) AS title,
+            coalesce(told.author, articles.author) AS author,
+            coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+            coalesce(mine.name, '') AS feed_name, coalesce(marks.is_read, mine.is_read, false) AS is_read,
+            true AS is_starred
+        FROM marks
+        JOIN articles ON articles.id = marks.article_id
+        LEFT JOIN content ON content.article_id = articles.id
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        CROSS JOIN LATERAL (
+            SELECT min(subscriptions.name) AS name, max(article_sources.listed_at) AS listed_at,
+                bool_and(article_sources.listed_at <= read_until) AS is_read,
+                bool_or(subscriptions.id = %(feed)s) AS is_of_feed,
+                bool_or(subscriptions.category = %(category)s) AS is_of_category
+            FROM article_sources
+            JOIN subscriptions USING (source_id)
+            WHERE article_sources.article_id = articles.id
+        ) AS mine
+        LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
+        WHERE starred_at IS NOT NULL
+            AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+            AND coalesce(mine.listed_at, articles.listed_at) >= coalesce(%(since)s::timestamptz, '-infinity')
+            AND (%(feed)s::uuid IS NULL OR mine.is_of_feed)
+            AND (%(category)s::text IS NULL OR mine.is_of_category)
+            AND (
+                to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
+                OR to_tsvector('simple', coalesce(told.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
+                OR EXISTS (
+                    SELECT FROM spoken
+                    WHERE coalesce(content.search, original.search) @@ spoken.query
+                        AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
                 )
-            ORDER BY starred_at DESC, marks.article_id DESC
-            LIMIT %(limit)s
-            """,
-            {**_page(query), "words": words, "since": since},
-        )
-        return await cur.fetchall()
+            )
+        ORDER BY starred_at DESC, marks.article_id DESC
+        LIMIT %(limit)s
+        """,
+        {**_page(query), "words": words, "since": since},
+    )
 
 
 async def mark(
@@ -983,7 +1005,8 @@ async def mark_above_read(
 
 async def forget_subscriptions_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
     """Delete subscriptions of a removed user. Returns their sources."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         DELETE FROM subscriptions
         WHERE user_id = %(user_id)s
@@ -992,7 +1015,6 @@ async def forget_subscriptions_of(conn: Connection, *, user_id: UserId, limit: i
         """,
         {"user_id": user_id, "limit": limit},
     )
-    return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
 async def forget_marks_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:

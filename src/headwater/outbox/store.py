@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_one, fetch_value
 from headwater.outbox.types import Claimed, Counts, Dead, OutboxEntry
 
 
@@ -52,26 +50,26 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
 
 async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Claimed]:
     """The longest-waiting entries, ours until the lease ends."""
-    async with conn.cursor(row_factory=class_row(Claimed)) as cur:
-        await cur.execute(
-            """
-            WITH ready AS MATERIALIZED (
-                SELECT url_key
-                FROM outbox
-                WHERE ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT %(limit)s
-                FOR UPDATE SKIP LOCKED
-            )
-            UPDATE outbox
-            SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
-            FROM ready
-            WHERE outbox.url_key = ready.url_key
-            RETURNING article_id, outbox.url_key, version, action, queued_version, lease, attempts - 1 AS attempts
-            """,
-            {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    return await fetch_all(
+        conn,
+        Claimed,
+        """
+        WITH ready AS MATERIALIZED (
+            SELECT url_key
+            FROM outbox
+            WHERE ready_at <= %(now)s
+            ORDER BY ready_at
+            LIMIT %(limit)s
+            FOR UPDATE SKIP LOCKED
         )
-        return await cur.fetchall()
+        UPDATE outbox
+        SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
+        FROM ready
+        WHERE outbox.url_key = ready.url_key
+        RETURNING article_id, outbox.url_key, version, action, queued_version, lease, attempts - 1 AS attempts
+        """,
+        {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    )
 
 
 async def acknowledge(conn: Connection, *, entries: Sequence[Claimed]) -> int:
@@ -186,8 +184,10 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
 
     Waits for transactions that began before the index listened: what they write is not queued, and not to be seen yet.
     """
-    cur = await conn.execute(
-        """
+    return (
+        await fetch_value(
+            conn,
+            """
         WITH listening AS MATERIALIZED (
             SELECT filled_to
             FROM outbox_listening
@@ -223,50 +223,48 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
         )
         SELECT count(*) FROM known
         """,
-        {"now": now, "limit": limit},
+            {"now": now, "limit": limit},
+        )
+        or 0
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
 async def oldest_at(conn: Connection) -> datetime | None:
     """Since when the longest-waiting entry has been waiting, postponed or not; None when there is none."""
-    cur = await conn.execute("SELECT queued_at FROM outbox WHERE reason IS NULL ORDER BY queued_at LIMIT 1")
-    row = await cur.fetchone()
-    return row[0] if row else None
+    return await fetch_value(conn, "SELECT queued_at FROM outbox WHERE reason IS NULL ORDER BY queued_at LIMIT 1")
 
 
 async def count(conn: Connection) -> Counts:
     """How the outbox stands."""
-    async with conn.cursor(row_factory=class_row(Counts)) as cur:
-        await cur.execute(
-            """
-            SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
-                min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,
-                EXISTS (SELECT FROM outbox_listening) AS is_listening,
-                EXISTS (SELECT FROM outbox_listening WHERE filled_at IS NULL) AS is_filling
-            FROM outbox
-            """
-        )
-        found = await cur.fetchone()
+    found = await fetch_one(
+        conn,
+        Counts,
+        """
+        SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
+            min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,
+            EXISTS (SELECT FROM outbox_listening) AS is_listening,
+            EXISTS (SELECT FROM outbox_listening WHERE filled_at IS NULL) AS is_filling
+        FROM outbox
+        """,
+    )
     assert found is not None
     return found
 
 
 async def list_dead(conn: Connection, *, limit: int) -> list[Dead]:
     """What was given up, the latest first."""
-    async with conn.cursor(row_factory=class_row(Dead)) as cur:
-        await cur.execute(
-            """
-            SELECT article_id, url_key, version, reason, queued_at
-            FROM outbox
-            WHERE reason IS NOT NULL
-            ORDER BY queued_at DESC
-            LIMIT %(limit)s
-            """,
-            {"limit": limit},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        Dead,
+        """
+        SELECT article_id, url_key, version, reason, queued_at
+        FROM outbox
+        WHERE reason IS NOT NULL
+        ORDER BY queued_at DESC
+        LIMIT %(limit)s
+        """,
+        {"limit": limit},
+    )
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:

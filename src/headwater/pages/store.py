@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_column, fetch_value
 from headwater.ids import new_id
 from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
@@ -67,32 +65,33 @@ async def claim(
     conn: Connection, *, kind: PageKind, lease: UUID, now: datetime, leased_until: datetime, limit: int
 ) -> list[Page]:
     """The longest-waiting pages of a kind, ours until the lease ends."""
-    async with conn.cursor(row_factory=class_row(Page)) as cur:
-        await cur.execute(
-            """
-            WITH ready AS (
-                SELECT id
-                FROM pages
-                WHERE kind = %(kind)s AND ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT %(limit)s
-                FOR UPDATE SKIP LOCKED
-            )
-            UPDATE pages
-            SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
-            FROM ready
-            WHERE pages.id = ready.id
-            RETURNING pages.id, pages.lease, attempts - 1 AS attempts, url, final_url, kind, source_id, depth,
-                content_type, body, fetched_at
-            """,
-            {"kind": kind.value, "lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    return await fetch_all(
+        conn,
+        Page,
+        """
+        WITH ready AS (
+            SELECT id
+            FROM pages
+            WHERE kind = %(kind)s AND ready_at <= %(now)s
+            ORDER BY ready_at
+            LIMIT %(limit)s
+            FOR UPDATE SKIP LOCKED
         )
-        return await cur.fetchall()
+        UPDATE pages
+        SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
+        FROM ready
+        WHERE pages.id = ready.id
+        RETURNING pages.id, pages.lease, attempts - 1 AS attempts, url, final_url, kind, source_id, depth,
+            content_type, body, fetched_at
+        """,
+        {"kind": kind.value, "lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    )
 
 
 async def done(conn: Connection, *, pages: Sequence[Page]) -> list[UUID]:
     """These have been read and are forgotten. Returns those that were still ours: of the others nothing may be kept."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         DELETE FROM pages
         USING unnest(%(ids)b::uuid[], %(leases)b::uuid[]) AS mine (id, lease)
@@ -101,17 +100,15 @@ async def done(conn: Connection, *, pages: Sequence[Page]) -> list[UUID]:
         """,
         {"ids": [page.id for page in pages], "leases": [page.lease for page in pages]},
     )
-    return [row[0] for row in await cur.fetchall()]
 
 
 async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) -> datetime | None:
     """Since when the longest-waiting page of a kind has been waiting."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         "SELECT ready_at FROM pages WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at LIMIT 1",
         {"kind": kind.value, "now": now},
     )
-    row = await cur.fetchone()
-    return row[0] if row else None
 
 
 async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:

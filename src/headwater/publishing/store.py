@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_value
 from headwater.publishing.types import Content
 from headwater.types import ArticleId
 
@@ -30,43 +28,42 @@ async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapp
 
 async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, Content]:
     """The content of these articles; without those that have none."""
-    async with conn.cursor(row_factory=class_row(Content)) as cur:
-        await cur.execute(
-            """
-            SELECT content.article_id, content.url, listed.source_id::text, listed.source_name,
-                coalesce(nullif(content.title, ''), nullif(articles.title, ''), content.url) AS title,
-                coalesce(content.text, original.text) AS text, coalesce(content.html, original.html) AS html,
-                content.description, content.keywords, content.authors,
-                coalesce(content.published_at, articles.published_at) AS published_at, content.canonical_url,
-                content.section, content.language, content.image_url, content.open_graph ->> 'type' AS og_type,
-                content.open_graph ->> 'title' AS og_title, content.open_graph ->> 'description' AS og_description,
-                content.open_graph ->> 'image' AS og_image, content.open_graph ->> 'url' AS og_url,
-                content.open_graph ->> 'site_name' AS og_site_name,
-                nullif(content.linked_data, '[]')::text AS linked_data, content.word_count, content.content_hash,
-                content.version, content.extracted_at AS crawled_at
-            FROM content
-            -- OFFSET 0: each in its month, where a join would read all of them
-            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = content.article_id OFFSET 0) AS articles
-            LEFT JOIN LATERAL (
-                SELECT text, html FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
-            ) AS original ON true
-            LEFT JOIN LATERAL (
-                SELECT sources.id AS source_id, sources.name AS source_name
-                FROM article_sources
-                JOIN sources ON sources.id = article_sources.source_id
-                WHERE article_sources.article_id = content.article_id
-                ORDER BY article_sources.title IS NOT NULL, article_sources.seen_at, sources.id  -- its own site first
-                LIMIT 1
-            ) AS listed ON true
-            WHERE content.article_id = ANY(%(ids)b::uuid[])
-            """,
-            {"ids": list(article_ids)},
-        )
-        return {found.article_id: found for found in await cur.fetchall()}
+    rows = await fetch_all(
+        conn,
+        Content,
+        """
+        SELECT content.article_id, content.url, listed.source_id::text, listed.source_name,
+            coalesce(nullif(content.title, ''), nullif(articles.title, ''), content.url) AS title,
+            coalesce(content.text, original.text) AS text, coalesce(content.html, original.html) AS html,
+            content.description, content.keywords, content.authors,
+            coalesce(content.published_at, articles.published_at) AS published_at, content.canonical_url,
+            content.section, content.language, content.image_url, content.open_graph ->> 'type' AS og_type,
+            content.open_graph ->> 'title' AS og_title, content.open_graph ->> 'description' AS og_description,
+            content.open_graph ->> 'image' AS og_image, content.open_graph ->> 'url' AS og_url,
+            content.open_graph ->> 'site_name' AS og_site_name,
+            nullif(content.linked_data, '[]')::text AS linked_data, content.word_count, content.content_hash,
+            content.version, content.extracted_at AS crawled_at
+        FROM content
+        -- OFFSET 0: each in its month, where a join would read all of them
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = content.article_id OFFSET 0) AS articles
+        LEFT JOIN LATERAL (
+            SELECT text, html FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
+        ) AS original ON true
+        LEFT JOIN LATERAL (
+            SELECT sources.id AS source_id, sources.name AS source_name
+            FROM article_sources
+            JOIN sources ON sources.id = article_sources.source_id
+            WHERE article_sources.article_id = content.article_id
+            ORDER BY article_sources.title IS NOT NULL, article_sources.seen_at, sources.id  -- its own site first
+            LIMIT 1
+        ) AS listed ON true
+        WHERE content.article_id = ANY(%(ids)b::uuid[])
+        """,
+        {"ids": list(article_ids)},
+    )
+    return {found.article_id: found for found in rows}
 
 
 async def count_content(conn: Connection) -> int:
     """How many documents the index should have."""
-    cur = await conn.execute("SELECT count(*) FROM content")
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT count(*) FROM content")

@@ -23,10 +23,10 @@ from headwater.pages import store as pages
 from headwater.polling import store as polling
 from headwater.removal.types import Kind, Removal
 from headwater.sitemaps import store as sitemaps
-from headwater.sources import store as sources
 from headwater.sources.custom import store as custom
 from headwater.sources.health import store as health
-from headwater.sources.importing import store as importing
+from headwater.sources.store import custom as custom_store
+from headwater.sources.store import imports, sources
 from headwater.sources.subscribe import leave_unwanted
 from headwater.types import ArticleId, PageKind, SourceId, UserId
 from headwater.urls import url_key
@@ -108,7 +108,7 @@ async def _heirs(conn: Connection, urls: Sequence[FrontierUrl]) -> dict[UUID, So
     owners = await articles.find_owners(conn, url_keys=list(keys.values()))
     heirs = {one: owners[key] for one, key in keys.items() if key in owners}
     lists = {one.url: one.id for one in urls if one.kind is not PageKind.ARTICLE}
-    entered = await sources.find_entered(conn, urls=list(lists)) if lists else {}
+    entered = await sources.find_by_site(conn, urls=list(lists)) if lists else {}
     return heirs | {lists[url]: source_id for url, source_id in entered.items()}
 
 
@@ -125,7 +125,7 @@ async def _clicks(conn: Connection, source_id: SourceId, limit: int, _now: datet
 
 
 async def _imports(conn: Connection, user_id: UserId, limit: int, _now: datetime) -> int:
-    return await importing.forget_of(conn, user_id=user_id, limit=limit)
+    return await imports.remove_of(conn, user_id=user_id, limit=limit)
 
 
 async def _subscriptions(conn: Connection, user_id: UserId, limit: int, now: datetime) -> int:
@@ -163,7 +163,7 @@ async def _references(conn: Connection, user_id: UserId, limit: int, _now: datet
     """What the user did for everybody stays, without saying who it was other than by the name that was written."""
     changed = await audit.clear_actor(conn, user_id=user_id, limit=limit)
     changed += await custom.clear_moderator(conn, user_id=user_id, limit=limit)
-    return changed + await sources.clear_submitter(conn, user_id=user_id, limit=limit)
+    return changed + await custom_store.clear_submitter(conn, user_id=user_id, limit=limit)
 
 
 SOURCE_PARTS: Sequence[OfSource] = (_pages, _articles, _urls, _polls, _sitemaps, _clicks)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_value
 from headwater.removal.types import Kind, Removal
 
 LONGEST_LEASE = timedelta(hours=1)
@@ -109,7 +109,8 @@ async def release(conn: Connection, *, removal: Removal) -> None:
 
 async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | None:
     """Since when the longest-waiting deletion has been waiting for a worker."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT min(removed_at)
         FROM (
@@ -130,5 +131,3 @@ async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | No
         """,
         {"now": now},
     )
-    row = await cur.fetchone()
-    return row[0] if row else None

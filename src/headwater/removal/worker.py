@@ -16,7 +16,7 @@ from headwater.polling import store as polling
 from headwater.removal import store
 from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some
 from headwater.removal.types import Removal
-from headwater.sources import store as sources
+from headwater.sources.store import custom
 from headwater.sources.subscribe import leave_unwanted
 from headwater.types import Clock
 
@@ -98,7 +98,7 @@ class Remover:
         Forget holds on deleted feeds that are over.
         """
         async with self._database.as_system() as conn:
-            found = await sources.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
+            found = await custom.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
             await polling.forget_holds(conn, now=self._clock())
         if found:
             async with self._database.as_system() as conn:

@@ -10,9 +10,8 @@ from datetime import date, datetime
 from uuid import UUID
 
 from psycopg import errors
-from psycopg.rows import class_row
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 from headwater.retention.types import GoneText, Kind, Month, State
 
 
@@ -66,9 +65,9 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
 
 async def find_state(conn: Connection) -> State:
     """How retention stands."""
-    async with conn.cursor(row_factory=class_row(State)) as cur:
-        await cur.execute("SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state")
-        found = await cur.fetchone()
+    found = await fetch_one(
+        conn, State, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
+    )
     assert found is not None, "the migration made the row"
     return found
 
@@ -83,7 +82,8 @@ async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) 
 
 async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
     """The latest date that an article of a month carries."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT max(published_at)
         FROM articles
@@ -91,8 +91,6 @@ async def newest_published_at(conn: Connection, *, month: date) -> datetime | No
         """,
         {"month": month},
     )
-    row = await cur.fetchone()
-    return row[0] if row else None
 
 
 async def make_months(conn: Connection, *, until: date) -> int:
@@ -105,35 +103,32 @@ async def make_months(conn: Connection, *, until: date) -> int:
 
 async def list_months(conn: Connection) -> list[date]:
     """The months there are, the oldest first."""
-    cur = await conn.execute("SELECT article_months()")
-    return [row[0] for row in await cur.fetchall()]
+    return await fetch_column(conn, "SELECT article_months()")
 
 
 async def count_month(conn: Connection, *, month: date) -> Month:
     """How many articles are in a month, and how many of them stay."""
-    async with conn.cursor(row_factory=class_row(Month)) as cur:
-        await cur.execute(
-            """
-            SELECT %(month)s::date AS month, count(*) AS articles,
-                count(*) FILTER (
-                    WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
-                ) AS starred
-            FROM articles
-            WHERE id >= first_id_of(%(month)s::date)
-                AND id < first_id_of((%(month)s::date + interval '1 month')::date)
-            """,
-            {"month": month},
-        )
-        found = await cur.fetchone()
+    found = await fetch_one(
+        conn,
+        Month,
+        """
+        SELECT %(month)s::date AS month, count(*) AS articles,
+            count(*) FILTER (
+                WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
+            ) AS starred
+        FROM articles
+        WHERE id >= first_id_of(%(month)s::date)
+            AND id < first_id_of((%(month)s::date + interval '1 month')::date)
+        """,
+        {"month": month},
+    )
     assert found is not None, "a count is a row"
     return found
 
 
 async def hand_on_texts(conn: Connection, *, before: UUID, most: int) -> int:
     """Texts that are shared by an article that stays, and owned by one that goes, change their owner."""
-    cur = await conn.execute("SELECT hand_on_texts(%(before)s, %(most)s)", {"before": before, "most": most})
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT hand_on_texts(%(before)s, %(most)s)", {"before": before, "most": most}) or 0
 
 
 async def let_month_go(conn: Connection, *, month: date) -> int | None:
@@ -149,18 +144,17 @@ async def let_month_go(conn: Connection, *, month: date) -> int | None:
 
 async def list_gone(conn: Connection) -> list[str]:
     """The tables that were put aside."""
-    cur = await conn.execute("SELECT article_tables_gone()")
-    return [row[0] for row in await cur.fetchall()]
+    return await fetch_column(conn, "SELECT article_tables_gone()")
 
 
 async def take_gone_texts(conn: Connection, *, table: str, most: int) -> list[GoneText]:
     """Take some texts out of a table that was put aside, each once."""
-    async with conn.cursor(row_factory=class_row(GoneText)) as cur:
-        await cur.execute(
-            "SELECT article_id, url_key, version, is_kept FROM take_gone_content(%(part)s, %(most)s)",
-            {"part": table, "most": most},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        GoneText,
+        "SELECT article_id, url_key, version, is_kept FROM take_gone_content(%(part)s, %(most)s)",
+        {"part": table, "most": most},
+    )
 
 
 async def drop_gone(conn: Connection, *, table: str) -> None:
@@ -176,30 +170,24 @@ async def learn(conn: Connection) -> None:
 
 async def is_index_listening(conn: Connection) -> bool:
     """Whether a search index is to hear of what goes."""
-    cur = await conn.execute("SELECT EXISTS (SELECT FROM outbox_listening)")
-    row = await cur.fetchone()
-    return bool(row and row[0])
+    return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM outbox_listening)"))
 
 
 async def count_events(conn: Connection, *, before: datetime) -> int:
     """What people did before a moment."""
-    cur = await conn.execute("SELECT count(*) FROM events WHERE created_at < %(before)s", {"before": before})
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT count(*) FROM events WHERE created_at < %(before)s", {"before": before})
 
 
 async def count_polls(conn: Connection, *, before: datetime) -> int:
     """Polls before a moment."""
-    cur = await conn.execute("SELECT count(*) FROM poll_events WHERE at < %(before)s", {"before": before})
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(conn, "SELECT count(*) FROM poll_events WHERE at < %(before)s", {"before": before})
 
 
 async def count_clicks(conn: Connection, *, before: datetime) -> int:
     """What was counted before a moment, of those who agreed to it."""
-    cur = await conn.execute("SELECT count(*) FROM feed_item_clicks WHERE clicked_at < %(before)s", {"before": before})
-    row = await cur.fetchone()
-    return row[0] if row else 0
+    return await fetch_value(
+        conn, "SELECT count(*) FROM feed_item_clicks WHERE clicked_at < %(before)s", {"before": before}
+    )
 
 
 COUNTS = {Kind.EVENTS: count_events, Kind.POLLS: count_polls, Kind.CLICKS: count_clicks}

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_column, fetch_one
 from headwater.frontier.keys import locate
 from headwater.sitemaps.types import MappedSource, Reading
 from headwater.types import SourceId
@@ -14,18 +12,18 @@ from headwater.urls import url_key
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> MappedSource | None:
     """What there is to know of a source."""
-    async with conn.cursor(row_factory=class_row(MappedSource)) as cur:
-        await cur.execute(
-            """
-            SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
-                priority, enabled
-            FROM sources
-            WHERE id = %(id)s
-            FOR KEY SHARE  -- it is not deleted while what was read for it is written
-            """,
-            {"id": source_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        MappedSource,
+        """
+        SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
+            priority, enabled
+        FROM sources
+        WHERE id = %(id)s
+        FOR KEY SHARE  -- it is not deleted while what was read for it is written
+        """,
+        {"id": source_id},
+    )
 
 
 async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
@@ -48,8 +46,10 @@ async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, R
 async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
     """Which of these the frontier knows, whatever came of them."""
     places = {url: locate(url).place for url in urls}
-    cur = await conn.execute(
-        """
+    return set(
+        await fetch_column(
+            conn,
+            """
         SELECT given.url
         FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
             AS given (url, shard, host_id, url_id)
@@ -63,14 +63,14 @@ async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
             WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
         )
         """,
-        {
-            "urls": list(places),
-            "shards": [place.shard for place in places.values()],
-            "host_ids": [place.host_id for place in places.values()],
-            "url_ids": [place.url_id for place in places.values()],
-        },
+            {
+                "urls": list(places),
+                "shards": [place.shard for place in places.values()],
+                "host_ids": [place.host_id for place in places.values()],
+                "url_ids": [place.url_id for place in places.values()],
+            },
+        )
     )
-    return {row[0] for row in await cur.fetchall()}
 
 
 async def keep_reading(conn: Connection, *, reading: Reading) -> None:

@@ -12,8 +12,8 @@ from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
-from headwater.sources import store
 from headwater.sources.decide import as_wished, cooldown_of, entrances
+from headwater.sources.store import merging, sources, suggestions
 from headwater.sources.types import Source, Wishes
 from headwater.types import SourceId
 from headwater.urls import complete_url, host_of, url_key
@@ -40,7 +40,7 @@ async def follow(
     source = replace(source, name=(name or "").strip() or host_of(source.address))
     if len(source.name) > NAME_MAX:
         raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(source.name)}.")
-    await store.add(conn, source=source)
+    await sources.add(conn, source=source)
     if feed_url is not None:
         await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
     await _enter(conn, source, now)
@@ -50,7 +50,7 @@ async def follow(
 async def find(conn: Connection, wanted: str) -> Source:
     """A source by its id, or by the address of its feed or site. Raises SourceNotFound."""
     try:
-        return await store.find_by_id(conn, source_id=SourceId(UUID(wanted)))
+        return await sources.find_by_id(conn, source_id=SourceId(UUID(wanted)))
     except ValueError:
         pass
     try:
@@ -58,12 +58,12 @@ async def find(conn: Connection, wanted: str) -> Source:
     except Invalid as error:
         raise SourceNotFound(wanted) from error
     try:
-        return await store.find_by_url(conn, url=url)
+        return await sources.find_by_url(conn, url=url)
     except SourceNotFound:
-        moved = await store.find_moved(conn, url=url)
+        moved = await sources.find_moved(conn, url=url)
         if moved is None:
             raise
-    return await store.find_by_id(conn, source_id=moved)
+    return await sources.find_by_id(conn, source_id=moved)
 
 
 async def change(
@@ -92,7 +92,7 @@ async def change(
         raise Invalid("An interval is at least 15 minutes and at most a day; 0 takes it back.")
     if category is not None and len(category) > CATEGORY_MAX:
         raise Invalid(f"A category has at most {CATEGORY_MAX} characters; this one has {len(category)}.")
-    await store.change(
+    await sources.change(
         conn,
         source_id=source.id,
         name=name,
@@ -112,7 +112,7 @@ async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, 
     Raises InvalidUrl, Invalid, SourceExists.
     """
     changed = as_wished(source, wishes)
-    await store.change_ingestion(conn, source=changed)
+    await sources.change_ingestion(conn, source=changed)
     if entrances(changed) != entrances(source):
         await _enter(conn, changed, now)
     return changed
@@ -122,8 +122,8 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
     """A person says that the source's feed is elsewhere: what was known of polling it is forgotten, and it is due at
     once. Raises InvalidUrl, SourceExists."""
     feed_url = complete_url(url)
-    await store.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
-    await store.forget_suggestions(conn, source_id=source.id)
+    await sources.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
+    await suggestions.remove(conn, source_id=source.id)
     if source.feed_url is None:
         await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
     moved = replace(source, feed_url=feed_url)
@@ -136,7 +136,7 @@ async def enable(conn: Connection, source: Source, now: datetime) -> None:
 
     One that is switched off altogether stays so: see `switch_on`.
     """
-    await store.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
+    await sources.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
     if source.feed_url is not None:
         await polling.start_over(
             conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
@@ -159,7 +159,7 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
         raise NothingToPoll(source.name)
     cooldown = cooldown_of(reason)
     until = now + cooldown if cooldown else None
-    await store.set_disabled(conn, source_id=source.id, disabled_at=now, reason=reason)
+    await sources.set_disabled(conn, source_id=source.id, disabled_at=now, reason=reason)
     await polling.turn_off(conn, source_id=source.id, at=now, reason=reason, until=until)
     again = until if until and source.enabled else BY_HAND_ONLY
     await polling.reschedule(conn, source_id=source.id, next_poll_at=again, now=now)
@@ -168,15 +168,15 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
 
 async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source no more, and keep it: nothing of it is polled, and none of its lists are fetched."""
-    await store.set_enabled(conn, source_id=source.id, enabled=False)
+    await sources.set_enabled(conn, source_id=source.id, enabled=False)
     await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
-    await frontier.delete(conn, ids=await store.list_lists(conn, source_id=source.id), now=now)
+    await frontier.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id), now=now)
     return replace(source, enabled=False)
 
 
 async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source again, at once; a feed that is off waits for its end."""
-    await store.set_enabled(conn, source_id=source.id, enabled=True)
+    await sources.set_enabled(conn, source_id=source.id, enabled=True)
     source = replace(source, enabled=True)
     is_off, until = await polling.off_until(conn, source_id=source.id)
     await polling.reschedule(
@@ -196,7 +196,7 @@ async def respect_hold(conn: Connection, source: Source, now: datetime) -> Sourc
         await polling.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
     if hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
         reason = hold.off_reason or ""
-        await store.set_disabled(conn, source_id=source.id, disabled_at=hold.off_at, reason=reason)
+        await sources.set_disabled(conn, source_id=source.id, disabled_at=hold.off_at, reason=reason)
         await polling.turn_off(conn, source_id=source.id, at=hold.off_at, reason=reason, until=hold.off_until)
         await polling.reschedule(conn, source_id=source.id, next_poll_at=hold.off_until or BY_HAND_ONLY, now=now)
     return await switch_off(conn, source, now) if hold.is_switched_off else source
@@ -223,7 +223,7 @@ async def reset_errors(conn: Connection, source: Source) -> None:
 
 async def leave(conn: Connection, source: Source) -> None:
     """Delete a source: hidden at once, its articles and URLs removed in the background. Raises SourceNotFound."""
-    await store.remove(conn, source_id=source.id)
+    await sources.remove(conn, source_id=source.id)
 
 
 async def _enter(conn: Connection, source: Source, now: datetime) -> None:

@@ -8,14 +8,14 @@ from headwater.articles import store as articles
 from headwater.db import Connection
 from headwater.library import store as library
 from headwater.polling import store as polling
-from headwater.sources import store
 from headwater.sources.decide import may_join
+from headwater.sources.store import merging, sources
 from headwater.types import SourceId
 
 
 async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> bool:
     """One source joins another, if it may. Returns whether it is gone."""
-    pair = await store.hold_pair(conn, source_id=source_id, other_id=into)
+    pair = await merging.lock_pair(conn, source_id=source_id, other_id=into)
     if pair is None or not may_join(pair):
         return False
     await library.keep_as_read(conn, source_id=source_id, to=into)  # before articles come in that nobody has marked
@@ -23,6 +23,6 @@ async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> boo
     await analytics.count_for(conn, source_id=source_id, to=into)
     await library.drop_doubles(conn, source_id=source_id, of=into)
     await library.follow_instead(conn, source_id=source_id, to=into)
-    await store.inherit(conn, source_id=source_id, to=into)
-    await store.remove(conn, source_id=source_id)
+    await merging.inherit(conn, source_id=source_id, to=into)
+    await sources.remove(conn, source_id=source_id)
     return True

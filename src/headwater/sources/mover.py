@@ -8,9 +8,9 @@ from headwater.errors import InvalidUrl, SourceExists, SourceNotFound
 from headwater.observability.log import get_logger
 from headwater.polling import store as polling
 from headwater.polling.types import MovedFeed
-from headwater.sources import store
 from headwater.sources.decide import key_after_move
 from headwater.sources.merge import merge
+from headwater.sources.store import merging, sources
 from headwater.types import Clock
 from headwater.urls import host_of, parse_url, url_key
 
@@ -53,11 +53,11 @@ class Mover:
         return timedelta(0)
 
     async def _rename(self, conn: Connection, moved: MovedFeed, url: str) -> bool:
-        place = await store.find_place(conn, source_id=moved.source_id)
+        place = await merging.find_place(conn, source_id=moved.source_id)
         key = key_after_move(place, url) if place else url_key(url)
         try:
             async with conn.transaction():
-                await store.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
+                await sources.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
         except SourceExists:
             return False
         await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())
@@ -67,7 +67,7 @@ class Mover:
     async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
         """A feed that stays is polled through its redirect, and asks again when that has held for another while."""
         try:
-            other = await store.find_by_url(conn, url=url) if url is not None else None
+            other = await sources.find_by_url(conn, url=url) if url is not None else None
         except SourceNotFound:
             return  # it was deleted meanwhile: the next turn takes the address
         if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):

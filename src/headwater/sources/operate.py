@@ -13,9 +13,10 @@ from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
 from headwater.errors import NotApproved, NothingToPoll, RetryRefused
 from headwater.polling import store as polling
-from headwater.sources import follow, store
+from headwater.sources import follow
 from headwater.sources.decide import retry_refusal
 from headwater.sources.follow import AS_IS
+from headwater.sources.store import custom, sources
 from headwater.sources.types import Source, Wishes
 
 
@@ -51,7 +52,7 @@ async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: dateti
     if wanted.enabled is False:
         await follow.switch_off(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_CREATED, source, now, wanted.told())
-    return await store.find_by_id(conn, source_id=source.id)
+    return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
@@ -59,7 +60,7 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     if wanted.enabled:
         await _check_approved(conn, source)
     was_off = not source.enabled
-    if wanted.is_system and not source.is_system and await store.is_held_back(conn, source_id=source.id):
+    if wanted.is_system and not source.is_system and await custom.is_unapproved(conn, source_id=source.id):
         raise NotApproved(source.name)  # a system source is public
     await _file(conn, source, wanted, name=wanted.name, now=now)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
@@ -72,7 +73,7 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     if wanted.enabled and (was_off or (await polling.off_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # as seed 001 says: a fresh start
     await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, wanted.told())
-    return await store.find_by_id(conn, source_id=source.id)
+    return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
@@ -137,7 +138,7 @@ async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: d
 
 async def _check_approved(conn: Connection, source: Source) -> None:
     """Raises NotApproved."""
-    if not source.enabled and await store.needs_approval(conn, source_id=source.id):
+    if not source.enabled and await custom.needs_approval(conn, source_id=source.id):
         raise NotApproved(source.name)
 
 

@@ -9,8 +9,8 @@ from headwater.observability.log import get_logger
 from headwater.polling import store as polling
 from headwater.polling.types import LostFeed
 from headwater.sandbox import Sandbox
-from headwater.sources import store
 from headwater.sources.discovery import Discovery, discover
+from headwater.sources.store import suggestions as suggestions_store
 from headwater.sources.types import Suggestion
 from headwater.types import Clock
 from headwater.urls import url_key
@@ -46,7 +46,9 @@ class Searcher:
         async with self._database.transaction() as conn:
             if not await polling.still_followed(conn, source_ids=[lost.source_id]):
                 return
-            await store.suggest(conn, source_id=lost.source_id, suggestions=suggestions, found_at=self._clock())
+            await suggestions_store.replace(
+                conn, source_id=lost.source_id, suggestions=suggestions, found_at=self._clock()
+            )
             await polling.found_or_not(conn, source_id=lost.source_id)
         log.info("feed looked for", source_id=str(lost.source_id), url=lost.feed_url, found=len(suggestions))
 

@@ -19,7 +19,7 @@ from headwater.library.decide import check_category, check_feed
 from headwater.library.types import Subscription
 from headwater.polling import store as polling
 from headwater.sources import follow as following
-from headwater.sources import store
+from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
 from headwater.types import SourceId, UserId
 
@@ -92,14 +92,14 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
     transaction that is adding one is waited for, and one that comes later finds the source deleted. What an operator or
     the site decided about a deleted one is kept for whoever adds it again.
     """
-    held = await store.hold_custom(conn, source_ids=source_ids)
+    held = await custom.lock(conn, source_ids=source_ids)
     if not held:
         return
-    withdrawn = await store.forget_withdrawn(conn, source_ids=held)
-    for source_id in await store.list_unwanted(conn, source_ids=held):
+    withdrawn = await custom.clear_withdrawn(conn, source_ids=held)
+    for source_id in await custom.list_unwanted(conn, source_ids=held):
         await polling.keep_hold(conn, source_id=source_id, was_suggested=source_id in withdrawn, now=now)
-        await store.remove(conn, source_id=source_id)
-    for source in await store.list_held_back(conn, source_ids=held):
+        await sources.remove(conn, source_id=source_id)
+    for source in await custom.list_unapproved(conn, source_ids=held):
         await following.switch_off(conn, source, now)
 
 
@@ -107,17 +107,17 @@ async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime)
     """The source with this address, which stays until the transaction ends; made when there is none."""
     for is_last in (False, False, True):
         try:
-            source = await store.hold_by_url(conn, url=url)
+            source = await sources.lock_by_url(conn, url=url)
         except SourceNotFound:
             pass
         else:
-            if not source.enabled and await store.is_held_back(conn, source_id=source.id):
+            if not source.enabled and await custom.is_unapproved(conn, source_id=source.id):
                 return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
             return source
         try:
             async with conn.transaction():
                 source = await following.follow(conn, url=url, name=None, now=now)
-                await store.set_submitter(conn, source_id=source.id, user_id=user_id)
+                await custom.set_submitter(conn, source_id=source.id, user_id=user_id)
                 source = await following.respect_hold(conn, source, now)
         except SourceExists:  # another transaction added it after we looked
             if is_last:

@@ -22,8 +22,8 @@ from headwater.polling.explain import explain
 from headwater.polling.policy import policy_of
 from headwater.polling.types import HostDecision, Polled, PollingOptions, PollOutcome, PollReport, Validators
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources import store
 from headwater.sources.health.store import find_claimed
+from headwater.sources.store import merging
 from headwater.sources.types import Source
 from headwater.types import Clock
 from headwater.urls import complete_url
@@ -118,7 +118,7 @@ class Trials:
 
     async def _count_known(self, entries: Sequence[NewArticle]) -> int:
         async with self._database.transaction() as conn:
-            known = await store.find_listed(conn, url_keys=[entry.url_key for entry in entries])
+            known = await merging.find_listed(conn, url_keys=[entry.url_key for entry in entries])
         return sum(entry.url_key in known for entry in entries)
 
 

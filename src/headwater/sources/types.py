@@ -8,6 +8,9 @@ from uuid import UUID
 
 from headwater.types import SourceId, SourceState, UserId
 
+LINES_PER_PAGE = 100
+IMPORTS_KEPT = 10
+
 
 class IngestionMode(StrEnum):
     """How a source's articles are found."""
@@ -233,3 +236,57 @@ class SourceFilter:
     host: str | None = None
     fetched_before: datetime | None = None  # its last success is older than this
     errors_least: int | None = None  # so many errors in a row, or more
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A source's name, and how its articles are found."""
+
+    id: SourceId
+    name: str
+    ingestion_mode: str
+
+
+class LineOutcome(StrEnum):
+    """What came of a line."""
+
+    ADDED = "added"
+    FOLLOWED = "followed"  # already
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file, and how far it is."""
+
+    id: UUID
+    file_name: str
+    created_at: datetime
+    finished_at: datetime | None
+    total: int
+    added: int
+    followed: int
+    invalid: int
+
+    @property
+    def done(self) -> int:
+        """How many lines have told what came of them."""
+        return self.added + self.followed + self.invalid
+
+    @property
+    def is_running(self) -> bool:
+        """Lines wait to be worked on."""
+        return self.finished_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLine:
+    """A line of a file. No outcome: it waits."""
+
+    id: UUID
+    number: int
+    name: str
+    url: str
+    category: str
+    outcome: LineOutcome | None
+    reason: str

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_one
 from headwater.errors import InvalidUrl
 from headwater.frontier.keys import locate
 from headwater.frontier.rows import KIND_OF
@@ -15,18 +13,18 @@ from headwater.types import PageKind, SourceId
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> SpideredSource | None:
     """What there is to know of a source."""
-    async with conn.cursor(row_factory=class_row(SpideredSource)) as cur:
-        await cur.execute(
-            """
-            SELECT id, array_remove(ARRAY[url, feed_url], NULL) AS addresses, ingestion_mode, article_url_patterns,
-                external_links, max_depth, page_budget, priority, enabled
-            FROM sources
-            WHERE id = %(id)s
-            FOR KEY SHARE  -- it is not deleted while what was read for it is written
-            """,
-            {"id": source_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        SpideredSource,
+        """
+        SELECT id, array_remove(ARRAY[url, feed_url], NULL) AS addresses, ingestion_mode, article_url_patterns,
+            external_links, max_depth, page_budget, priority, enabled
+        FROM sources
+        WHERE id = %(id)s
+        FOR KEY SHARE  -- it is not deleted while what was read for it is written
+        """,
+        {"id": source_id},
+    )
 
 
 async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, PageKind | None]:

@@ -2,17 +2,15 @@
 
 from datetime import datetime, timedelta
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection
+from headwater.db import Connection, fetch_one
 from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockState
 
 
 async def read(conn: Connection) -> ClockState:
     """What is known, with the database's time."""
-    async with conn.cursor(row_factory=class_row(ClockState)) as cur:
-        await cur.execute("SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state")
-        found = await cur.fetchone()
+    found = await fetch_one(
+        conn, ClockState, "SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state"
+    )
     assert found is not None, "the migration made the row"
     return found
 

@@ -11,9 +11,9 @@ from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
 from headwater.lab.zoo import Zoo
 from headwater.sources import follow, operate
-from headwater.sources import store as sources
 from headwater.sources.health.counter import Counter
 from headwater.sources.operate import Changes
+from headwater.sources.store import suggestions
 from headwater.sources.types import Source, Suggestion
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
@@ -98,7 +98,7 @@ async def fill(database: Database) -> str:
             {"now": now},
         )
         found = Suggestion(sick.id, "", "https://elsewhere.example/feed", "Elsewhere", 20)
-        await sources.suggest(conn, source_id=sick.id, suggestions=[found], found_at=now)
+        await suggestions.replace(conn, source_id=sick.id, suggestions=[found], found_at=now)
     counter = Counter(database, lambda: datetime.now(UTC))
     while due := await counter.claim(1):
         await counter.work(due[0])

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from headwater.accounts.mail.types import MailKind, QueuedMail
-from headwater.db import Connection
+from headwater.db import Connection, fetch_value
 from headwater.types import UserId
 
 SCHEDULED_MAX = timedelta(days=1)
@@ -105,9 +105,7 @@ async def retry(conn: Connection, *, mail_id: UUID, at: datetime) -> None:
 
 async def oldest_ready(conn: Connection, *, now: datetime) -> datetime | None:
     """Since when the mail that has waited longest could have been sent."""
-    cur = await conn.execute("SELECT min(ready_at) FROM outgoing_mail WHERE ready_at <= %(now)s", {"now": now})
-    row = await cur.fetchone()
-    return row[0] if row else None
+    return await fetch_value(conn, "SELECT min(ready_at) FROM outgoing_mail WHERE ready_at <= %(now)s", {"now": now})
 
 
 async def drop_all(conn: Connection, *, email_key: str) -> None:

@@ -24,9 +24,10 @@ from headwater.asgi.actor import actor_of
 from headwater.db import Connection, Database
 from headwater.frontier.cursor import from_word, to_word
 from headwater.frontier.types import UrlCursor
-from headwater.sources import operate, store
+from headwater.sources import operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import Feed, Line, LineFate
+from headwater.sources.store import details, sources
 from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId
 
@@ -77,7 +78,7 @@ async def list_feeds(
     )
     after = _place(cursor)
     async with database.as_system() as conn:
-        found = await store.list_details(conn, wanted=wanted, now=clock(), order=order, after=after, limit=limit + 1)
+        found = await details.list_details(conn, wanted=wanted, now=clock(), order=order, after=after, limit=limit + 1)
     return FeedPage(
         sources=[feed_of(one) for one in found[:limit]],
         next_cursor=_word_of(found[limit - 1]) if len(found) > limit else None,
@@ -119,7 +120,7 @@ async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, d
     """Change a feed. Another URL clears its errors and is fetched at once."""
     actor, now = actor_of(request), clock()
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults(url=data.url):
             source = await operate.change(conn, source, wanted=data.wanted, actor=actor, now=now)
         if data.is_active:
@@ -131,7 +132,7 @@ async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, d
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
     """Delete a feed, and the articles that no other source lists."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
 
@@ -139,7 +140,7 @@ async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -
 async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
     """Fetch a feed now, due or not, as soon as politeness to its host allows."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.refresh(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
 
@@ -148,7 +149,7 @@ async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) 
 async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
     """Clear a feed's `error_count` and `last_error_message`. Whether it is on stays as it is."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
 
@@ -179,4 +180,4 @@ def _place(word: str | None) -> SourcePlace | None:
 
 
 async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> FeedTold:
-    return feed_of(await store.find_details(conn, source_id=source_id, now=clock()))
+    return feed_of(await details.find_details(conn, source_id=source_id, now=clock()))

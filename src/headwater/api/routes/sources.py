@@ -14,7 +14,8 @@ from headwater.api.source_schemas import Disabling, NewSource, SourceChanges, So
 from headwater.asgi.actor import actor_of
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, InvalidUrl
-from headwater.sources import operate, store
+from headwater.sources import operate
+from headwater.sources.store import details, sources
 from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter, SourcePlace
 from headwater.types import Clock, SourceId, SourceState
 
@@ -82,7 +83,7 @@ async def list_sources(
     )
     async with database.as_system() as conn:
         place = SourcePlace(cursor) if cursor else None
-        found = await store.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit + 1)
+        found = await details.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit + 1)
     shown = found[:limit]
     return SourcePage(sources=[SourceTold.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit))
 
@@ -109,7 +110,7 @@ async def change(
 ) -> SourceTold:
     """Change a source. Another `feed_url` clears all that was held against the feed, and is polled at once."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
             await operate.change(conn, source, wanted=data.wanted, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
@@ -119,7 +120,7 @@ async def change(
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
     """Stop following a source. Articles that no other source lists go with it."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
 
@@ -129,7 +130,7 @@ async def disable(
 ) -> SourceTold:
     """Leave a source's feed alone, for a reason: until its cooldown ends, or until somebody enables it."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         with told_as_faults():
             await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
@@ -139,7 +140,7 @@ async def disable(
 async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceTold:
     """Poll a source's feed again, at once. All that was held against it is forgotten."""
     async with database.as_system() as conn:
-        source = await store.find_by_id(conn, source_id=SourceId(source_id))
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.enable(conn, source, actor=actor_of(request), now=clock())
         return await _told(conn, source.id, clock)
 
@@ -170,4 +171,4 @@ def _is_of(told: str, given: str) -> bool:
 
 
 async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> SourceTold:
-    return SourceTold.model_validate(await store.find_details(conn, source_id=source_id, now=clock()))
+    return SourceTold.model_validate(await details.find_details(conn, source_id=source_id, now=clock()))

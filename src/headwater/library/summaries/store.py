@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_column
 from headwater.library.summaries.decide import plain
 from headwater.library.summaries.types import DayArticle, Summary, SummaryStatus, Written
 from headwater.types import ArticleId, UserId
@@ -130,7 +130,8 @@ async def forget_failed(conn: Connection, *, before: datetime) -> None:
 
 async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[datetime]:
     """When this person's summaries since a moment were begun, the latest first, failed ones too: each was paid for."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT created_at
         FROM summaries
@@ -140,7 +141,6 @@ async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[d
         """,
         {"since": since, "limit": limit},
     )
-    return [row[0] for row in await cur.fetchall()]
 
 
 async def finish(

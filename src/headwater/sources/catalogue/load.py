@@ -10,9 +10,10 @@ from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotApproved, SourceExists, SourceNotFound
-from headwater.sources import operate, store
+from headwater.sources import operate
 from headwater.sources.catalogue.types import Feed, Line, LineFate, Outcome, Report
 from headwater.sources.operate import NOTHING, Changes
+from headwater.sources.store import sources
 from headwater.sources.types import Source
 from headwater.types import Clock
 from headwater.urls import complete_url
@@ -53,7 +54,7 @@ async def _follow(conn: Connection, feed: Feed, actor: Actor, clock: Clock) -> t
 
 async def _find(conn: Connection, feed: Feed) -> Source | None:
     try:
-        found = await store.find_by_url(conn, url=complete_url(feed.url))
+        found = await sources.find_by_url(conn, url=complete_url(feed.url))
     except SourceNotFound:
         return None
     return found if found.feed_url is not None else None  # else it is a site that is read without a feed

@@ -9,11 +9,11 @@ from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
 from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
 from headwater.sources import follow as following
-from headwater.sources import store as sources
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import check_domain, check_reason, may_approve, worth
 from headwater.sources.custom.submit import publish
 from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
+from headwater.sources.store import custom, sources
 from headwater.types import SourceId
 
 
@@ -87,7 +87,7 @@ async def _hold(conn: Connection, source_id: SourceId) -> Submission:
 async def _settle(
     conn: Connection, found: Submission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
-    await sources.set_moderation(conn, source_id=found.id, status=status.value)
+    await custom.set_moderation(conn, source_id=found.id, status=status.value)
     await store.decide(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await accounts.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})

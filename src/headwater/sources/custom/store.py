@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
-from psycopg.rows import class_row, kwargs_row
+from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
 from headwater.audit.types import Actor
-from headwater.db import Connection, translate
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import SourceExists
 from headwater.sources.custom.types import (
     BlockedDomain,
@@ -272,21 +272,21 @@ def _filter_values(wanted: QueueFilter, after: QueueCursor | None) -> dict[str, 
 
 async def count_waiting(conn: Connection) -> int:
     """How many suggestions wait for a moderator."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT count(*)
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE decided_at IS NULL AND moderation_status = 'pending'
-        """
+        """,
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
 async def list_waiting_of(conn: Connection, *, domain: str) -> list[SourceId]:
     """What waits and is of a domain or below it, the oldest first; held until the transaction ends."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT source_id
         FROM submissions
@@ -299,12 +299,12 @@ async def list_waiting_of(conn: Connection, *, domain: str) -> list[SourceId]:
         """,
         {"domain": domain},
     )
-    return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
 async def list_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
     """Approved suggestions of a domain or below it, the oldest first; held until the transaction ends."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT source_id
         FROM submissions
@@ -317,49 +317,48 @@ async def list_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
         """,
         {"domain": domain},
     )
-    return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
 async def list_like(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
     """Sources that these suggestions may be duplicates of: of the same host, or of nearly the same name."""
-    async with conn.cursor(row_factory=class_row(Likeness)) as cur:
-        await cur.execute(
-            """
-            SELECT submissions.source_id AS suggestion_id, alike.*
-            FROM submissions
-            CROSS JOIN LATERAL (
-                SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url, '') AS url,
-                    moderation_status AS status, is_system, bool_or(is_same_host) AS is_same_host,
-                    bool_or(is_same_name) AS is_same_name
-                FROM (
-                    (
-                        SELECT source_id, true AS is_same_host, false AS is_same_name
-                        FROM feed_state
-                        WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id
-                        LIMIT %(limit)s
-                    )
-                    UNION ALL
-                    (
-                        SELECT named.id, false, true
-                        FROM sources AS named
-                        WHERE plain_name(named.name) IN (
-                                plain_name(submissions.name), plain_name(submissions.sample->>'title')
-                            )
-                            AND plain_name(named.name) <> ''
-                            AND named.id <> submissions.source_id
-                        LIMIT %(limit)s
-                    )
-                ) AS found
-                JOIN sources ON sources.id = found.source_id
-                GROUP BY sources.id
-                ORDER BY is_same_name DESC, lower(sources.name), sources.id
-                LIMIT %(limit)s
-            ) AS alike
-            WHERE submissions.source_id = ANY(%(ids)s::uuid[])
-            """,
-            {"ids": list(source_ids), "limit": LIKENESSES_MOST},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        Likeness,
+        """
+        SELECT submissions.source_id AS suggestion_id, alike.*
+        FROM submissions
+        CROSS JOIN LATERAL (
+            SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url, '') AS url,
+                moderation_status AS status, is_system, bool_or(is_same_host) AS is_same_host,
+                bool_or(is_same_name) AS is_same_name
+            FROM (
+                (
+                    SELECT source_id, true AS is_same_host, false AS is_same_name
+                    FROM feed_state
+                    WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id
+                    LIMIT %(limit)s
+                )
+                UNION ALL
+                (
+                    SELECT named.id, false, true
+                    FROM sources AS named
+                    WHERE plain_name(named.name) IN (
+                            plain_name(submissions.name), plain_name(submissions.sample->>'title')
+                        )
+                        AND plain_name(named.name) <> ''
+                        AND named.id <> submissions.source_id
+                    LIMIT %(limit)s
+                )
+            ) AS found
+            JOIN sources ON sources.id = found.source_id
+            GROUP BY sources.id
+            ORDER BY is_same_name DESC, lower(sources.name), sources.id
+            LIMIT %(limit)s
+        ) AS alike
+        WHERE submissions.source_id = ANY(%(ids)s::uuid[])
+        """,
+        {"ids": list(source_ids), "limit": LIKENESSES_MOST},
+    )
 
 
 async def block(conn: Connection, *, domain: str, reason: str, actor: Actor, now: datetime) -> bool:
@@ -383,69 +382,70 @@ async def unblock(conn: Connection, *, domain: str) -> bool:
 
 async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[BlockedDomain]:
     """Those of these domains that are blocked, the widest first."""
-    async with conn.cursor(row_factory=class_row(BlockedDomain)) as cur:
-        await cur.execute(
-            """
-            SELECT domain, reason, blocked_by_name, blocked_at
-            FROM blocked_domains
-            WHERE domain = ANY(%(domains)s::text[])
-            ORDER BY length(domain), domain
-            """,
-            {"domains": list(domains)},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        BlockedDomain,
+        """
+        SELECT domain, reason, blocked_by_name, blocked_at
+        FROM blocked_domains
+        WHERE domain = ANY(%(domains)s::text[])
+        ORDER BY length(domain), domain
+        """,
+        {"domains": list(domains)},
+    )
 
 
 async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str, DomainRecord]:
     """What was decided about suggestions of these domains and of what is below them."""
-    async with conn.cursor(row_factory=class_row(DomainRecord)) as cur:
-        await cur.execute(
-            """
-            SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
-                count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,
-                EXISTS (SELECT FROM blocked_domains WHERE blocked_domains.domain = wanted.domain) AS is_blocked
-            FROM unnest(%(domains)s::text[]) AS wanted (domain)
-            LEFT JOIN submissions ON decided_at IS NOT NULL
-                AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
-            LEFT JOIN sources ON sources.id = source_id
-            GROUP BY domain
-            """,
-            {"domains": list(domains)},
-        )
-        return {one.domain: one for one in await cur.fetchall()}
+    rows = await fetch_all(
+        conn,
+        DomainRecord,
+        """
+        SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+            count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,
+            EXISTS (SELECT FROM blocked_domains WHERE blocked_domains.domain = wanted.domain) AS is_blocked
+        FROM unnest(%(domains)s::text[]) AS wanted (domain)
+        LEFT JOIN submissions ON decided_at IS NOT NULL
+            AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
+        LEFT JOIN sources ON sources.id = source_id
+        GROUP BY domain
+        """,
+        {"domains": list(domains)},
+    )
+    return {one.domain: one for one in rows}
 
 
 async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:
     """What was decided about a reader's suggestions."""
-    async with conn.cursor(row_factory=class_row(SubmitterRecord)) as cur:
-        await cur.execute(
-            """
-            SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
-                count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
-            FROM submissions
-            JOIN sources ON sources.id = source_id
-            WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
-            """,
-            {"user_id": user_id},
-        )
-        found = await cur.fetchone()
+    found = await fetch_one(
+        conn,
+        SubmitterRecord,
+        """
+        SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+            count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
+        """,
+        {"user_id": user_id},
+    )
     return found or SubmitterRecord()
 
 
 async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list[BlockedDomain]:
     """Blocked domains after one, in order of the alphabet."""
-    async with conn.cursor(row_factory=class_row(BlockedDomain)) as cur:
-        await cur.execute(
-            """
-            SELECT domain, reason, blocked_by_name, blocked_at
-            FROM blocked_domains
-            WHERE domain COLLATE "C" > %(after)s
-            ORDER BY domain COLLATE "C"
-            LIMIT %(limit)s
-            """,
-            {"after": after, "limit": limit},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        BlockedDomain,
+        """
+        SELECT domain, reason, blocked_by_name, blocked_at
+        FROM blocked_domains
+        WHERE domain COLLATE "C" > %(after)s
+        ORDER BY domain COLLATE "C"
+        LIMIT %(limit)s
+        """,
+        {"after": after, "limit": limit},
+    )
 
 
 async def list_public(
@@ -453,76 +453,77 @@ async def list_public(
 ) -> list[PublicSource]:
     """What everybody may find, those that most people follow first. Not under row-level security: followers are
     counted, and no more is told of them."""
-    async with conn.cursor(row_factory=class_row(PublicSource)) as cur:
-        await cur.execute(
-            """
-            SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
-                coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
-                coalesce(followed.count, 0) AS subscriber_count,
-                coalesce(
-                    article_count,
-                    -- A site without a feed has no counter.
-                    (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
-                ) AS article_count,
-                EXISTS (
-                    SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
-                ) AS is_followed,
-                NOT is_system AS is_custom
-            FROM sources
-            LEFT JOIN feed_state ON feed_state.source_id = sources.id
-            LEFT JOIN submissions ON submissions.source_id = sources.id
-            LEFT JOIN (
-                SELECT source_id, count(*) AS count FROM subscriptions GROUP BY source_id
-            ) AS followed ON followed.source_id = sources.id
-            WHERE (is_system OR moderation_status = 'approved')
-                AND enabled
-                AND coalesce(sources.feed_url, sources.url) IS NOT NULL
-                AND (%(category)s = '' OR sources.category = %(category)s)
-                AND (%(text)s = ''
-                    OR strpos(lower(sources.name || ' ' || coalesce(sources.feed_url, '') || ' '
-                        || coalesce(sources.url, '') || ' ' || coalesce(sources.category, '')), lower(%(text)s)) > 0)
-            ORDER BY subscriber_count DESC, lower(sources.name), sources.id
-            LIMIT %(limit)s
-            OFFSET %(offset)s
-            """,
-            {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset},
-        )
-        return await cur.fetchall()
+    return await fetch_all(
+        conn,
+        PublicSource,
+        """
+        SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
+            coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
+            coalesce(followed.count, 0) AS subscriber_count,
+            coalesce(
+                article_count,
+                -- A site without a feed has no counter.
+                (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+            ) AS article_count,
+            EXISTS (
+                SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
+            ) AS is_followed,
+            NOT is_system AS is_custom
+        FROM sources
+        LEFT JOIN feed_state ON feed_state.source_id = sources.id
+        LEFT JOIN submissions ON submissions.source_id = sources.id
+        LEFT JOIN (
+            SELECT source_id, count(*) AS count FROM subscriptions GROUP BY source_id
+        ) AS followed ON followed.source_id = sources.id
+        WHERE (is_system OR moderation_status = 'approved')
+            AND enabled
+            AND coalesce(sources.feed_url, sources.url) IS NOT NULL
+            AND (%(category)s = '' OR sources.category = %(category)s)
+            AND (%(text)s = ''
+                OR strpos(lower(sources.name || ' ' || coalesce(sources.feed_url, '') || ' '
+                    || coalesce(sources.url, '') || ' ' || coalesce(sources.category, '')), lower(%(text)s)) > 0)
+        ORDER BY subscriber_count DESC, lower(sources.name), sources.id
+        LIMIT %(limit)s
+        OFFSET %(offset)s
+        """,
+        {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset},
+    )
 
 
 async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId) -> PublicSource | None:
     """One of those that everybody may find."""
-    async with conn.cursor(row_factory=class_row(PublicSource)) as cur:
-        await cur.execute(
-            """
-            SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
-                coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
-                (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS subscriber_count,
-                coalesce(
-                    article_count,
-                    -- A site without a feed has no counter.
-                    (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
-                ) AS article_count,
-                EXISTS (
-                    SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
-                ) AS is_followed,
-                NOT is_system AS is_custom
-            FROM sources
-            LEFT JOIN feed_state ON feed_state.source_id = sources.id
-            LEFT JOIN submissions ON submissions.source_id = sources.id
-            WHERE sources.id = %(id)s
-                AND (is_system OR moderation_status = 'approved')
-                AND enabled
-                AND coalesce(sources.feed_url, sources.url) IS NOT NULL
-            """,
-            {"id": source_id, "user_id": user_id},
-        )
-        return await cur.fetchone()
+    return await fetch_one(
+        conn,
+        PublicSource,
+        """
+        SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
+            coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
+            (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS subscriber_count,
+            coalesce(
+                article_count,
+                -- A site without a feed has no counter.
+                (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+            ) AS article_count,
+            EXISTS (
+                SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
+            ) AS is_followed,
+            NOT is_system AS is_custom
+        FROM sources
+        LEFT JOIN feed_state ON feed_state.source_id = sources.id
+        LEFT JOIN submissions ON submissions.source_id = sources.id
+        WHERE sources.id = %(id)s
+            AND (is_system OR moderation_status = 'approved')
+            AND enabled
+            AND coalesce(sources.feed_url, sources.url) IS NOT NULL
+        """,
+        {"id": source_id, "user_id": user_id},
+    )
 
 
 async def count_public(conn: Connection, *, text: str = "", category: str = "") -> int:
     """How many there are of those."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         SELECT count(*)
         FROM sources
@@ -536,22 +537,20 @@ async def count_public(conn: Connection, *, text: str = "", category: str = "") 
         """,
         {"text": text, "category": category},
     )
-    row = await cur.fetchone()
-    return row[0] if row else 0
 
 
 async def list_categories(conn: Connection) -> list[str]:
     """The categories of what everybody may find."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         SELECT category
         FROM sources
         WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL
         GROUP BY category
         ORDER BY lower(category), category
-        """
+        """,
     )
-    return [row[0] for row in await cur.fetchall()]
 
 
 def _custom_feed(**row: object) -> CustomFeed:
@@ -564,7 +563,8 @@ def _submission(**row: object) -> Submission:
 
 async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
     """Delete submissions of a removed user. Returns their sources."""
-    cur = await conn.execute(
+    return await fetch_column(
+        conn,
         """
         DELETE FROM submissions
         WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE user_id = %(user_id)s LIMIT %(limit)s))
@@ -572,7 +572,6 @@ async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> list[So
         """,
         {"user_id": user_id, "limit": limit},
     )
-    return [SourceId(row[0]) for row in await cur.fetchall()]
 
 
 async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> int:

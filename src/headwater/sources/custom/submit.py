@@ -24,12 +24,12 @@ from headwater.errors import (
     TooManyAttempts,
 )
 from headwater.sources import follow as following
-from headwater.sources import store as sources
 from headwater.sources.custom import store
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.spam import HELD_FROM, spam_score
 from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
+from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
 from headwater.types import Clock, SourceId
 from headwater.urls import domain_of, host_of, url_key
@@ -79,7 +79,7 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
     if found.status is not ModerationStatus.PENDING:
         raise AlreadyDecided(found.name, found.status)
     await store.remove(conn, source_id=source_id)
-    await sources.set_moderation(conn, source_id=source_id, status=None)
+    await custom.set_moderation(conn, source_id=source_id, status=None)
     await _record(conn, Actor(user.id, A_READER), Deed.FEED_WITHDRAWN, found, now)
 
 
@@ -115,7 +115,7 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     )
     source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
-    await sources.set_moderation(conn, source_id=source.id, status=status.value)
+    await custom.set_moderation(conn, source_id=source.id, status=status.value)
     await store.add(
         conn,
         source_id=source.id,
@@ -159,7 +159,7 @@ async def _found(conn: Connection, known: Known) -> Source:
 
 async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: datetime) -> Source:
     source = await following.follow(conn, url=url, name=wanted.name, now=now)
-    await sources.set_submitter(conn, source_id=source.id, user_id=user.id)
+    await custom.set_submitter(conn, source_id=source.id, user_id=user.id)
     await following.change(conn, source, category=wanted.category)
     source = await following.respect_hold(conn, source, now)
     await following.switch_off(conn, source, now)

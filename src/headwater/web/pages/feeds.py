@@ -27,9 +27,8 @@ from headwater.library import store as library
 from headwater.library.decide import page_count
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import operate
-from headwater.sources import store as sources
-from headwater.sources.offers.offer import list_offered
-from headwater.sources.offers.store import list_items
+from headwater.sources.offers import list_offered
+from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from headwater.types import Clock, SourceId, UserId
 from headwater.web.forms import FeedForm
@@ -83,7 +82,7 @@ async def changed(
     """Those lines that are not any more as they were seen; 204 when all are."""
     seen = read_watched(watched or [])
     async with database.as_user(request.user.id) as conn:
-        items = await list_items(conn, subscription_ids=list(seen))
+        items = await library.list_items(conn, subscription_ids=list(seen))
         offers = await list_offered(conn, items)
     news = [item for item in items if offers.face_of(item) != seen[item.id]]
     if not news:

@@ -16,10 +16,10 @@ from headwater.asgi.errors import status_of
 from headwater.db import Database
 from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
 from headwater.sandbox import Sandbox
-from headwater.sources.importing import store
-from headwater.sources.importing.types import LINES_PER_PAGE, Import, LineOutcome
-from headwater.sources.importing.work import Importer
+from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX
+from headwater.sources.store import imports as imports_store
+from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
 from headwater.types import Clock, UserId
 from headwater.web.refusals import refusals
 
@@ -76,8 +76,8 @@ async def report(
     """What came of each line. Raises NotFound, Invalid."""
     outcome, number = _read_query(show, after)
     async with database.as_user(request.user.id) as conn:
-        found = await store.find_import(conn, import_id=import_id)
-        lines = await store.list_lines(
+        found = await imports_store.find(conn, import_id=import_id)
+        lines = await imports_store.list_lines(
             conn, import_id=import_id, outcome=outcome, after=number, limit=LINES_PER_PAGE + 1
         )
     context = {
@@ -118,14 +118,14 @@ async def _page(
     request: AnyRequest, database: Database, clock: Clock, *, error: HeadwaterError | None = None
 ) -> Template:
     async with database.as_user(request.user.id) as conn:
-        imports = await store.list_imports(conn)
+        imports = await imports_store.list_all(conn)
     context = {"user": request.user, "imports": imports, "now": clock(), "error": str(error) if error else None}
     return Template("opml/page.html", context=context, status_code=status_of(error) if error else 200)
 
 
 async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
     async with database.as_user(user_id) as conn:
-        return _known(await store.find_import(conn, import_id=import_id))
+        return _known(await imports_store.find(conn, import_id=import_id))
 
 
 def _known(found: Import | None) -> Import:

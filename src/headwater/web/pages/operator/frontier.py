@@ -40,7 +40,7 @@ from headwater.frontier.types import (
     UrlCursor,
     UrlFilter,
 )
-from headwater.sources.labels.store import find_label, list_labels
+from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import Clock, SourceId
 from headwater.web.refusals import refusals
 

@@ -27,11 +27,11 @@ from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
-from headwater.sources import store as sources
 from headwater.sources.health import store
 from headwater.sources.health.decide import story
 from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
 from headwater.sources.operate import Changes
+from headwater.sources.store import sources
 from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, SourceOrder
 from headwater.types import Clock, SourceId, SourceState

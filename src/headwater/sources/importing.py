@@ -1,9 +1,8 @@
-"""An import, from a file to feeds that are followed.
+"""Imports of OPML files.
 
-In: the bytes of an OPML file. Out: a row for each of its lines, then a subscription for each that can be followed, and
-beside each line what came of it. A line is one short transaction: whoever dies in between leaves the rest waiting, and
-any number may work on one import at a time. So the task that the upload leaves behind works, and so does each look at
-the progress: the import goes on when the tab is closed, and goes on after a restart when it is looked at again.
+In: the bytes of a file. Out: a row for each line, then a subscription for each valid line, with the outcome beside
+it. A line is one short transaction, and any number of processes may work on one import. The background task of the
+upload and each view of the progress page continue it, so an import survives a closed tab and a restart.
 """
 
 import asyncio
@@ -17,22 +16,22 @@ from headwater.errors import AlreadySubscribed, HeadwaterError, Invalid, SourceE
 from headwater.ids import new_id
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.importing import store
-from headwater.sources.importing.types import IMPORTS_KEPT, ImportLine, LineOutcome
 from headwater.sources.opml import OpmlLine, read_opml
+from headwater.sources.store import imports
 from headwater.sources.subscribe import add_feed
+from headwater.sources.types import IMPORTS_KEPT, ImportLine, LineOutcome
 from headwater.types import Clock, UserId
 
 log = get_logger()
 
 FILE_NAME_MAX = 200
-LINES_PER_LOOK = 25
+LINES_PER_VIEW = 25
 USUAL_QUOTAS = Quotas()
-BROKEN = "Headwater made a mistake with this line. The log tells what happened."
+BROKEN = "An internal error occurred on this line. See the log."
 
 
 class Importer:
-    """Imports of readers."""
+    """Imports of users."""
 
     def __init__(
         self, database: Database, clock: Clock, sandbox: Sandbox | None = None, quotas: Quotas = USUAL_QUOTAS
@@ -49,15 +48,15 @@ class Importer:
         lines = await self._read(data)
         import_id = new_id()
         async with self._database.as_user(user_id) as conn:
-            await store.forget_older(conn, keep=IMPORTS_KEPT - 1)
+            await imports.remove_older(conn, keep=IMPORTS_KEPT - 1)
             name = " ".join(file_name.replace("\0", "").split())[:FILE_NAME_MAX]
-            await store.add_import(conn, import_id=import_id, user_id=user_id, file_name=name, now=self._clock())
+            await imports.add(conn, import_id=import_id, user_id=user_id, file_name=name, now=self._clock())
             ids = [new_id() for _ in lines]
-            await store.add_lines(conn, import_id=import_id, user_id=user_id, ids=ids, lines=lines)
+            await imports.add_lines(conn, import_id=import_id, user_id=user_id, ids=ids, lines=lines)
         return import_id
 
     async def _read(self, data: bytes) -> list[OpmlLine]:
-        """Parse a file where it can hold up nobody. Raises Invalid."""
+        """Parse a file in the sandbox. Raises Invalid."""
         if self._sandbox is None:
             return await asyncio.to_thread(read_opml, data)
         try:
@@ -66,36 +65,36 @@ class Importer:
             raise Invalid("This file takes too long to read. Split it, or export it again.") from error
 
     async def finish(self, user_id: UserId, import_id: UUID) -> None:
-        """Work on all lines that wait. What cannot be reached now is left to the next look."""
+        """Work on all pending lines; after an outage the next view of the page continues."""
         try:
-            while await self.work(user_id, import_id, LINES_PER_LOOK) == LINES_PER_LOOK:
+            while await self.work(user_id, import_id, LINES_PER_VIEW) == LINES_PER_VIEW:
                 pass
         except Unavailable as error:
             log.warning("import interrupted", import_id=str(import_id), error=str(error))
 
-    async def work(self, user_id: UserId, import_id: UUID, most: int = LINES_PER_LOOK) -> int:
-        """Work on the next lines that wait; returns how many it were. Raises Unavailable."""
+    async def work(self, user_id: UserId, import_id: UUID, most: int = LINES_PER_VIEW) -> int:
+        """Work on the next pending lines; returns how many. Raises Unavailable."""
         for done in range(most):
             if not await self._work_on_one(user_id, import_id):
                 async with self._database.as_user(user_id) as conn:
-                    await store.finish(conn, import_id=import_id, now=self._clock())
+                    await imports.finish(conn, import_id=import_id, now=self._clock())
                 return done
         return most
 
     async def _work_on_one(self, user_id: UserId, import_id: UUID) -> bool:
         async with self._database.as_system() as conn:
-            if not await store.hold_person(conn, user_id=user_id):
+            if not await imports.lock_user(conn, user_id=user_id):
                 return False
-            line = await store.claim_line(conn, user_id=user_id, import_id=import_id)
+            line = await imports.claim_line(conn, user_id=user_id, import_id=import_id)
             if line is None:
                 return False
             outcome, reason = await self._follow(conn, user_id, line)
             await speak_for(conn, user_id)
-            await store.answer_line(conn, line_id=line.id, outcome=outcome, reason=reason)
+            await imports.answer_line(conn, line_id=line.id, outcome=outcome, reason=reason)
         return True
 
     async def _follow(self, conn: Connection, user_id: UserId, line: ImportLine) -> tuple[LineOutcome, str]:
-        # Twice: somebody else may bring the same address, or be the last to leave it, in this very moment.
+        # Twice: another user may add the same URL, or remove the last subscription to it, at the same moment.
         for is_last in (False, True):
             try:
                 await self._add(conn, user_id, line)
@@ -107,7 +106,7 @@ class Importer:
                 if is_last or not isinstance(error, SourceExists):
                     return LineOutcome.INVALID, str(error)
             except Exception:
-                # A bug of ours; a line that had no outcome would be tried for ever, and hold up those behind it.
+                # A bug of ours: without an outcome the line would be retried for ever and block those behind it.
                 if is_last:
                     log.exception("import line broke", line_id=str(line.id), url=line.url)
             else:
@@ -115,8 +114,8 @@ class Importer:
         return LineOutcome.INVALID, BROKEN
 
     async def _add(self, conn: Connection, user_id: UserId, line: ImportLine) -> None:
-        # Within a savepoint: what is refused leaves nothing, and the line can still be answered. And an outage is told
-        # from a bug right here: only the latter is the line's.
+        # In a savepoint: a refused line leaves no rows, and its outcome can still be written. An outage is raised,
+        # since only a bug is an outcome of the line.
         with unavailable():
             async with conn.transaction():
                 await add_feed(

@@ -1,1 +1,0 @@
-"""What sources are called, for pages that only name them."""

@@ -1,1 +1,0 @@
-"""Feeds that were found where a reader named a page: offered beside the line of that feed."""

@@ -1,0 +1,1 @@
+"""SQL of `sources/`, one module per subject."""

@@ -1,0 +1,170 @@
+"""OPML files that readers import, and their lines."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from headwater.db import Connection, fetch_all, fetch_one, translate
+from headwater.errors import Conflict
+from headwater.sources.opml import OpmlLine
+from headwater.sources.types import Import, ImportLine, LineOutcome
+from headwater.types import UserId
+
+_IMPORTS: Final = """
+    SELECT imports.id, file_name, created_at, finished_at, lines.*
+    FROM imports
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS total,
+            count(*) FILTER (WHERE outcome = 'added') AS added,
+            count(*) FILTER (WHERE outcome = 'followed') AS followed,
+            count(*) FILTER (WHERE outcome = 'invalid') AS invalid
+        FROM import_lines
+        WHERE import_id = imports.id
+    ) AS lines
+"""
+_LINES: Final = "SELECT id, number, name, url, category, outcome, reason FROM import_lines"
+
+
+async def add(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: str, now: datetime) -> None:
+    """Start an import. Raises Conflict while another of this user's is running."""
+    with translate(imports_one_at_a_time=Conflict("An import of yours is under way. Wait until it has ended.")):
+        await conn.execute(
+            """
+            INSERT INTO imports (id, user_id, file_name, created_at)
+            VALUES (%(id)s, %(user_id)s, %(file_name)s, %(now)s)
+            """,
+            {"id": import_id, "user_id": user_id, "file_name": file_name, "now": now},
+        )
+
+
+async def add_lines(
+    conn: Connection, *, import_id: UUID, user_id: UserId, ids: Sequence[UUID], lines: Sequence[OpmlLine]
+) -> None:
+    """Add the lines of a file as pending."""
+    await conn.execute(
+        """
+        INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
+        SELECT line.id, %(user_id)s, %(import_id)s, line.number, line.name, line.url, line.category
+        FROM unnest(%(ids)s::uuid[], %(names)s::text[], %(urls)s::text[], %(categories)s::text[]) WITH ORDINALITY
+            AS line (id, name, url, category, number)
+        """,
+        {
+            "import_id": import_id,
+            "user_id": user_id,
+            "ids": list(ids),
+            "names": [line.name for line in lines],
+            "urls": [line.url for line in lines],
+            "categories": [line.category for line in lines],
+        },
+    )
+
+
+async def remove_older(conn: Connection, *, keep: int) -> None:
+    """Delete this user's finished imports except the latest."""
+    await conn.execute(
+        """
+        DELETE FROM imports
+        WHERE finished_at IS NOT NULL
+            AND id NOT IN (SELECT id FROM imports ORDER BY created_at DESC, id DESC LIMIT %(keep)s)
+        """,
+        {"keep": keep},
+    )
+
+
+async def list_all(conn: Connection) -> list[Import]:
+    """This user's imports, the latest first."""
+    return await fetch_all(conn, Import, _IMPORTS + " ORDER BY created_at DESC, imports.id DESC")
+
+
+async def find(conn: Connection, *, import_id: UUID) -> Import | None:
+    """One of this user's imports."""
+    return await fetch_one(conn, Import, _IMPORTS + " WHERE imports.id = %(id)s", {"id": import_id})
+
+
+async def list_lines(
+    conn: Connection, *, import_id: UUID, outcome: LineOutcome | None, after: int, limit: int
+) -> list[ImportLine]:
+    """Lines with this outcome, or with any, in the order of the file."""
+    return await fetch_all(
+        conn,
+        ImportLine,
+        f"""
+        {_LINES}
+        WHERE import_id = %(import_id)s
+            AND number > %(after)s
+            AND outcome IS NOT NULL
+            AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+        ORDER BY number
+        LIMIT %(limit)s
+        """,
+        {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit},
+    )
+
+
+async def lock_user(conn: Connection, *, user_id: UserId) -> bool:
+    """Lock a user against deletion until the transaction ends; False if there is none.
+
+    Taken before any other lock, as a deletion does, so that the two cannot deadlock.
+    """
+    cur = await conn.execute("SELECT FROM users WHERE id = %(id)s FOR KEY SHARE", {"id": user_id})
+    return cur.rowcount == 1
+
+
+async def claim_line(conn: Connection, *, user_id: UserId, import_id: UUID) -> ImportLine | None:
+    """Lock and return the next pending line that no other transaction has locked."""
+    return await fetch_one(
+        conn,
+        ImportLine,
+        f"""
+        {_LINES}
+        WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL
+        ORDER BY number
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+        """,
+        {"import_id": import_id, "user_id": user_id},
+    )
+
+
+async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, reason: str) -> None:
+    """Set the outcome of a line."""
+    await conn.execute(
+        "UPDATE import_lines SET outcome = %(outcome)s, reason = %(reason)s WHERE id = %(id)s",
+        {"id": line_id, "outcome": outcome.value, "reason": reason},
+    )
+
+
+async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
+    """Mark the import as finished if no line is pending."""
+    await conn.execute(
+        """
+        UPDATE imports
+        SET finished_at = %(now)s
+        WHERE id = %(id)s
+            AND finished_at IS NULL
+            AND NOT EXISTS (SELECT FROM import_lines WHERE import_id = %(id)s AND outcome IS NULL)
+        """,
+        {"id": import_id, "now": now},
+    )
+
+
+async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete lines of a removed user's imports, then the imports. Returns how many rows were deleted."""
+    cur = await conn.execute(
+        """
+        DELETE FROM import_lines
+        WHERE id = ANY(ARRAY(SELECT id FROM import_lines WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    if cur.rowcount:
+        return cur.rowcount
+    cur = await conn.execute(
+        """
+        DELETE FROM imports
+        WHERE id = ANY(ARRAY(SELECT id FROM imports WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

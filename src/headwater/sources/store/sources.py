@@ -1,0 +1,235 @@
+"""Sources: add, change, find."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from psycopg.types.json import Jsonb
+
+from headwater.db import Connection, fetch_all, fetch_one, fetch_value, translate
+from headwater.errors import SourceExists, SourceNotFound
+from headwater.sources.types import Label, Source
+from headwater.types import SourceId
+from headwater.urls import url_key
+
+SOURCES: Final = """
+    SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode, coalesce(selectors, '{}') AS selectors,
+        article_url_patterns, external_links, max_depth, page_budget,
+        min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+        feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
+    FROM sources
+"""
+_SOURCE_BY_URL: Final = f"""{SOURCES}
+    WHERE feed_url_key = %(key)s OR (url_key = %(key)s AND feed_url_key IS NULL)
+    ORDER BY feed_url_key IS NULL
+    LIMIT 1
+"""
+_LABELS: Final = "SELECT id, name, ingestion_mode FROM sources"
+
+
+async def add(conn: Connection, *, source: Source) -> None:
+    """Add a source. Raises SourceExists."""
+    taken = SourceExists(source.address)
+    with translate(sources_feed_url_key=taken, sources_url_key=taken):
+        await conn.execute(
+            """
+            INSERT INTO sources (
+                id, name, feed_url, feed_url_key, url, url_key, sitemap_url, ingestion_mode, selectors,
+                article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, priority
+            )
+            VALUES (
+                %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s, %(mode)s,
+                %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s, %(page_budget)s,
+                %(min_delay_ms)s, %(priority)s
+            )
+            """,
+            {
+                "id": source.id,
+                "name": source.name,
+                "feed_url": source.feed_url,
+                "feed_url_key": url_key(source.feed_url) if source.feed_url else None,
+                **_ingestion_values(source),
+            },
+        )
+
+
+async def change_ingestion(conn: Connection, *, source: Source) -> None:
+    """Change how the source's pages are found and read. Raises SourceExists."""
+    with translate(sources_url_key=SourceExists(source.address)):
+        await conn.execute(
+            """
+            UPDATE sources
+            SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s, ingestion_mode = %(mode)s,
+                selectors = %(selectors)s, article_url_patterns = %(patterns)s::text[],
+                external_links = %(external_links)s, max_depth = %(max_depth)s, page_budget = %(page_budget)s,
+                min_delay_ms = %(min_delay_ms)s, priority = %(priority)s
+            WHERE id = %(id)s
+            """,
+            {"id": source.id, **_ingestion_values(source)},
+        )
+
+
+def _ingestion_values(source: Source) -> dict[str, object]:
+    return {
+        "url": source.url,
+        "url_key": url_key(source.url) if source.url else None,
+        "sitemap_url": source.sitemap_url,
+        "mode": source.ingestion_mode,
+        "selectors": Jsonb(dict(source.selectors)) if source.selectors else None,
+        "patterns": list(source.article_url_patterns),
+        "external_links": source.external_links,
+        "max_depth": source.max_depth,
+        "page_budget": source.page_budget,
+        "min_delay_ms": round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else None,
+        "priority": source.priority,
+    }
+
+
+async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes) -> None:
+    """Change the feed's URL. Raises SourceExists."""
+    with translate(sources_feed_url_key=SourceExists(feed_url)):
+        await conn.execute(
+            "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s",
+            {"id": source_id, "feed_url": feed_url, "key": feed_url_key},
+        )
+
+
+async def change(
+    conn: Connection,
+    *,
+    source_id: SourceId,
+    name: str | None,
+    policy: str | None,
+    interval_minutes: int | None,
+    category: str | None = None,
+    is_system: bool | None = None,
+    is_critical: bool | None = None,
+) -> None:
+    """Change the values given; None keeps one. An empty policy or category or an interval of 0 removes it."""
+    await conn.execute(
+        """
+        UPDATE sources
+        SET name = coalesce(%(name)s, name),
+            policy = CASE WHEN %(policy)s::text IS NULL THEN policy ELSE nullif(%(policy)s, '') END,
+            feed_poll_interval_minutes = CASE
+                WHEN %(minutes)s::integer IS NULL THEN feed_poll_interval_minutes
+                ELSE nullif(%(minutes)s::integer, 0)
+            END,
+            category = CASE WHEN %(category)s::text IS NULL THEN category ELSE nullif(%(category)s, '') END,
+            is_system = coalesce(%(is_system)s, is_system),
+            is_critical = coalesce(%(is_critical)s, is_critical)
+        WHERE id = %(id)s
+        """,
+        {
+            "id": source_id,
+            "name": name,
+            "policy": policy,
+            "minutes": interval_minutes,
+            "category": category,
+            "is_system": is_system,
+            "is_critical": is_critical,
+        },
+    )
+
+
+async def set_disabled(
+    conn: Connection, *, source_id: SourceId, disabled_at: datetime | None, reason: str | None
+) -> None:
+    """Disable the source's feed, or enable it with None."""
+    await conn.execute(
+        "UPDATE sources SET feed_disabled_at = %(at)s, feed_disable_reason = %(reason)s WHERE id = %(id)s",
+        {"id": source_id, "at": disabled_at, "reason": reason},
+    )
+
+
+async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool) -> None:
+    """Enable or disable the whole source."""
+    await conn.execute(
+        "UPDATE sources SET enabled = %(enabled)s WHERE id = %(id)s", {"id": source_id, "enabled": enabled}
+    )
+
+
+async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
+    """The source with this id. Raises SourceNotFound."""
+    found = await fetch_one(conn, Source, SOURCES + " WHERE id = %(id)s", {"id": source_id})
+    if found is None:
+        raise SourceNotFound(str(source_id))
+    return found
+
+
+async def find_by_url(conn: Connection, *, url: str) -> Source:
+    """The source of this feed or, if none has it, of this site. Raises SourceNotFound."""
+    found = await fetch_one(conn, Source, _SOURCE_BY_URL, {"key": url_key(url)})
+    if found is None:
+        raise SourceNotFound(url)
+    return found
+
+
+async def lock_by_url(conn: Connection, *, url: str) -> Source:
+    """The source as `find_by_url` returns it; it cannot be deleted before the transaction ends.
+
+    Waits for a transaction that is deleting it. Raises SourceNotFound.
+    """
+    found = await fetch_one(conn, Source, _SOURCE_BY_URL + " FOR KEY SHARE", {"key": url_key(url)})
+    if found is None:
+        raise SourceNotFound(url)
+    return found
+
+
+async def find_moved(conn: Connection, *, url: str) -> SourceId | None:
+    """A source whose feed has moved to this address from another site; the oldest where there are several."""
+    return await fetch_value(
+        conn, "SELECT id FROM sources WHERE feed_url = %(url)s ORDER BY created_at, id LIMIT 1", {"url": url}
+    )
+
+
+async def list_all(conn: Connection) -> list[Source]:
+    """Every source, by name."""
+    return await fetch_all(conn, Source, SOURCES + " ORDER BY lower(name), id")
+
+
+async def remove(conn: Connection, *, source_id: SourceId) -> None:
+    """Delete a source, its polling state and its subscriptions. Raises SourceNotFound.
+
+    The removing stage deletes its other rows.
+    """
+    cur = await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": source_id})
+    if cur.rowcount == 0:
+        raise SourceNotFound(str(source_id))
+
+
+async def find_by_site(conn: Connection, *, urls: Sequence[str]) -> dict[str, SourceId]:
+    """Which of these sitemaps and sites an enabled source is read from, and its id."""
+    cur = await conn.execute(
+        """
+        SELECT entrance.url, min(sources.id::text)::uuid
+        FROM sources
+        CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS entrance (url)
+        WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR entrance.url = sitemap_url)
+            AND entrance.url = ANY(%(urls)s)
+        GROUP BY entrance.url
+        """,
+        {"urls": list(urls)},
+    )
+    return {url: SourceId(source_id) for url, source_id in await cur.fetchall()}
+
+
+async def list_labels(conn: Connection, *, source_ids: Collection[SourceId]) -> dict[SourceId, Label]:
+    """The labels of those of these sources that exist."""
+    rows = await fetch_all(conn, Label, _LABELS + " WHERE id = ANY(%(ids)s)", {"ids": list(source_ids)})
+    return {label.id: label for label in rows}
+
+
+async def find_label(conn: Connection, *, name: str) -> Label | None:
+    """The source with this name, or else the first whose name begins with it, whatever the case."""
+    return await fetch_one(
+        conn,
+        Label,
+        f"""
+        {_LABELS}
+        WHERE starts_with(lower(name), lower(%(name)s))
+        ORDER BY lower(name), id
+        LIMIT 1
+        """,
+        {"name": name},
+    )
