@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT / "src"))
 from headwater.db import Connection, Database  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
-from headwater.library import store as library  # noqa: E402
+from headwater.library.store import lists  # noqa: E402
 from headwater.library.types import ArticlesQuery, Shelf  # noqa: E402
 from headwater.retention import store  # noqa: E402
 from headwater.retention.decide import after, ends_before, starts_at  # noqa: E402
@@ -207,7 +207,7 @@ async def drop_indexes(conn: psycopg.AsyncConnection) -> list[str]:
 async def some_ids(database: Database) -> list[ArticleId]:
     """Articles of the reader's, of the last months."""
     async with database.as_user(READER) as conn:
-        lines = await library.list_newest(conn, query=ArticlesQuery(Shelf.ALL, None, None, None, 100))
+        lines = await lists.list_newest(conn, query=ArticlesQuery(Shelf.ALL, None, None, None, 100))
     return [line.id for line in lines]
 
 
@@ -227,11 +227,11 @@ async def read(database: Database, ids: Sequence[ArticleId], meanwhile: Coroutin
             async with database.as_user(READER) as conn:
                 match random.randrange(3):
                     case 0:
-                        await library.list_newest(conn, query=ArticlesQuery(Shelf.ALL, None, None, None, 30))
+                        await lists.list_newest(conn, query=ArticlesQuery(Shelf.ALL, None, None, None, 30))
                     case 1:
-                        await library.list_unread(conn, query=ArticlesQuery(Shelf.UNREAD, None, None, None, 30))
+                        await lists.list_unread(conn, query=ArticlesQuery(Shelf.UNREAD, None, None, None, 30))
                     case _:
-                        assert await library.find_article(conn, article_id=random.choice(ids))
+                        assert await lists.find_article(conn, article_id=random.choice(ids))
             times.append((time.perf_counter() - started) * 1000)
             await asyncio.sleep(0.02)
 

@@ -13,7 +13,7 @@ from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Connection, Database
 from headwater.ids import new_id
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.sources.types import Source
 from headwater.types import ArticleId
 from tests.builders import a_source, an_article
@@ -43,7 +43,7 @@ async def a_crowd(database: Database, *, name: str = "daily", size: int = 4, agr
 
 
 async def follow(conn: Connection, reader: User, source: Source) -> None:
-    await library.subscribe(
+    await subscriptions.add(
         conn, subscription_id=new_id(), user_id=reader.id, source_id=source.id, name="x", category=None, now=START
     )
 

@@ -14,8 +14,9 @@ from headwater.articles.decide import is_of_site
 from headwater.articles.types import Listed, NewArticle
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
-from headwater.library import store as library
 from headwater.library.search import search
+from headwater.library.store import lists as lists_store
+from headwater.library.store import marks, matches, subscriptions
 from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery, Shelf
 from headwater.types import SourceId, UserId
 from headwater.urls import url_key
@@ -51,8 +52,8 @@ class World:
 
     async def sees(self, reader: str) -> list[ArticleLine]:
         await speak_for(self.conn, self.readers[reader])
-        newest = await library.list_newest(self.conn, query=ArticlesQuery(shelf=Shelf.ALL))
-        unread = await library.list_unread(self.conn, query=ArticlesQuery())
+        newest = await lists_store.list_newest(self.conn, query=ArticlesQuery(shelf=Shelf.ALL))
+        unread = await lists_store.list_unread(self.conn, query=ArticlesQuery())
         assert [line.id for line in newest if not line.is_read] == [line.id for line in unread]
         assert {(line.id, line.title, line.listed_at) for line in unread} <= {
             (line.id, line.title, line.listed_at) for line in newest
@@ -61,14 +62,14 @@ class World:
 
     async def opens(self, reader: str) -> ArticleFull:
         (line,) = await self.sees(reader)
-        found = await library.find_article(self.conn, article_id=line.id)
+        found = await lists_store.find_article(self.conn, article_id=line.id)
         assert found is not None
         return found
 
     async def finds(self, reader: str, words: str) -> int:
         await speak_for(self.conn, self.readers[reader])
         found = await search(self.conn, words=words, query=ArticlesQuery(shelf=Shelf.ALL), since=None)
-        among = await library.find_hits(self.conn, words=words, most=100)
+        among = await matches.find_hits(self.conn, words=words, most=100)
         assert among is not None
         assert len(found.lines) <= len(among)
         return len(found.lines)
@@ -86,7 +87,7 @@ async def a_world(conn: Connection) -> World:
         source = await a_source(conn, url=f"https://{site}/feed")
         world.sources[feed] = source.id
         for reader in (feed, "both"):
-            await library.subscribe(
+            await subscriptions.add(
                 conn, subscription_id=new_id(), user_id=world.readers[reader], source_id=source.id, name=feed,
                 category=None, now=START,
             )  # fmt: skip
@@ -240,7 +241,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
     await world.lists("hostile", HOSTILE)
     (line,) = await world.sees("hostile")
     reader = world.readers["hostile"]
-    await library.mark(
+    await marks.mark(
         world.conn, user_id=reader, article_id=line.id, is_read=None, is_starred=True, now=world.now
     )  # fmt: skip
     await see_all_users(world.conn)
@@ -248,8 +249,8 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
     await world.lists("second", an_article(URL, title="Another's word", is_own=False))
 
     await speak_for(world.conn, reader)
-    (starred,) = await library.list_starred(world.conn, query=ArticlesQuery(shelf=Shelf.STARRED))
-    found = await library.find_article(world.conn, article_id=line.id)
+    (starred,) = await lists_store.list_starred(world.conn, query=ArticlesQuery(shelf=Shelf.STARRED))
+    found = await lists_store.find_article(world.conn, article_id=line.id)
     words = await search(world.conn, words="false", query=ArticlesQuery(shelf=Shelf.STARRED), since=None)
 
     assert found is not None
@@ -261,7 +262,7 @@ async def test_what_a_star_showed_stays_when_its_feed_is_deleted(world: World) -
 async def test_an_article_that_was_read_stays_read_when_another_feed_lists_it_later(world: World) -> None:
     await world.lists("own", OWN)
     await speak_for(world.conn, world.readers["both"])
-    await library.mark_all_read(world.conn, feed=None, category=None, until=world.now)
+    await marks.mark_all_read(world.conn, feed=None, category=None, until=world.now)
 
     await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False, published_at=None))
 

@@ -25,7 +25,7 @@ from headwater.db import Connection, Database
 from headwater.db.migrate import known_migrations, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.ids import new_id
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.outbox import store as outbox
@@ -318,7 +318,7 @@ async def a_reader(database: Database) -> None:
             {"id": ADA},
         )
         source = await a_source(conn)
-        await library.subscribe(
+        await subscriptions.add(
             conn,
             subscription_id=new_id(),
             user_id=ADA,

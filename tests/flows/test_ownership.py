@@ -10,8 +10,8 @@ from headwater.accounts.access import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles.store import latest
 from headwater.db import Database
-from headwater.library import store as library
 from headwater.library.search import search
+from headwater.library.store import lists
 from headwater.library.types import ArticleFull, ArticlesQuery, Shelf
 from headwater.net import Client
 from headwater.polling.worker import Poller
@@ -80,8 +80,8 @@ async def poll(poller: Poller, clock: MovableClock) -> None:
 
 async def sees(database: Database, reader: User) -> ArticleFull:
     async with database.as_user(reader.id) as conn:
-        (line,) = await library.list_newest(conn, query=ArticlesQuery(shelf=Shelf.ALL))
-        found = await library.find_article(conn, article_id=line.id)
+        (line,) = await lists.list_newest(conn, query=ArticlesQuery(shelf=Shelf.ALL))
+        found = await lists.find_article(conn, article_id=line.id)
     assert found is not None
     assert (line.title, line.author, line.listed_at) == (found.title, found.author, found.listed_at)
     return found

@@ -15,7 +15,7 @@ from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed
 from headwater.ids import new_id
 from headwater.library import search as searching
-from headwater.library import store
+from headwater.library.store import lists, marks, subscriptions
 from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Place, Shelf
 from headwater.sources.store import sources
 from headwater.types import ArticleId
@@ -57,7 +57,7 @@ async def readers(database: Database) -> Readers:
         subscribed: list[UUID] = []
         for user, source, name in ((ada, daily, "Daily"), (ada, weekly, "Weekly"), (bob, weekly, "Bob's weekly")):
             subscribed.append(new_id())
-            await store.subscribe(
+            await subscriptions.add(
                 conn,
                 subscription_id=subscribed[-1],
                 user_id=user.id,
@@ -74,19 +74,19 @@ def titles(lines: list[ArticleLine]) -> list[str]:
 
 
 async def find(conn: Connection, title: str) -> ArticleId:
-    lines = await store.list_newest(conn, query=ArticlesQuery(limit=100))
+    lines = await lists.list_newest(conn, query=ArticlesQuery(limit=100))
     return next(line.id for line in lines if line.title == title)
 
 
 async def test_the_newest_come_first_and_an_article_of_two_feeds_once(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        lines = await store.list_newest(conn, query=ArticlesQuery())
+        lines = await lists.list_newest(conn, query=ArticlesQuery())
 
     assert titles(lines) == ["5", "4", "3", "2", "1"]
     assert [line.feed_name for line in lines] == ["Daily", "Weekly", "Daily", "Weekly", "Daily"]
 
 
-@pytest.mark.parametrize("lister", [store.list_newest, store.list_unread], ids=["newest", "unread"])
+@pytest.mark.parametrize("lister", [lists.list_newest, lists.list_unread], ids=["newest", "unread"])
 async def test_pages_follow_each_other_without_gap_or_repetition(
     database: Database, readers: Readers, lister: Callable[..., Awaitable[list[ArticleLine]]]
 ) -> None:
@@ -102,8 +102,8 @@ async def test_pages_follow_each_other_without_gap_or_repetition(
 
 async def test_a_list_can_be_of_one_feed_or_one_category(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        of_feed = await store.list_newest(conn, query=ArticlesQuery(feed=readers.weekly))
-        of_category = await store.list_unread(conn, query=ArticlesQuery(category="News"))
+        of_feed = await lists.list_newest(conn, query=ArticlesQuery(feed=readers.weekly))
+        of_category = await lists.list_unread(conn, query=ArticlesQuery(category="News"))
 
     assert titles(of_feed) == ["5", "4", "2"]
     assert titles(of_category) == ["5", "3", "1"]
@@ -112,11 +112,11 @@ async def test_a_list_can_be_of_one_feed_or_one_category(database: Database, rea
 async def test_what_was_read_is_not_unread_and_can_be_made_so_again(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         article = await find(conn, "4")
-        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
-        await store.advance(conn, article_id=article)
-        read = titles(await store.list_unread(conn, query=ArticlesQuery()))
-        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
-        again = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
+        await marks.advance(conn, article_id=article)
+        read = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
+        again = titles(await lists.list_unread(conn, query=ArticlesQuery()))
 
     assert read == ["5", "3", "2", "1"]
     assert again == ["5", "4", "3", "2", "1"]
@@ -124,12 +124,12 @@ async def test_what_was_read_is_not_unread_and_can_be_made_so_again(database: Da
 
 async def test_marking_all_read_reads_what_was_marked_unread_too(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+        await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
         article = await find(conn, "2")
-        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
-        one = titles(await store.list_unread(conn, query=ArticlesQuery()))
-        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
-        none = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=False, is_starred=None, now=NOW)
+        one = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
+        none = titles(await lists.list_unread(conn, query=ArticlesQuery()))
 
     assert one == ["2"]
     assert none == []
@@ -137,8 +137,8 @@ async def test_marking_all_read_reads_what_was_marked_unread_too(database: Datab
 
 async def test_marking_one_feed_read_leaves_the_other(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        await store.mark_all_read(conn, feed=readers.daily, category=None, until=NOW)
-        unread = titles(await store.list_unread(conn, query=ArticlesQuery()))
+        await marks.mark_all_read(conn, feed=readers.daily, category=None, until=NOW)
+        unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
 
     assert unread == ["5", "4", "2"]
 
@@ -149,8 +149,8 @@ async def test_reading_one_by_one_moves_the_feeds_mark_up_to_the_oldest_unread(
     async with database.as_user(readers.ada.id) as conn:
         for title in ("2", "4"):
             article = await find(conn, title)
-            await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
-            await store.advance(conn, article_id=article)
+            await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=True, is_starred=None, now=NOW)
+            await marks.advance(conn, article_id=article)
         cur = await conn.execute("SELECT read_until FROM subscriptions WHERE id = %(id)s", {"id": readers.weekly})
         row = await cur.fetchone()
 
@@ -161,9 +161,9 @@ async def test_reading_one_by_one_moves_the_feeds_mark_up_to_the_oldest_unread(
 async def test_stars_stay_when_the_feed_goes(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
         article = await find(conn, "1")
-        await store.mark(conn, user_id=readers.ada.id, article_id=article, is_read=None, is_starred=True, now=NOW)
-        await store.unsubscribe(conn, subscription_id=readers.daily)
-        starred = await store.list_starred(conn, query=ArticlesQuery())
+        await marks.mark(conn, user_id=readers.ada.id, article_id=article, is_read=None, is_starred=True, now=NOW)
+        await subscriptions.remove(conn, subscription_id=readers.daily)
+        starred = await lists.list_starred(conn, query=ArticlesQuery())
 
     assert titles(starred) == ["1"]
     assert starred[0].is_starred
@@ -171,20 +171,20 @@ async def test_stars_stay_when_the_feed_goes(database: Database, readers: Reader
 
 async def test_nobody_sees_or_changes_what_is_anothers(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.bob.id) as conn:
-        assert titles(await store.list_newest(conn, query=ArticlesQuery())) == ["5", "4", "2"]
-        assert await store.find_subscription(conn, subscription_id=readers.daily) is None
-        assert await store.unsubscribe(conn, subscription_id=readers.daily) is None
-        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+        assert titles(await lists.list_newest(conn, query=ArticlesQuery())) == ["5", "4", "2"]
+        assert await subscriptions.find(conn, subscription_id=readers.daily) is None
+        assert await subscriptions.remove(conn, subscription_id=readers.daily) is None
+        await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
     async with database.as_user(readers.ada.id) as conn:
-        assert len(await store.list_unread(conn, query=ArticlesQuery())) == 5
+        assert len(await lists.list_unread(conn, query=ArticlesQuery())) == 5
 
 
 async def test_the_same_source_is_followed_once_by_each(database: Database, readers: Readers) -> None:
     with pytest.raises(AlreadySubscribed):
         async with database.as_user(readers.ada.id) as conn:
-            known = await store.find_subscription(conn, subscription_id=readers.daily)
+            known = await subscriptions.find(conn, subscription_id=readers.daily)
             assert known is not None
-            await store.subscribe(
+            await subscriptions.add(
                 conn,
                 subscription_id=new_id(),
                 user_id=readers.ada.id,
@@ -197,10 +197,10 @@ async def test_the_same_source_is_followed_once_by_each(database: Database, read
 
 async def test_feeds_are_found_by_name_and_status(database: Database, readers: Readers) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        named = await store.list_feeds(conn, query=FeedsQuery(search="WEEK"), limit=20)
-        pending = await store.count_feeds(conn, query=FeedsQuery(status=FeedStatus.PENDING))
-        broken = await store.count_feeds(conn, query=FeedsQuery(status=FeedStatus.ERROR))
-        odd = await store.list_feeds(conn, query=FeedsQuery(search="%_'\\"), limit=20)
+        named = await subscriptions.list_feeds(conn, query=FeedsQuery(search="WEEK"), limit=20)
+        pending = await subscriptions.count_feeds(conn, query=FeedsQuery(status=FeedStatus.PENDING))
+        broken = await subscriptions.count_feeds(conn, query=FeedsQuery(status=FeedStatus.ERROR))
+        odd = await subscriptions.list_feeds(conn, query=FeedsQuery(search="%_'\\"), limit=20)
 
     assert [feed.name for feed in named] == ["Weekly"]
     assert (pending, broken) == (2, 0)
@@ -211,14 +211,14 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
     database: Database, readers: Readers
 ) -> None:
     async with database.as_user(readers.ada.id) as conn:
-        await store.mark_all_read(conn, feed=None, category=None, until=NOW)
+        await marks.mark_all_read(conn, feed=None, category=None, until=NOW)
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url="https://weekly.example/feed")
         late = an_article("https://x.example/late", title="late", published_at=START)
         await articles.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
     async with database.as_user(readers.ada.id) as conn:
-        unread = titles(await store.list_unread(conn, query=ArticlesQuery()))
-        beside = {one.name: one.unread for one in await store.list_neighbours(conn, most=100)}
+        unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
+        beside = {one.name: one.unread for one in await subscriptions.list_unread_counts(conn, most=100)}
 
     assert unread == ["late"]
     assert beside == {"Daily": 0, "Weekly": 1}
@@ -235,9 +235,9 @@ async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_l
         moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
         await articles.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
     async with database.as_user(readers.ada.id) as conn:
-        shown = titles(await store.list_newest(conn, query=ArticlesQuery()))
+        shown = titles(await lists.list_newest(conn, query=ArticlesQuery()))
     async with database.as_user(readers.bob.id) as conn:
-        bobs = titles(await store.list_newest(conn, query=ArticlesQuery()))
+        bobs = titles(await lists.list_newest(conn, query=ArticlesQuery()))
 
     assert (shown, bobs) == (list(ada), list(bob))
 

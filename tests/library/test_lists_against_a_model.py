@@ -17,7 +17,9 @@ from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
-from headwater.library import store
+from headwater.library.store import lists
+from headwater.library.store import marks as marks_store
+from headwater.library.store import subscriptions as subscriptions_store
 from headwater.library.types import ArticlesQuery, Place
 from headwater.types import ArticleId, SourceId, UserId
 from tests.builders import a_source, an_article
@@ -138,7 +140,7 @@ class World:
             case ("all", (feed, category)):
                 self.model.read_all(self.chosen(feed, category), self.now)
                 query = self.query(feed, category, 1)
-                await store.mark_all_read(self.conn, feed=query.feed, category=category, until=self.now)
+                await marks_store.mark_all_read(self.conn, feed=query.feed, category=category, until=self.now)
             case ("above", (feed, category), int(number)) if self.model.listed:
                 await self.above(feed, category, self.pick(number))
             case _:
@@ -162,10 +164,12 @@ class World:
         self.model.come(ArticleId(row[0]), at, where)
 
     async def mark(self, article: ArticleId, *, is_read: bool) -> None:
-        await store.mark(self.conn, user_id=ADA, article_id=article, is_read=is_read, is_starred=None, now=self.now)
+        await marks_store.mark(
+            self.conn, user_id=ADA, article_id=article, is_read=is_read, is_starred=None, now=self.now
+        )
         if is_read:
             self.model.read(article)
-            await store.advance(self.conn, article_id=article)
+            await marks_store.advance(self.conn, article_id=article)
         else:
             self.model.marks[article] = False
 
@@ -173,7 +177,7 @@ class World:
         place = Place(max(self.model.listed[article].values()), article)
         self.model.read_above(self.chosen(feed, category), place)
         query = self.query(feed, category, 1)
-        await store.mark_above_read(
+        await marks_store.mark_above_read(
             self.conn, user_id=ADA, feed=query.feed, category=category, place=place, now=self.now
         )
 
@@ -185,7 +189,7 @@ class World:
             assert [one for one, _ in every] == self.model.all(chosen)
             assert [is_read for _, is_read in every] == [self.model.is_read(one) for one, _ in every]
             assert [one for one, _ in unread] == self.model.unread(chosen)
-        counted = {one.id: one.unread for one in await store.list_neighbours(self.conn, most=100)}
+        counted = {one.id: one.unread for one in await subscriptions_store.list_unread_counts(self.conn, most=100)}
         assert [counted[one] for one in self.subscriptions] == [len(self.model.unread({n})) for n in range(FEEDS)]
 
 
@@ -194,7 +198,7 @@ async def pages(conn: Connection, query: ArticlesQuery, *, is_unread: bool) -> A
     after: Place | None = None
     while True:
         page = ArticlesQuery(feed=query.feed, category=query.category, after=after, limit=query.limit)
-        lines = await (store.list_unread if is_unread else store.list_newest)(conn, query=page)
+        lines = await (lists.list_unread if is_unread else lists.list_newest)(conn, query=page)
         for line in lines:
             yield line.id, line.is_read
         if len(lines) < query.limit:
@@ -215,7 +219,7 @@ async def a_world(conn: Connection) -> World:
         sources.append((await a_source(conn, url=f"https://f{number}.example/")).id)
         subscriptions.append(new_id())
         for user, one in ((ADA, subscriptions[-1]), (BOB, new_id())):
-            await store.subscribe(
+            await subscriptions_store.add(
                 conn, subscription_id=one, user_id=user, source_id=sources[-1], name=f"Feed {number}",
                 category=CATEGORY_OF[number], now=START,
             )  # fmt: skip
@@ -236,7 +240,7 @@ async def test_lists_say_what_the_rules_say(
     shared_conn: Connection, taken: list[tuple[object, ...]], limit: int, look: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:  # few articles are looked at before each feed is asked
-        patch.setattr(store, "LOOK_PER_LINE", look)
+        patch.setattr(lists, "LOOK_PER_LINE", look)
         async with shared_conn.transaction(force_rollback=True):
             await see_all_users(shared_conn)
             world = await a_world(shared_conn)

@@ -133,7 +133,7 @@ HOT: dict[str, tuple[str, dict[str, Any], int]] = {
     ),
     "starred": ("list_starred", PAGE, 1_000),
     "feeds": ("list_feeds", {"search": "", "status": "all", "limit": 20, "offset": 0}, 500),
-    "neighbours": ("list_neighbours", {"most": 100}, 120_000),
+    "neighbours": ("list_unread_counts", {"most": 100}, 120_000),
     "one article": ("find_article", {"id": UUID(int=5)}, 50),
     "hits of a rare word": ("find_hits", {"words": "quokka", "most": 5_000}, 400),
     "hits of a common word": ("find_hits", {"words": "water", "most": 5_000}, 2_000),
@@ -158,7 +158,7 @@ async def test_a_list_reads_no_table_in_full(name: str, full: Connection) -> Non
 EMPTY_FEED = UUID(hashlib.md5(b"1x2").hexdigest())  # noqa: S324  as the rows are made
 UNEVEN: dict[str, tuple[str, dict[str, Any], int]] = {
     **{name: HOT[name] for name in ("newest", "unread", "starred", "feeds", "one article", "lines among some")},
-    "neighbours": ("list_neighbours", {"most": 100}, 80_000),
+    "neighbours": ("list_unread_counts", {"most": 100}, 80_000),
     "newest, far back": ("_list_newest_places", PAGE | OLD, 30_000),
     "unread, few left": ("_list_unread_places", PAGE | OLD, 30_000),
     "newest of an empty feed": ("_list_newest_places", PAGE | {"feed": EMPTY_FEED}, 400),

@@ -19,7 +19,8 @@ from headwater.polling.types import (
     Off,
     Validators,
 )
-from headwater.sources.store import list_health, set_enabled
+from headwater.sources.store.details import list_health
+from headwater.sources.store.sources import set_enabled
 from headwater.sources.types import Source
 from headwater.types import SourceId
 from tests.builders import a_source

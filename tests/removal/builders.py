@@ -14,7 +14,7 @@ from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
 from headwater.sources.types import Source
@@ -78,7 +78,7 @@ async def a_user(conn: Connection, email: str = "ada@example.com") -> UserId:
 
 async def subscribe(conn: Connection, user_id: UserId, source_id: SourceId) -> UUID:
     subscription_id = new_id()
-    await library.subscribe(
+    await subscriptions.add(
         conn, subscription_id=subscription_id, user_id=user_id, source_id=source_id, name="x", category=None, now=START
     )
     return subscription_id

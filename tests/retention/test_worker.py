@@ -11,7 +11,7 @@ from headwater.accounts import store as accounts
 from headwater.accounts.types import EventType
 from headwater.articles.types import Kept
 from headwater.db import Connection, Database
-from headwater.library import store as library
+from headwater.library.store import lists, marks
 from headwater.library.types import ArticlesQuery, Shelf
 from headwater.outbox import store as outbox
 from headwater.retention import store
@@ -100,7 +100,7 @@ async def test_what_somebody_starred_stays_with_its_text_its_feeds_and_everybody
     await world.see(OLD_TOO, IN_JANUARY, text=OTHER)
     await world.star(OLD)
     async with world.database.as_user(BOB) as conn:
-        await library.mark(conn, user_id=BOB, article_id=await world.id_of(OLD), is_read=True, is_starred=None, now=MAY)
+        await marks.mark(conn, user_id=BOB, article_id=await world.id_of(OLD), is_read=True, is_starred=None, now=MAY)
     before = await world.open(OLD)
     world.clock.now = MAY
 
@@ -112,7 +112,7 @@ async def test_what_somebody_starred_stays_with_its_text_its_feeds_and_everybody
     assert (opened := await world.open(OLD, BOB))
     assert opened.is_read
     async with world.database.as_user(ADA) as conn:
-        starred = await library.list_starred(conn, query=ArticlesQuery(Shelf.STARRED, None, None, None, 30))
+        starred = await lists.list_starred(conn, query=ArticlesQuery(Shelf.STARRED, None, None, None, 30))
     assert [line.url for line in starred] == [OLD]
 
 
@@ -325,10 +325,10 @@ async def test_a_star_is_either_kept_or_keeps_the_month(world: World, database: 
     await world.see(OLD, IN_JANUARY, text=TEXT)
     article_id = await world.id_of(OLD)
     async with database.as_user(ADA) as reader:
-        assert await library.find_article(reader, article_id=article_id)
+        assert await lists.find_article(reader, article_id=article_id)
         async with database.as_system() as conn:
             assert not await gone(conn, JANUARY)
-        await library.mark(reader, user_id=ADA, article_id=article_id, is_read=None, is_starred=True, now=MAY)
+        await marks.mark(reader, user_id=ADA, article_id=article_id, is_read=None, is_starred=True, now=MAY)
         async with database.as_system() as conn:
             assert not await gone(conn, JANUARY)
 
@@ -376,7 +376,7 @@ async def id_seen_by(conn: Connection, url: str) -> ArticleId:
 async def mark(
     conn: Connection, article_id: ArticleId, *, is_read: bool | None = None, is_starred: bool | None = None
 ) -> None:
-    await library.mark(conn, user_id=ADA, article_id=article_id, is_read=is_read, is_starred=is_starred, now=MAY)
+    await marks.mark(conn, user_id=ADA, article_id=article_id, is_read=is_read, is_starred=is_starred, now=MAY)
 
 
 async def test_what_comes_before_its_month_was_made_waits_and_is_moved(world: World) -> None:

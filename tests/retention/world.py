@@ -12,7 +12,7 @@ from headwater.content import store as content
 from headwater.content.types import NewContent
 from headwater.db import Database
 from headwater.ids import new_id
-from headwater.library import store as library
+from headwater.library.store import lists, marks, subscriptions
 from headwater.library.types import ArticleFull
 from headwater.retention import store
 from headwater.retention.types import Report, RetentionOptions, Turn
@@ -57,7 +57,7 @@ class World:
                 )
             self.source = (await a_source(conn)).id
             for user in (ADA, BOB):
-                await library.subscribe(
+                await subscriptions.add(
                     conn,
                     subscription_id=new_id(),
                     user_id=user,
@@ -89,14 +89,14 @@ class World:
     async def star(self, url: str, user: UserId = ADA, *, is_starred: bool = True) -> None:
         article_id = await self.id_of(url)
         async with self.database.as_user(user) as conn:
-            await library.mark(
+            await marks.mark(
                 conn, user_id=user, article_id=article_id, is_read=None, is_starred=is_starred, now=self.clock()
             )
 
     async def open(self, url: str, user: UserId = ADA) -> ArticleFull | None:
         article_id = await self.id_of(url)
         async with self.database.as_user(user) as conn:
-            return await library.find_article(conn, article_id=article_id)
+            return await lists.find_article(conn, article_id=article_id)
 
     async def urls(self) -> set[str]:
         return {row[0] for row in await self.rows("SELECT url FROM articles")}

@@ -10,7 +10,8 @@ from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed
-from headwater.library import store as library
+from headwater.library.store import lists as lists_store
+from headwater.library.store import marks, subscriptions
 from headwater.library.types import ArticlesQuery, FeedItem, FeedsQuery, Subscription
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
@@ -41,18 +42,18 @@ async def adds(database: Database, reader: User, name: str, url: str, category: 
 
 async def feeds(database: Database, reader: User) -> list[FeedItem]:
     async with database.as_user(reader.id) as conn:
-        return await library.list_feeds(conn, query=FeedsQuery(), limit=20)
+        return await subscriptions.list_feeds(conn, query=FeedsQuery(), limit=20)
 
 
 async def read_up_to(database: Database, reader: User, feed: Subscription, minutes: int) -> None:
     async with database.as_user(reader.id) as conn:
         until = START + timedelta(minutes=minutes)
-        await library.mark_all_read(conn, feed=feed.id, category=None, until=until)
+        await marks.mark_all_read(conn, feed=feed.id, category=None, until=until)
 
 
 async def unread(database: Database, reader: User) -> list[str]:
     async with database.as_user(reader.id) as conn:
-        return [line.title for line in await library.list_unread(conn, query=ArticlesQuery())]
+        return [line.title for line in await lists_store.list_unread(conn, query=ArticlesQuery())]
 
 
 async def lists(database: Database, feed: Subscription, *minutes: int, seen_after: int = 60) -> None:
@@ -342,7 +343,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     await lists(database, old, 1, 2)
     async with database.as_user(reader.id) as conn:
         await analytics.consent(conn, user_id=reader.id, now=START)
-        for line in await library.list_unread(conn, query=ArticlesQuery()):
+        for line in await lists_store.list_unread(conn, query=ArticlesQuery()):
             await analytics.record(conn, article_id=line.id, deed=Deed.OPEN, now=START)
 
     await move(database, OLD, NEW)

@@ -11,7 +11,7 @@ from headwater.errors import SourceExists
 from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.library.types import FeedsQuery, FeedStatus
 from headwater.sources.custom import store as custom
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
@@ -187,7 +187,7 @@ async def test_a_site_without_a_feed_shows_how_many_articles_it_has(conn: Connec
     (discovered,) = await custom.list_public(conn, user_id=user_id, limit=10, offset=0)
     found = await custom.find_public(conn, source_id=source.id, user_id=user_id)
     await speak_for(conn, user_id)
-    (followed,) = await library.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
+    (followed,) = await subscriptions.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
 
     assert found is not None
     assert (discovered.article_count, found.article_count, followed.article_count) == (2, 2, 2)

@@ -6,7 +6,7 @@ from headwater.accounts.access import add_user
 from headwater.accounts.types import Role, User
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound, InvalidFeed
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.library.types import FeedItem, FeedsQuery, Subscription
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from tests.clock import START
@@ -28,7 +28,7 @@ async def adds(database: Database, reader: User, name: str = "Example", url: str
 
 async def feeds(database: Database, reader: User) -> list[FeedItem]:
     async with database.as_user(reader.id) as conn:
-        return await library.list_feeds(conn, query=FeedsQuery(), limit=20)
+        return await subscriptions.list_feeds(conn, query=FeedsQuery(), limit=20)
 
 
 async def count(conn: Connection, table: str) -> int:

@@ -208,18 +208,18 @@ async def _busy(conn: Connection, *, now: datetime) -> set[str]:
         await fetch_column(
             conn,
             """
-        SELECT 'polling' WHERE EXISTS (SELECT FROM poll_hosts WHERE lease IS NOT NULL AND ready_at > %(now)s)
-        UNION ALL
-        SELECT 'fetching'
-        WHERE EXISTS (
-            SELECT
-            FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-            JOIN host USING (band, shard)
-            WHERE ready_at > %(now)s AND ready_at < %(until)s AND ready_at < 'infinity' AND lease IS NOT NULL
-        )
-        UNION ALL
-        SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s
-        """,
+            SELECT 'polling' WHERE EXISTS (SELECT FROM poll_hosts WHERE lease IS NOT NULL AND ready_at > %(now)s)
+            UNION ALL
+            SELECT 'fetching'
+            WHERE EXISTS (
+                SELECT
+                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
+                JOIN host USING (band, shard)
+                WHERE ready_at > %(now)s AND ready_at < %(until)s AND ready_at < 'infinity' AND lease IS NOT NULL
+            )
+            UNION ALL
+            SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s
+            """,
             {"now": now, "until": now + frontier.LONGEST_LEASE, **frontier.parts((0, 1, 2, 3), frontier.ALL_SHARDS)},
         )
     )

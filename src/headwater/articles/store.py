@@ -191,22 +191,22 @@ async def _find_outdated(
         await fetch_column(
             conn,
             """
-        SELECT articles.id
-        FROM unnest(
-            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-            %(published)b::timestamptz[], %(own)b::boolean[]
-        ) AS told (id, title, author, summary, content, published_at, is_own)
-        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = told.id OFFSET 0) AS articles
-        WHERE (told.is_own AND NOT articles.is_told_by_site)
-            OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
-            IS DISTINCT FROM (
-                coalesce(nullif(told.title, ''), articles.title),
-                coalesce(told.author, articles.author),
-                coalesce(told.summary, articles.summary),
-                coalesce(told.content, articles.content),
-                coalesce(told.published_at, articles.published_at)
-            )
-        """,
+            SELECT articles.id
+            FROM unnest(
+                %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+                %(published)b::timestamptz[], %(own)b::boolean[]
+            ) AS told (id, title, author, summary, content, published_at, is_own)
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = told.id OFFSET 0) AS articles
+            WHERE (told.is_own AND NOT articles.is_told_by_site)
+                OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
+                IS DISTINCT FROM (
+                    coalesce(nullif(told.title, ''), articles.title),
+                    coalesce(told.author, articles.author),
+                    coalesce(told.summary, articles.summary),
+                    coalesce(told.content, articles.content),
+                    coalesce(told.published_at, articles.published_at)
+                )
+            """,
             {**_told(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
         )
     )

@@ -15,7 +15,7 @@ from headwater.cli.terminal import load, run, say
 from headwater.cli.up import Host, Port, run_everything
 from headwater.ids import new_id
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
@@ -88,7 +88,7 @@ async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
     async with runtime.database.as_system() as conn:
         sites = [source for source in await sources.list_all(conn) if source.feed_url is None]
         for site in sites:
-            await library.subscribe(
+            await subscriptions.add(
                 conn,
                 subscription_id=new_id(),
                 user_id=user.id,

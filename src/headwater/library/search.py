@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from headwater.db import Connection
-from headwater.library import store
+from headwater.library.store import lists, matches
 from headwater.library.types import ArticleLine, ArticlesQuery, Found, Place, Shelf
 
 STEP = 300  # articles looked at in one step
@@ -21,13 +21,13 @@ RARE = 5_000  # hits among all articles, at most
 async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None) -> Found:
     """A page of hits, the newest first. On the starred shelf, of the stars; also of feeds that are followed no more."""
     if query.shelf is Shelf.STARRED:
-        return page_of(await store.search_starred(conn, words=words, query=query, since=since), query.limit)
+        return page_of(await matches.search_starred(conn, words=words, query=query, since=since), query.limit)
     lines, then = await _look(conn, words, query, since)
     if then is None or len(lines) == query.limit:
         return Found(lines, then)
-    hits = await store.find_hits(conn, words=words, most=RARE)
+    hits = await matches.find_hits(conn, words=words, most=RARE)
     if hits is not None:
-        return page_of(await store.list_among(conn, article_ids=hits, query=query, since=since), query.limit)
+        return page_of(await matches.list_among(conn, article_ids=hits, query=query, since=since), query.limit)
     for _ in range(STEPS - 1):
         rest = replace(query, after=then, limit=query.limit - len(lines))
         more, then = await _look(conn, words, rest, since)
@@ -46,9 +46,9 @@ async def _look(
     conn: Connection, words: str, query: ArticlesQuery, since: datetime | None
 ) -> tuple[list[ArticleLine], Place | None]:
     """The hits of one step, and where the next one begins."""
-    listed = await store.list_newest(conn, query=replace(query, limit=STEP))
+    listed = await lists.list_newest(conn, query=replace(query, limit=STEP))
     recent = [line for line in listed if since is None or line.listed_at >= since]
-    hits = set(await store.find_hits_among(conn, words=words, article_ids=[line.id for line in recent]))
+    hits = set(await matches.find_hits_among(conn, words=words, article_ids=[line.id for line in recent]))
     lines = [line for line in recent if line.id in hits][: query.limit]
     if len(lines) == query.limit:
         return lines, lines[-1].place

@@ -188,41 +188,41 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
         await fetch_value(
             conn,
             """
-        WITH listening AS MATERIALIZED (
-            SELECT filled_to
-            FROM outbox_listening
-            WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot())
-            FOR UPDATE SKIP LOCKED
-        ), known AS MATERIALIZED (
-            SELECT content.*
-            FROM listening
-            CROSS JOIN LATERAL (
-                SELECT article_id, url_key, version, extracted_at
-                FROM content
-                WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
-                ORDER BY article_id
-                LIMIT %(limit)s
-            ) AS content
-        ), queued AS (
-            -- No newer than what was queued when it changed: an index that has it says so, and writes nothing twice.
-            INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
-            SELECT url_key, article_id, version,
-                extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
-            FROM known, CAST(%(now)s AS timestamptz) AS at
-            ORDER BY url_key
-            ON CONFLICT (url_key) DO UPDATE
-            SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
-            WHERE outbox.reason IS NOT NULL
-        ), moved AS (
-            UPDATE outbox_listening
-            SET filled_to = coalesce(
-                    (SELECT article_id FROM known ORDER BY article_id DESC LIMIT 1), outbox_listening.filled_to
-                ),
-                filled_at = CASE WHEN NOT EXISTS (SELECT FROM known) THEN %(now)s::timestamptz END
-            FROM listening
-        )
-        SELECT count(*) FROM known
-        """,
+            WITH listening AS MATERIALIZED (
+                SELECT filled_to
+                FROM outbox_listening
+                WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot())
+                FOR UPDATE SKIP LOCKED
+            ), known AS MATERIALIZED (
+                SELECT content.*
+                FROM listening
+                CROSS JOIN LATERAL (
+                    SELECT article_id, url_key, version, extracted_at
+                    FROM content
+                    WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
+                    ORDER BY article_id
+                    LIMIT %(limit)s
+                ) AS content
+            ), queued AS (
+                -- No newer than what was queued when it changed: an index that has it writes nothing twice.
+                INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
+                SELECT url_key, article_id, version,
+                    extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
+                FROM known, CAST(%(now)s AS timestamptz) AS at
+                ORDER BY url_key
+                ON CONFLICT (url_key) DO UPDATE
+                SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
+                WHERE outbox.reason IS NOT NULL
+            ), moved AS (
+                UPDATE outbox_listening
+                SET filled_to = coalesce(
+                        (SELECT article_id FROM known ORDER BY article_id DESC LIMIT 1), outbox_listening.filled_to
+                    ),
+                    filled_at = CASE WHEN NOT EXISTS (SELECT FROM known) THEN %(now)s::timestamptz END
+                FROM listening
+            )
+            SELECT count(*) FROM known
+            """,
             {"now": now, "limit": limit},
         )
         or 0

@@ -17,7 +17,7 @@ from headwater.db import Connection
 from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
-from headwater.library import store as library
+from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
 from headwater.pages import store as pages
 from headwater.polling import store as polling
@@ -129,7 +129,7 @@ async def _imports(conn: Connection, user_id: UserId, limit: int, _now: datetime
 
 
 async def _subscriptions(conn: Connection, user_id: UserId, limit: int, now: datetime) -> int:
-    left = await library.forget_subscriptions_of(conn, user_id=user_id, limit=min(limit, SOURCES_AT_ONCE))
+    left = await subscriptions.remove_of(conn, user_id=user_id, limit=min(limit, SOURCES_AT_ONCE))
     await leave_unwanted(conn, left, now)
     return len(left)
 
@@ -141,7 +141,7 @@ async def _submissions(conn: Connection, user_id: UserId, limit: int, now: datet
 
 
 async def _marks(conn: Connection, user_id: UserId, limit: int, _now: datetime) -> int:
-    count, starred = await library.forget_marks_of(conn, user_id=user_id, limit=limit)
+    count, starred = await marks.remove_of(conn, user_id=user_id, limit=limit)
     if starred:
         await _forget_unowned(conn, starred, None)
     return count

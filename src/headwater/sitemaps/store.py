@@ -50,19 +50,19 @@ async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
         await fetch_column(
             conn,
             """
-        SELECT given.url
-        FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
-            AS given (url, shard, host_id, url_id)
-        WHERE EXISTS (
-            SELECT
-            FROM frontier_url
-            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
-        ) OR EXISTS (
-            SELECT
-            FROM frontier_alias
-            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
-        )
-        """,
+            SELECT given.url
+            FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+                AS given (url, shard, host_id, url_id)
+            WHERE EXISTS (
+                SELECT
+                FROM frontier_url
+                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+            ) OR EXISTS (
+                SELECT
+                FROM frontier_alias
+                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+            )
+            """,
             {
                 "urls": list(places),
                 "shards": [place.shard for place in places.values()],

@@ -6,7 +6,7 @@ What is left behind: how polling it went, and where it was thought to have gone.
 from headwater.analytics import store as analytics
 from headwater.articles import store as articles
 from headwater.db import Connection
-from headwater.library import store as library
+from headwater.library.store import subscriptions
 from headwater.polling import store as polling
 from headwater.sources.decide import may_join
 from headwater.sources.store import merging, sources
@@ -18,11 +18,13 @@ async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> boo
     pair = await merging.lock_pair(conn, source_id=source_id, other_id=into)
     if pair is None or not may_join(pair):
         return False
-    await library.keep_as_read(conn, source_id=source_id, to=into)  # before articles come in that nobody has marked
+    await subscriptions.keep_read_state(
+        conn, source_id=source_id, to=into
+    )  # before articles come in that nobody has marked
     await polling.count_in(conn, source_id=into, articles=await articles.relink(conn, source_id=source_id, to=into))
     await analytics.count_for(conn, source_id=source_id, to=into)
-    await library.drop_doubles(conn, source_id=source_id, of=into)
-    await library.follow_instead(conn, source_id=source_id, to=into)
+    await subscriptions.drop_duplicates(conn, source_id=source_id, of=into)
+    await subscriptions.move(conn, source_id=source_id, to=into)
     await merging.inherit(conn, source_id=source_id, to=into)
     await sources.remove(conn, source_id=source_id)
     return True

@@ -14,8 +14,8 @@ from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for
 from headwater.errors import AlreadySubscribed, FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds
 from headwater.ids import new_id
-from headwater.library import store as library
 from headwater.library.decide import check_category, check_feed
+from headwater.library.store import subscriptions
 from headwater.library.types import Subscription
 from headwater.polling import store as polling
 from headwater.sources import follow as following
@@ -42,10 +42,10 @@ async def add_feed(
     source = await _source_of(conn, url, user_id, now)
     subscription = Subscription(new_id(), source.id, name, url, chosen)
     await speak_for(conn, user_id)
-    await library.hold_subscriptions(conn, user_id=user_id)
-    if await library.is_followed(conn, url=url):
+    await subscriptions.lock(conn, user_id=user_id)
+    if await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
-    await library.subscribe(
+    await subscriptions.add(
         conn,
         subscription_id=subscription.id,
         user_id=user_id,
@@ -54,7 +54,7 @@ async def add_feed(
         category=chosen,
         now=now,
     )
-    if await library.count_subscriptions(conn) > most:
+    if await subscriptions.count(conn) > most:
         raise TooManyFeeds(most)
     await record(conn, user_id, EventType.FEED_ADDED, now, feed_id=str(subscription.id))
     return subscription
@@ -70,15 +70,15 @@ async def change_feed(
     is_same = url == before.url
     source_id = before.source_id if is_same else (await _source_of(conn, url, user_id, now)).id
     await speak_for(conn, user_id)
-    if not is_same and await library.is_followed(conn, url=url):
+    if not is_same and await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
-    await library.change_subscription(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
+    await subscriptions.change(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
 
 
 async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> SourceId:
     """Stop following; returns the source, for `leave_unwanted` in another transaction. Raises FeedNotFound."""
     await speak_for(conn, user_id)
-    source_id = await library.unsubscribe(conn, subscription_id=subscription_id)
+    source_id = await subscriptions.remove(conn, subscription_id=subscription_id)
     if source_id is None:
         raise FeedNotFound
     return source_id

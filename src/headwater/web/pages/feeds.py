@@ -23,8 +23,8 @@ from headwater.accounts.quotas import HOUR, Quotas, spend
 from headwater.asgi.actor import actor_of
 from headwater.db import Database
 from headwater.errors import FeedNotFound
-from headwater.library import store as library
 from headwater.library.decide import page_count
+from headwater.library.store import subscriptions
 from headwater.library.types import FEEDS_PER_PAGE, FeedPage, FeedsQuery, FeedStatus, Subscription
 from headwater.sources import operate
 from headwater.sources.offers import list_offered
@@ -61,10 +61,10 @@ async def feeds(
     """A page of the list; past the last one, the last one. Lines that are being edited stay as they are."""
     query = read_query(search, status, page)
     async with database.as_user(request.user.id) as conn:
-        total = await library.count_feeds(conn, query=query)
+        total = await subscriptions.count_feeds(conn, query=query)
         pages = page_count(total, FEEDS_PER_PAGE)
         query = replace(query, page=min(query.page, max(pages, 1)))
-        items = await library.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
+        items = await subscriptions.list_feeds(conn, query=query, limit=FEEDS_PER_PAGE)
         offers = await list_offered(conn, items)
     found = FeedPage(items, query.page, pages, total)
     edited = {item.id for item in items if str(item.id) in set(editing or ()) - {closing}}
@@ -82,7 +82,7 @@ async def changed(
     """Those lines that are not any more as they were seen; 204 when all are."""
     seen = read_watched(watched or [])
     async with database.as_user(request.user.id) as conn:
-        items = await library.list_items(conn, subscription_ids=list(seen))
+        items = await subscriptions.list_items(conn, subscription_ids=list(seen))
         offers = await list_offered(conn, items)
     news = [item for item in items if offers.face_of(item) != seen[item.id]]
     if not news:
@@ -231,7 +231,7 @@ async def _change(database: Database, user_id: UserId, before: Subscription, for
 
 async def _find(database: Database, user_id: UserId, feed_id: str) -> Subscription:
     async with database.as_user(user_id) as conn:
-        found = await library.find_subscription(conn, subscription_id=_id(feed_id))
+        found = await subscriptions.find(conn, subscription_id=_id(feed_id))
     if found is None:
         raise FeedNotFound
     return found

@@ -17,8 +17,8 @@ from headwater.analytics.types import Deed
 from headwater.asgi.guard import is_head
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
-from headwater.library import store
 from headwater.library.search import page_of, search
+from headwater.library.store import lists, marks, subscriptions
 from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, FeedsQuery, Found, Place, Shelf
 from headwater.types import ArticleId, Clock
 from headwater.web.consent import count, is_counted
@@ -81,7 +81,7 @@ async def neighbours(
     """The list of feeds beside the articles, with what is unread in each. Raises Invalid."""
     query = read_query(shelf, feed, category, "")
     async with database.as_user(request.user.id) as conn:
-        found = await store.list_neighbours(conn, most=UNREAD_COUNTED)
+        found = await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED)
     context = {
         "neighbours": found,
         "shelf": query.shelf,
@@ -99,7 +99,7 @@ async def article(
     """One article; opening it is reading it, asking for its headers is not. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        found = await store.find_article(conn, article_id=chosen)
+        found = await lists.find_article(conn, article_id=chosen)
         if found is None:
             raise NotFound("This article is not among those of your feeds.")
         is_opened = not is_head(request.scope)
@@ -119,7 +119,7 @@ async def click(
     """Somebody goes to read an article where it was published, and agreed that this is counted. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        if await store.find_article(conn, article_id=chosen) is None:
+        if await lists.find_article(conn, article_id=chosen) is None:
             raise NotFound("This article is not among those of your feeds.")
         await count(conn, request, chosen, Deed.CLICK, clock)
 
@@ -143,12 +143,12 @@ async def mark(
         raise NotFound("There is no such button.")
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        if await store.find_article(conn, article_id=chosen) is None:
+        if await lists.find_article(conn, article_id=chosen) is None:
             raise NotFound("This article is not among those of your feeds.")
         await _mark(conn, request, chosen, clock(), **deeds[deed])
         if deed == "star":
             await count(conn, request, chosen, Deed.STAR, clock)
-        found = await store.find_article(conn, article_id=chosen)
+        found = await lists.find_article(conn, article_id=chosen)
     if found is None:  # unstarred, and of a feed that is followed no more
         return Template("read/gone.html")
     if "hx-request" not in request.headers:
@@ -168,9 +168,9 @@ async def mark_all(
     until = clock()
     async with database.as_user(request.user.id) as conn:
         if query.after is None:
-            await store.mark_all_read(conn, feed=query.feed, category=query.category, until=until)
+            await marks.mark_all_read(conn, feed=query.feed, category=query.category, until=until)
         else:
-            await store.mark_above_read(
+            await marks.mark_above_read(
                 conn, user_id=request.user.id, feed=query.feed, category=query.category, place=query.after, now=until
             )
     if "hx-request" in request.headers:
@@ -218,21 +218,23 @@ async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datet
         return await search(conn, words=words, query=query, since=since)
     match query.shelf:
         case Shelf.STARRED:
-            lines = await store.list_starred(conn, query=query)
+            lines = await lists.list_starred(conn, query=query)
         case Shelf.UNREAD:
-            lines = await store.list_unread(conn, query=query)
+            lines = await lists.list_unread(conn, query=query)
         case Shelf.ALL:
-            lines = await store.list_newest(conn, query=query)
+            lines = await lists.list_newest(conn, query=query)
     return page_of(lines, query.limit)
 
 
 async def _beside(conn: Connection, query: ArticlesQuery) -> dict[str, object]:
     """The list of feeds, and the name of the one that is open. A long list asks for itself, after the articles."""
-    total = await store.count_feeds(conn, query=FeedsQuery())
-    opened = await store.find_subscription(conn, subscription_id=query.feed) if query.feed else None
+    total = await subscriptions.count_feeds(conn, query=FeedsQuery())
+    opened = await subscriptions.find(conn, subscription_id=query.feed) if query.feed else None
     return {
         "has_feeds": total > 0,
-        "neighbours": await store.list_neighbours(conn, most=UNREAD_COUNTED) if total <= FEEDS_AT_ONCE else None,
+        "neighbours": await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED)
+        if total <= FEEDS_AT_ONCE
+        else None,
         "name": opened.name if opened else query.category,
     }
 
@@ -246,11 +248,11 @@ async def _mark(
     is_read: bool | None = None,
     is_starred: bool | None = None,
 ) -> None:
-    await store.mark(
+    await marks.mark(
         conn, user_id=request.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=now
     )
     if is_read:
-        await store.advance(conn, article_id=article_id)
+        await marks.advance(conn, article_id=article_id)
 
 
 read_pages = [read, neighbours, article, click, mark, mark_all]

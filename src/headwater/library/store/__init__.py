@@ -1,0 +1,1 @@
+"""SQL of `library/`, one module per subject."""

@@ -1,0 +1,372 @@
+"""Lists of a user's articles, and one article in full.
+
+Articles are partitioned by month, and one with a known id is in one partition. The planner does not rely on that for
+a join and would read whole partitions: `OFFSET 0` makes it look up each article by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Protocol
+from uuid import UUID
+
+from headwater.db import Connection, fetch_all, fetch_one
+from headwater.library.types import (
+    ArticleFull,
+    ArticleLine,
+    ArticlesQuery,
+)
+from headwater.types import ArticleId
+
+# How many of the newest articles of all sources are read for each line, before every feed is read.
+LOOK_PER_LINE = 40
+
+
+LOOK_MAX = 5_000
+BEFORE: Final = "(listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)"
+IN_FEED: Final = """
+    (%(feed)s::uuid IS NULL OR subscriptions.id = %(feed)s) AND (%(category)s::text IS NULL OR category = %(category)s)
+"""
+IS_READ: Final = """
+    coalesce(
+        marks.is_read,
+        (
+            SELECT bool_and(listed.listed_at <= read_until)
+            FROM article_sources AS listed
+            JOIN subscriptions USING (source_id)
+            WHERE listed.article_id = articles.id
+        ),
+        false
+    ) AS is_read
+"""
+IS_UNREAD: Final = """
+    NOT EXISTS (SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0)
+"""
+NEWEST_ARTICLES: Final = """
+    FROM newest
+    CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
+    LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
+"""
+_FROM_NEWEST: Final = NEWEST_ARTICLES + " ORDER BY newest.listed_at DESC, newest.article_id DESC"
+_LINE: Final = """
+    articles.id, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
+    newest.listed_at, newest.name AS feed_name
+"""
+_WALKED: Final = f"""
+    SELECT listed_at, article_id, name
+    FROM (
+        SELECT listed_at, article_id, source_id
+        FROM article_sources
+        WHERE %(feed)s::uuid IS NULL AND %(category)s::text IS NULL AND {BEFORE}
+        ORDER BY listed_at DESC, article_id DESC
+        LIMIT %(look)s
+    ) AS latest
+"""
+
+
+async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest articles of the user's feeds, each once, as their subscriptions describe it."""
+    return await _list_once(conn, _list_newest_places, query, is_unread=False)
+
+
+async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest unread articles of the user's feeds, each once, as their subscriptions describe it."""
+    return await _list_once(conn, _list_unread_places, query, is_unread=True)
+
+
+class _ListPlaces(Protocol):
+    async def __call__(self, conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]: ...
+
+
+async def _list_once(
+    conn: Connection, list_places: _ListPlaces, query: ArticlesQuery, *, is_unread: bool
+) -> list[ArticleLine]:
+    """Each article at its newest position; a page is full unless the list ends.
+
+    Few articles have several positions. Where duplicates fill a page, the next step reads twice as many.
+    """
+    lines: list[ArticleLine] = []
+    step = query
+    while True:
+        places = await list_places(conn, query=step)
+        views = await _view(conn, article_ids=[line.id for line in places], query=query, is_unread=is_unread)
+        lines += [views[line.id].shown(line) for line in places if line.listed_at >= views[line.id].newest_at]
+        if len(places) < step.limit or len(lines) >= query.limit:
+            return lines[: query.limit]
+        step = replace(step, after=places[-1].place, limit=min(2 * step.limit, LOOK_MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What the user's subscriptions say about an article, and its newest position in the list."""
+
+    id: ArticleId
+    title: str | None
+    author: str | None
+    summary: str | None
+    newest_at: datetime
+
+    def shown(self, line: ArticleLine) -> ArticleLine:
+        if self.title is None:
+            return line
+        return replace(
+            line,
+            title=self.title or line.title,
+            author=line.author if self.author is None else self.author,
+            summary=line.summary if self.summary is None else self.summary,
+        )
+
+
+async def _view(
+    conn: Connection, *, article_ids: Sequence[ArticleId], query: ArticlesQuery, is_unread: bool
+) -> dict[ArticleId, _View]:
+    """A statement of its own: as part of those that find the positions it would double their planning time."""
+    if not article_ids:
+        return {}
+    rows = await fetch_all(
+        conn,
+        _View,
+        f"""
+        SELECT wanted.id, told.title, told.author, told.summary,
+            coalesce(placed.newest_at, '-infinity') AS newest_at
+        FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
+        LEFT JOIN LATERAL told_to_reader(wanted.id) AS told ON true
+        CROSS JOIN LATERAL (
+            SELECT max(listed_at) AS newest_at
+            FROM (
+                SELECT source_id, listed_at
+                FROM article_sources
+                WHERE article_sources.article_id = wanted.id
+                OFFSET 0
+            ) AS listed
+            JOIN subscriptions USING (source_id)
+            WHERE {IN_FEED}
+                AND (
+                    NOT %(is_unread)s::boolean
+                    OR listed_at > read_until
+                    OR EXISTS (SELECT FROM marks WHERE marks.article_id = wanted.id AND NOT is_read)
+                )
+        ) AS placed
+        """,
+        {
+            "article_ids": list(article_ids),
+            "feed": query.feed,
+            "category": query.category,
+            "is_unread": is_unread,
+        },
+    )
+    return {row.id: row for row in rows}
+
+
+async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest positions of articles in the user's feeds: an article may have one in each.
+
+    A user with many subscriptions finds a page among the newest articles of all sources: `walked`. Otherwise each feed
+    is read: the newest N articles are among the newest N of the N feeds with the newest first article (by rank, since
+    feeds may share it). So the cost grows with the number of feeds, never with the number of articles.
+    """
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        f"""
+        WITH walked AS MATERIALIZED (
+            {_WALKED}
+            JOIN subscriptions USING (source_id)
+        ), fresh AS MATERIALIZED (
+            SELECT source_id, name, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
+            FROM subscriptions
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = subscriptions.source_id
+                    AND {BEFORE}
+                ORDER BY listed_at DESC, article_id DESC
+                LIMIT 1
+            ) AS newest
+            WHERE {IN_FEED}
+                AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+        ), listed AS (
+            SELECT listed_at, article_id, name
+            FROM walked
+            UNION ALL
+            SELECT listed_at, article_id, name
+            FROM fresh
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = fresh.source_id
+                    AND {BEFORE}
+                ORDER BY listed_at DESC, article_id DESC
+                LIMIT %(limit)s
+            ) AS listed
+            WHERE rank <= %(limit)s
+        ), newest AS MATERIALIZED (
+            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+            FROM listed
+            ORDER BY listed_at DESC, article_id DESC, name
+            LIMIT %(limit)s
+        )
+        SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
+        {_FROM_NEWEST}
+        """,
+        page_values(query),
+        prepare=False,  # a generic plan is four times as slow with a million articles
+    )
+
+
+async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """The newest unread positions: those after `read_until` that were not read, and articles marked unread.
+
+    Found as in `_list_newest_places`.
+    """
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        f"""
+        WITH feed AS MATERIALIZED (
+            SELECT source_id, name, read_until
+            FROM subscriptions
+            WHERE {IN_FEED}
+        ), walked AS MATERIALIZED (
+            {_WALKED}
+            JOIN feed USING (source_id)
+            WHERE listed_at > read_until
+                AND NOT EXISTS (SELECT FROM marks WHERE marks.article_id = latest.article_id AND is_read OFFSET 0)
+        ), fresh AS MATERIALIZED (
+            SELECT source_id, name, read_until,
+                dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
+            FROM feed
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = feed.source_id
+                    AND listed_at > feed.read_until
+                    AND {BEFORE}
+                    AND {IS_UNREAD}
+                ORDER BY listed_at DESC, article_id DESC
+                LIMIT 1
+            ) AS newest
+            WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+        ), unread AS (
+            SELECT listed_at, article_id, name
+            FROM walked
+            UNION ALL
+            SELECT listed_at, article_id, name
+            FROM fresh
+            CROSS JOIN LATERAL (
+                SELECT listed_at, article_id
+                FROM article_sources
+                WHERE article_sources.source_id = fresh.source_id
+                    AND listed_at > fresh.read_until
+                    AND {BEFORE}
+                    AND {IS_UNREAD}
+                ORDER BY listed_at DESC, article_id DESC
+                LIMIT %(limit)s
+            ) AS listed
+            WHERE rank <= %(limit)s
+            UNION ALL
+            SELECT listed_at, article_id, name
+            FROM marks
+            CROSS JOIN LATERAL (
+                SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
+            ) AS listed
+            JOIN feed USING (source_id)
+            WHERE NOT is_read
+                AND listed_at <= feed.read_until
+                AND {BEFORE}
+        ), newest AS MATERIALIZED (
+            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+            FROM unread
+            ORDER BY listed_at DESC, article_id DESC, name
+            LIMIT %(limit)s
+        )
+        SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
+        {_FROM_NEWEST}
+        """,
+        page_values(query),
+        prepare=False,  # a generic plan is four times as slow with a million articles
+    )
+
+
+def page_values(query: ArticlesQuery) -> dict[str, object]:
+    return {
+        "feed": query.feed,
+        "category": query.category,
+        "listed_at": query.after.listed_at if query.after else "infinity",
+        "article_id": query.after.article_id if query.after else UUID(int=2**128 - 1),
+        "limit": query.limit,
+        "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
+    }
+
+
+async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    """Starred articles, the latest star first, including those of feeds without a subscription."""
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        f"""
+        SELECT articles.id, url,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+            coalesce(told.author, articles.author) AS author,
+            coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+            coalesce(
+                (
+                    SELECT subscriptions.name
+                    FROM article_sources
+                    JOIN subscriptions USING (source_id)
+                    WHERE article_sources.article_id = articles.id
+                    ORDER BY subscriptions.name
+                    LIMIT 1
+                ),
+                ''
+            ) AS feed_name,
+            {IS_READ},
+            true AS is_starred
+        FROM marks
+        JOIN articles ON articles.id = marks.article_id
+        LEFT JOIN LATERAL told_to_reader(marks.article_id) AS told ON true
+        WHERE starred_at IS NOT NULL
+            AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
+        ORDER BY starred_at DESC, article_id DESC
+        LIMIT %(limit)s
+        """,
+        page_values(query),
+    )
+
+
+async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFull | None:
+    """An article of the user's feeds, or a starred one."""
+    return await fetch_one(
+        conn,
+        ArticleFull,
+        """
+        SELECT articles.id, articles.url,
+            coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
+                AS title,
+            coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,
+            coalesce(
+                content.html, original.html, told.content, told.summary, articles.content, articles.summary
+            ) AS html,
+            coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
+            coalesce(told.published_at, articles.published_at, content.published_at) AS published_at,
+            coalesce(mine.listed_at, articles.listed_at) AS listed_at,
+            content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
+            coalesce(marks.is_read, mine.is_read, false) AS is_read,
+            starred_at IS NOT NULL AS is_starred
+        FROM articles
+        LEFT JOIN content ON content.article_id = articles.id
+        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
+        LEFT JOIN marks ON marks.article_id = articles.id
+        CROSS JOIN LATERAL (
+            SELECT array_agg(subscriptions.name ORDER BY subscriptions.name) AS names,
+                max(article_sources.listed_at) AS listed_at,
+                bool_and(article_sources.listed_at <= read_until) AS is_read
+            FROM article_sources
+            JOIN subscriptions USING (source_id)
+            WHERE article_sources.article_id = articles.id
+        ) AS mine
+        LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
+        WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
+        """,
+        {"id": article_id},
+    )
