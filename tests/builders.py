@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles.types import NewArticle
 from headwater.db import Connection, Database

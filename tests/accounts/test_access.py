@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.accounts import store
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
 from headwater.accounts.decide import account_bucket
 from headwater.accounts.mail.types import Letter
 from headwater.accounts.secrets import digest
+from headwater.accounts.store import attempts, sessions, users
 from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
 from headwater.errors import (
@@ -159,7 +159,7 @@ async def test_guessing_from_many_networks_ends_too_and_the_owners_own_network_s
     bucket = f"login:{account_bucket('ada@example.com')}"
     async with database.as_system() as conn:
         for _ in range(100):
-            await store.count_attempt(conn, bucket=bucket, now=clock(), ends_at=clock() + timedelta(hours=1))
+            await attempts.count(conn, bucket=bucket, now=clock(), ends_at=clock() + timedelta(hours=1))
 
     with pytest.raises(TooManyAttempts, match="set a new one by email"):
         await access.log_in("ada@example.com", PASSWORD, Visitor("203.0.113.7", ""))
@@ -225,7 +225,7 @@ async def test_a_network_that_has_guessed_too_often_adds_no_rows_however_many_ac
     ends_at = clock() + timedelta(minutes=15)
     async with database.as_system() as conn:
         for _ in range(50):
-            await store.count_attempt(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
+            await attempts.count(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
 
     for number in range(5):
         with pytest.raises(TooManyAttempts):
@@ -242,7 +242,7 @@ async def test_guessing_is_slowed_by_address_even_over_many_accounts(
     ends_at = clock() + timedelta(minutes=15)
     async with database.as_system() as conn:
         for _ in range(49):
-            await store.count_attempt(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
+            await attempts.count(conn, bucket=f"login:{HERE.address}", now=clock(), ends_at=ends_at)
     with pytest.raises(WrongPassword):
         await access.log_in("nobody@example.com", "wrong", HERE)
 
@@ -485,7 +485,7 @@ async def test_a_deleted_account_leaves_nothing(access: Access, database: Databa
 
     assert await access.recognise(came.tokens.access) is None
     async with database.as_system() as conn:
-        assert [user.email for user in await store.list_users(conn)] == ["root@example.com"]
+        assert [user.email for user in await users.list_all(conn)] == ["root@example.com"]
     await remove_all(database, clock)
     async with database.as_system() as conn:
         for table in ("sessions", "events", "mailed_tokens", "api_tokens", "outgoing_mail"):
@@ -499,8 +499,8 @@ async def test_a_person_sees_and_ends_only_their_own_sessions(access: Access, da
     assert theirs is not None
 
     async with database.as_user(ada.user.id) as conn:
-        seen = await store.list_sessions(conn, user_id=bob.user.id)
-        ended = await store.end_session(conn, session_id=theirs.id)
+        seen = await sessions.list_of(conn, user_id=bob.user.id)
+        ended = await sessions.end(conn, session_id=theirs.id)
 
     assert seen == []
     assert ended == 0
@@ -528,7 +528,7 @@ async def test_what_was_counted_by_a_clock_that_was_ahead_uses_up_no_limit(
     async def count() -> int:
         async with database.as_system() as conn:
             ends_at = clock() + timedelta(hours=1)
-            return (await store.count_attempt(conn, bucket="retries:x", now=clock(), ends_at=ends_at))[0]
+            return (await attempts.count(conn, bucket="retries:x", now=clock(), ends_at=ends_at))[0]
 
     clock.move(days=200)
     await count()

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from headwater.accounts import store
 from headwater.accounts.access import Access
 from headwater.accounts.people import change_role, create_account, give_role, remove_account
+from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
 from headwater.errors import LastAdministrator
@@ -45,7 +45,7 @@ WAYS = [demote_by_page, demote_by_command, remove_by_command, delete_own_account
 
 async def administrators(database: Database) -> list[str]:
     async with database.as_system() as conn:
-        return [user.email for user in await store.list_users(conn) if user.role is Role.SUPER_ADMIN]
+        return [user.email for user in await users.list_all(conn) if user.role is Role.SUPER_ADMIN]
 
 
 async def an_administrator(database: Database, clock: MovableClock, email: str) -> User:

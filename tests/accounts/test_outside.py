@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from joserfc.jwk import OctKey, RSAKey
 
-from headwater.accounts import store
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.outside import Issuer, Outsiders
 from headwater.accounts.people import create_account
+from headwater.accounts.store import tokens
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Identity, Role, User, Visitor
 from headwater.db import Database
@@ -268,7 +268,7 @@ async def test_an_account_laid_in_wait_is_its_address_owners_alone(
     with pytest.raises(WrongPassword):
         await access.log_in("ann@example.com", PASSWORD, HERE)
     async with database.as_system() as conn:
-        assert await store.list_api_tokens(conn, user_id=came.id) == []
+        assert await tokens.list_of(conn, user_id=came.id) == []
 
 
 @pytest.mark.database

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 from litestar import Litestar
 
-from headwater.accounts import store
 from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import DAY, HOUR, Quotas, spend
+from headwater.accounts.store import attempts
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed, QuotaReached, TooManyFeeds
 from headwater.server import create_app
@@ -141,4 +141,4 @@ async def test_suggestions_share_their_counter_with_nobody(database: Database, c
     with pytest.raises(QuotaReached, match="1 suggestions a day are allowed"):
         await spend(database, user_id=ada.id, what="suggestions", limit=Limit(1, DAY), now=clock())
     async with database.as_system() as conn:
-        await store.clear_attempts(conn, bucket=f"suggestions:{ada.id}")
+        await attempts.clear(conn, bucket=f"suggestions:{ada.id}")

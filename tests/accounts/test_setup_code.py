@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 from litestar import Litestar
 
-from headwater.accounts import store
-from headwater.accounts.access import Access, LoggedIn, current_setup_code
+from headwater.accounts.access import Access, LoggedIn
+from headwater.accounts.changes import current_setup_code
 from headwater.accounts.people import create_account
+from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
 from headwater.errors import RegistrationClosed, SetupCodeNeeded, TooManyAttempts
@@ -156,7 +157,7 @@ async def test_what_comes_through_a_proxy_is_asked_for_the_code_also_on_loopback
     assert came.status_code == (303 if is_local else 403)
     assert is_local or 'name="setup_code"' in came.text
     async with database.as_system() as conn:
-        assert await store.has_users(conn) is is_local
+        assert await users.has_any(conn) is is_local
 
 
 @pytest.mark.database

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from headwater.accounts import store
-from headwater.accounts.access import Access, LoggedIn, hold_logged_in
+from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import Bearers
+from headwater.accounts.changes import lock_logged_in
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.people import change_role, give_email, give_password, sign_out
+from headwater.accounts.store import identities, sessions, tokens, users
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
 from headwater.db import Database
@@ -52,7 +53,7 @@ class Account:
 
     async def token(self) -> str:
         async with self.database.as_system() as conn:
-            user = await hold_logged_in(conn, self.own)
+            user = await lock_logged_in(conn, self.own)
             return await make_token(conn, user=user, name="x", scopes=["admin"], now=self.clock())
 
 
@@ -62,7 +63,7 @@ async def account(database: Database, clock: MovableClock) -> Account:
     came = await access.register("ada@example.com", PASSWORD, HERE)
     assert isinstance(came, LoggedIn)
     async with database.as_system() as conn:
-        await store.confirm(conn, user_id=came.user.id, now=clock())
+        await users.confirm(conn, user_id=came.user.id, now=clock())
     own = await access.recognise(came.tokens.access)
     assert own is not None
     return Account(access, database, clock, came.user, own)
@@ -99,7 +100,7 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
         with pytest.raises(NotLoggedIn):
             await access.reset_password(link, "the thief's own one")
     async with database.as_system() as conn:
-        assert await store.find_outside_identity(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
+        assert await identities.find(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
     with pytest.raises(WrongPassword):
         await access.log_in("ada@example.com", PASSWORD, THIEF)
     letters = await collect(database, clock)
@@ -113,7 +114,7 @@ async def test_who_changes_their_password_stays_logged_in_where_they_do_it(accou
     await account.change()
 
     async with account.database.as_system() as conn:
-        assert [one.id for one in await store.list_sessions(conn, user_id=account.user.id)] == [account.own.id]
+        assert [one.id for one in await sessions.list_of(conn, user_id=account.user.id)] == [account.own.id]
 
 
 async def test_a_changed_email_ends_mailed_links_and_tells_the_old_address(account: Account) -> None:
@@ -186,7 +187,7 @@ async def locked_while(account: Account, step: Callable[[], Coroutine[Any, Any, 
     await account.access.ask_for_reset("ada@example.com", HERE)
     letter = next(one for one in await collect(account.database, account.clock) if "/auth/reset" in one.text)
     async with account.database.as_system() as conn:
-        await store.hold_credentials(conn, user_id=account.user.id)
+        await users.lock_credentials(conn, user_id=account.user.id)
         resetting = asyncio.create_task(account.access.reset_password(token_in(letter), NEW))
         await until_waiting(account.database, 1)
         going = asyncio.create_task(step())
@@ -200,7 +201,7 @@ async def test_a_log_in_that_was_checked_before_a_reset_opens_nothing_after_it(a
 
     assert isinstance(ended, WrongPassword)
     async with account.database.as_system() as conn:
-        assert await store.list_sessions(conn, user_id=account.user.id) == []
+        assert await sessions.list_of(conn, user_id=account.user.id) == []
 
 
 async def test_an_account_is_not_deleted_by_the_password_that_a_reset_ends(account: Account) -> None:
@@ -228,7 +229,7 @@ async def test_a_token_that_is_made_during_a_reset_is_not_there_after_it(account
 
     assert isinstance(ended, NotLoggedIn)
     async with account.database.as_system() as conn:
-        assert await store.list_api_tokens(conn, user_id=account.user.id) == []
+        assert await tokens.list_of(conn, user_id=account.user.id) == []
 
 
 async def test_a_token_that_is_made_while_its_user_is_logged_out_everywhere_is_not_there_after_it(
@@ -239,7 +240,7 @@ async def test_a_token_that_is_made_while_its_user_is_logged_out_everywhere_is_n
             await sign_out(conn, user_id=account.user.id)
 
     async with account.database.as_system() as conn:
-        user = await hold_logged_in(conn, account.own)
+        user = await lock_logged_in(conn, account.own)
         await make_token(conn, user=user, name="x", scopes=["read"], now=account.clock())
         logging_out = asyncio.create_task(log_out())
         # It waits for the account, or is over: then it has seen no token.
@@ -249,7 +250,7 @@ async def test_a_token_that_is_made_while_its_user_is_logged_out_everywhere_is_n
     await logging_out
 
     async with account.database.as_system() as conn:
-        assert await store.list_api_tokens(conn, user_id=account.user.id) == []
+        assert await tokens.list_of(conn, user_id=account.user.id) == []
 
 
 async def test_a_link_that_is_about_to_be_mailed_during_a_reset_is_not_made(account: Account) -> None:

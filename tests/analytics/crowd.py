@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store
 from headwater.analytics.types import Deed

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from httpx import AsyncClient, Response
 
-from headwater.accounts import store
 from headwater.accounts.keys import FixedKey
 from headwater.accounts.outside import Issuer
 from headwater.accounts.people import create_account, give_role
+from headwater.accounts.store import tokens, users
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
@@ -139,8 +139,8 @@ async def test_a_wrong_token_and_a_revoked_one_are_told_the_same(api: AsyncClien
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
     async with people.database.as_system() as conn:
-        (kept,) = await store.list_api_tokens(conn, user_id=user.id)
-        await store.remove_api_token(conn, token_id=kept.id)
+        (kept,) = await tokens.list_of(conn, user_id=user.id)
+        await tokens.remove(conn, token_id=kept.id)
 
     revoked, wrong = await read(api, token), await read(api, "hw_" + "x" * 43)
 
@@ -164,7 +164,7 @@ async def test_tokens_of_somebody_who_is_gone_are_gone(api: AsyncClient, people:
     user = await people.person(Role.MODERATOR)
     token = await people.token(user)
     async with people.database.as_system() as conn:
-        await store.remove_user(conn, user_id=user.id)
+        await users.remove(conn, user_id=user.id)
 
     assert (await read(api, token)).status_code == 401
 
@@ -185,7 +185,7 @@ async def test_when_a_token_was_used_is_noted(api: AsyncClient, people: People, 
     await read(api, token)
 
     async with people.database.as_system() as conn:
-        assert [one.used_at for one in await store.list_api_tokens(conn, user_id=user.id)] == [clock()]
+        assert [one.used_at for one in await tokens.list_of(conn, user_id=user.id)] == [clock()]
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ async def test_a_jwt_opens_the_account_it_names(trusting: AsyncClient, people: P
     assert [reader.status_code, admin.status_code, late.status_code, again.status_code] == [403, 403, 401, 403]
     assert 'scope="admin"' in admin.headers["www-authenticate"]  # a JWT reads and writes, whoever's it is
     async with people.database.as_system() as conn:
-        assert [user.email for user in await store.list_users(conn)] == ["super_admin@example.com", "ann@example.com"]
+        assert [user.email for user in await users.list_all(conn)] == ["super_admin@example.com", "ann@example.com"]
 
 
 @pytest.mark.parametrize(

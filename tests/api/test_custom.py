@@ -7,8 +7,8 @@ import pytest
 from httpx import AsyncClient
 from pydantic import SecretStr
 
-from headwater.accounts import store as accounts
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
+from headwater.accounts.store import users
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Role, User
 from headwater.audit.types import COMMAND_LINE
@@ -91,7 +91,7 @@ async def test_201_live_at_once_with_ten_karma(
     api: AsyncClient, hers: dict[str, str], site: Site, database: Database, ada: User
 ) -> None:
     async with database.as_system() as conn:
-        await accounts.add_karma(conn, user_id=ada.id, karma=10)
+        await users.add_karma(conn, user_id=ada.id, karma=10)
 
     told = (await api.post(CUSTOM, json=proposal(site), headers=hers)).json()
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from httpx import AsyncClient
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.db import Database
@@ -164,7 +164,7 @@ async def test_404_and_409(desk: Desk) -> None:
 
 async def test_403_ones_own_is_for_somebody_else_to_approve(desk: Desk) -> None:
     async with desk.database.as_system() as conn:
-        found = await accounts.find_credentials(conn, email_key="mo@example.com")
+        found = await users.find_credentials(conn, email_key="mo@example.com")
     assert found is not None
     feed_id = await desk.suggest(by=found.user)
 

@@ -6,10 +6,11 @@ from itertools import product
 import pytest
 from httpx import AsyncClient
 
-from headwater.accounts import store
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.people import change_role
 from headwater.accounts.secrets import digest
+from headwater.accounts.store import tokens as tokens_store
+from headwater.accounts.store import users
 from headwater.accounts.types import Role, Scope
 from headwater.db import Database
 from headwater.ids import new_id
@@ -39,7 +40,7 @@ async def tokens(database: Database) -> dict[tuple[Role, Scope], str]:
             for scope in Scope:
                 token = f"hw_{role}-{scope}"
                 made[role, scope] = token
-                await store.add_api_token(
+                await tokens_store.add(
                     conn, token_id=new_id(), user_id=user.id, name=scope, token_hash=digest(token), scopes=[scope],
                     now=START,
                 )  # fmt: skip
@@ -85,16 +86,16 @@ async def test_a_token_never_does_more_than_its_owners_role_of_the_moment(api: A
     made = await tokens(database)
     await another_administrator(database)
     async with database.as_system() as conn:
-        found = await store.find_credentials(conn, email_key="super_admin@example.com")
+        found = await users.find_credentials(conn, email_key="super_admin@example.com")
         assert found is not None
-        await store.set_role(conn, user_id=found.user.id, role=Role.READER)
+        await users.set_role(conn, user_id=found.user.id, role=Role.READER)
     above = [route for route in OF_PROGRAMS if route.role != Role.READER]
 
     opened = [str(route) for route in above if not await is_refused(api, route, made[Role.SUPER_ADMIN, Scope.ADMIN])]
 
     assert opened == []
     async with database.as_system() as conn:
-        await store.set_role(conn, user_id=found.user.id, role=Role.SUPER_ADMIN)
+        await users.set_role(conn, user_id=found.user.id, role=Role.SUPER_ADMIN)
         await change_role(conn, user_id=found.user.id, role=Role.MODERATOR)
-        scopes = [one.scopes for one in await store.list_api_tokens(conn, user_id=found.user.id)]
+        scopes = [one.scopes for one in await tokens_store.list_of(conn, user_id=found.user.id)]
     assert [Scope.ADMIN] not in scopes

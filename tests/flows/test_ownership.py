@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles.store import latest
 from headwater.db import Database

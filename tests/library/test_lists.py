@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles import store as articles
 from headwater.articles.types import Listed

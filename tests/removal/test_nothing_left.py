@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import users
 from headwater.articles import store as articles
 from headwater.content import store as content
 from headwater.db import Connection
@@ -78,7 +78,7 @@ async def test_a_deleted_user_leaves_nothing_in_any_table_nor_do_their_sources(c
     user_id = await a_full_user(conn, source)
     gone = await the_articles(conn)
 
-    await accounts.remove_user(conn, user_id=user_id)
+    await users.remove(conn, user_id=user_id)
     await finish_removals(conn)
 
     assert await tables_with(conn, user_id, source.id, *gone) == set()
@@ -101,7 +101,7 @@ async def test_a_source_and_its_articles_are_hidden_before_anything_is_removed(c
 async def test_an_account_ends_at_once_and_its_address_is_free(conn: Connection) -> None:
     user_id = await a_full_user(conn, await a_full_source(conn))
 
-    await accounts.remove_user(conn, user_id=user_id)
+    await users.remove(conn, user_id=user_id)
     again = await a_user(conn)
     await finish_removals(conn)
 
@@ -113,7 +113,7 @@ async def test_an_account_ends_at_once_and_its_address_is_free(conn: Connection)
 async def test_the_ways_in_end_with_the_account_before_anything_is_removed(conn: Connection) -> None:
     user_id = await a_full_user(conn, await a_full_source(conn))
 
-    await accounts.remove_user(conn, user_id=user_id)
+    await users.remove(conn, user_id=user_id)
 
     left = await tables_with(conn, user_id)
     assert left & {"users", "sessions", "api_tokens", "mailed_tokens", "outside_identities"} == set()
@@ -161,7 +161,7 @@ async def test_an_article_that_a_reader_starred_stays(conn: Connection) -> None:
     await sources.remove(conn, source_id=source.id)
     await finish_removals(conn)
     starred = await the_articles(conn)
-    await accounts.remove_user(conn, user_id=user_id)
+    await users.remove(conn, user_id=user_id)
     await finish_removals(conn)
 
     assert starred == [kept]

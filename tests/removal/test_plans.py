@@ -62,7 +62,7 @@ REMOVING = {
     "polling.forget_events_of": (OF_SOURCE, 2_000),
     "library.marks.remove_of": (OF_USER, 3_000),
     "library.subscriptions.remove_of": (OF_USER, 1_000),
-    "accounts.forget_events_of": (OF_USER, 2_000),
+    "accounts.events.remove_of": (OF_USER, 2_000),
     "audit.clear_actor": (OF_USER, 5_000),
     "sources.clear_submitter": (OF_USER, 5_000),
 }

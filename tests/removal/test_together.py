@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import users as users_store
 from headwater.articles import store as articles
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound
@@ -305,7 +305,7 @@ async def test_an_account_that_registers_again_while_the_old_one_is_removed_keep
         old, source = await a_user(conn), await a_source(conn, url=FEED)
         await subscribe(conn, old, source.id)
     async with database.as_system() as conn:
-        await accounts.remove_user(conn, user_id=old)
+        await users_store.remove(conn, user_id=old)
         new = await a_user(conn)
         await subscribe(conn, new, source.id)
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import events
 from headwater.accounts.types import EventType
 from headwater.articles.types import Kept
 from headwater.db import Connection, Database
@@ -414,7 +414,7 @@ async def test_events_polls_and_clicks_have_their_own_time_and_the_audit_log_has
     async with world.database.as_system() as conn:
         for age in (29, 31, 89, 91, 364, 366):
             at = now - timedelta(days=age)
-            await accounts.record_event(
+            await events.record(
                 conn, event_id=uuid4(), user_id=ADA, event_type=EventType.USER_REGISTERED, metadata={}, now=at
             )
             await conn.execute(

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from headwater.accounts import store as accounts
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
+from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import Actor
@@ -71,7 +71,7 @@ class World:
     async def somebody(self, email: str, role: Role = Role.READER, karma: int = 0) -> User:
         async with self.database.as_system() as conn:
             user = await add_user(conn, email, None, role, self.clock())
-            await accounts.add_karma(conn, user_id=user.id, karma=karma)
+            await users.add_karma(conn, user_id=user.id, karma=karma)
         return user
 
     async def suggest(self, user: User, place: str = "good.example/feed", name: str = "Good News") -> CustomFeed:
@@ -93,7 +93,7 @@ class World:
 
     async def karma(self, user: User) -> int:
         async with self.database.as_system() as conn:
-            return await accounts.find_karma(conn, user_id=user.id)
+            return await users.find_karma(conn, user_id=user.id)
 
     async def polled(self) -> list[str]:
         """What a poller would ask for now."""
@@ -249,7 +249,7 @@ async def test_trust_can_be_lost_and_karma_is_never_less_than_none(world: World)
     assert await world.polled() == []
     assert await world.karma(ada) == 9
     async with world.database.as_system() as conn:
-        await accounts.add_karma(conn, user_id=ada.id, karma=-100)
+        await users.add_karma(conn, user_id=ada.id, karma=-100)
     assert await world.karma(ada) == 0
 
 
@@ -347,7 +347,7 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
             await add_feed(conn, user_id=bob.id, name=name, url=url, now=world.clock())
 
     async with world.database.as_system() as conn:
-        await accounts.remove_user(conn, user_id=ada.id)
+        await users.remove(conn, user_id=ada.id)
     await remove_all(world.database, world.clock)
 
     async with world.database.as_system() as conn:

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store as analytics
 from headwater.analytics.types import Deed

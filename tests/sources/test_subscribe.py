@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound, InvalidFeed

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 from litestar import Litestar
 
-from headwater.accounts import store
 from headwater.accounts.secrets import digest
+from headwater.accounts.store import tokens
 from headwater.accounts.types import Scope
 from headwater.db import Database
 from tests.app import create_app
@@ -102,7 +102,7 @@ async def test_a_token_is_shown_once_and_only_its_digest_is_kept(
     assert found is not None
 
     async with database.as_system() as conn:
-        known = await store.find_api_token(conn, token_hash=digest(found[1]), now=clock())
+        known = await tokens.find(conn, token_hash=digest(found[1]), now=clock())
 
     assert known is not None
     assert known[0].email == "ada@example.com"

@@ -7,8 +7,8 @@ from html import unescape
 import pytest
 from litestar import Litestar
 
-from headwater.accounts import store as accounts
 from headwater.accounts.decide import email_key
+from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.db import Database
 from headwater.sources.custom import store
@@ -63,7 +63,7 @@ async def ada(app: Litestar, mo: Person, database: Database) -> User:
 
 async def find(database: Database, email: str) -> User:
     async with database.as_system() as conn:
-        found = await accounts.find_credentials(conn, email_key=email_key(email))
+        found = await users.find_credentials(conn, email_key=email_key(email))
     assert found is not None
     return found.user
 
@@ -71,7 +71,7 @@ async def find(database: Database, email: str) -> User:
 async def set_role(database: Database, email: str, role: Role) -> None:
     user = await find(database, email)
     async with database.as_system() as conn:
-        await accounts.set_role(conn, user_id=user.id, role=role)
+        await users.set_role(conn, user_id=user.id, role=role)
 
 
 class Desk:
@@ -88,7 +88,7 @@ class Desk:
 
     async def karma(self) -> int:
         async with self.database.as_system() as conn:
-            return await accounts.find_karma(conn, user_id=self.ada.id)
+            return await users.find_karma(conn, user_id=self.ada.id)
 
     async def status(self) -> list[tuple[str, str | None]]:
         async with self.database.as_user(self.ada.id) as conn:
@@ -249,7 +249,7 @@ async def test_domains_are_blocked_and_unblocked(mo: Person, desk: Desk) -> None
 
 async def test_what_is_live_by_trust_can_be_confirmed_or_refused(mo: Person, desk: Desk) -> None:
     async with desk.database.as_system() as conn:
-        await accounts.add_karma(conn, user_id=desk.ada.id, karma=10)
+        await users.add_karma(conn, user_id=desk.ada.id, karma=10)
     first, second = await desk.suggest(), await desk.suggest("next.example/feed", "Next")
     page = (await mo.open("/admin/moderation?show=unreviewed")).text
     assert "Confirm" in page

@@ -10,9 +10,9 @@ from joserfc.jwk import RSAKey
 from litestar import Litestar
 from pydantic import SecretStr
 
-from headwater.accounts import store
 from headwater.accounts.openid import OpenId, OpenIdOptions
 from headwater.accounts.people import create_account
+from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role
 from headwater.db import Database
 from headwater.net import Client
@@ -88,7 +88,7 @@ async def test_who_comes_back_is_let_in_and_known_again(person: Person, app: Lit
     assert all("HttpOnly" in line and "SameSite=lax" in line for line in cookies)
     assert any(line.startswith("headwater_openid=") and "Max-Age=0" in line for line in cookies)
     async with database.as_system() as conn:
-        (user,) = await store.list_users(conn)
+        (user,) = await users.list_all(conn)
         cur = await conn.execute("SELECT event_type FROM events ORDER BY id")
         events = [name for (name,) in await cur.fetchall()]
     assert (user.email, user.role, user.confirmed_at is not None) == ("ann@example.com", Role.SUPER_ADMIN, True)
@@ -209,7 +209,7 @@ async def test_an_address_leads_to_its_account_only_when_it_is_verified(
 
     assert (refused.status_code, came.status_code) == (409, 303)
     async with database.as_system() as conn:
-        assert len(await store.list_users(conn)) == 1
+        assert len(await users.list_all(conn)) == 1
 
 
 async def test_a_closed_registration_is_closed_here_too(

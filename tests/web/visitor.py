@@ -8,7 +8,7 @@ from typing import Any
 from httpx import AsyncClient, Response
 from litestar import Litestar
 
-from headwater.accounts.access import current_setup_code
+from headwater.accounts.changes import current_setup_code
 from headwater.db import Database
 from tests.browser import visit
 

@@ -1,18 +1,27 @@
-"""Registering, logging in, renewing a session, resetting a password: what a user asks for, step by step.
+"""Registration, log-in, session renewal, password reset.
 
-The steps take the database itself, not a connection: checking a password takes tens of milliseconds, and no transaction
-stays open meanwhile. So the transaction that follows a check locks the account and looks whether the password is still
-the one that was checked: a reset that came in between wins.
+Methods take the database, not a connection: checking a password takes tens of milliseconds, and no transaction stays
+open meanwhile. The transaction after a check locks the account and verifies that the password is still the one that was
+checked: a reset in between wins.
 """
 
-import base64
 import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from headwater.accounts import store
+from headwater.accounts.changes import (
+    SETUP,
+    add_user,
+    change_email,
+    current_setup_code,
+    lock_unchanged,
+    queue_mail,
+    record,
+    replace_password,
+    require_other_administrator,
+)
 from headwater.accounts.decide import (
     LOGIN_PER_ACCOUNT,
     LOGIN_PER_ACCOUNT_AND_NETWORK,
@@ -33,18 +42,19 @@ from headwater.accounts.decide import (
     password_problem,
     refresh_worth,
     role_of_new,
-    setup_code,
 )
 from headwater.accounts.mail import store as mail
-from headwater.accounts.mail.types import NOTICES, MailKind
+from headwater.accounts.mail.types import MailKind
+from headwater.accounts.refresh_tokens import marked_session, session_mark, successor
 from headwater.accounts.secrets import digest, hash_password, is_outdated, is_password, new_token
+from headwater.accounts.store import attempts, events, identities, sessions, users
+from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.types import (
     AccountOptions,
     Credentials,
     EventType,
     Identity,
     Purpose,
-    Role,
     SessionRow,
     Tokens,
     User,
@@ -54,21 +64,18 @@ from headwater.db import Connection, Database
 from headwater.errors import (
     EmailTaken,
     Invalid,
-    LastAdministrator,
     NotLoggedIn,
     RegistrationClosed,
     SetupCodeNeeded,
     TooManyAttempts,
-    Unavailable,
     WrongPassword,
 )
 from headwater.ids import new_id
 from headwater.timekeeping import store as clocks
-from headwater.types import Clock, UserId
+from headwater.types import Clock
 
 AGENT_MAX = 300
-MAIL_WAITING_MAX = 10_000  # of one kind; there are never more notices than accounts
-FORMS, SETUP = "forms", "setup"  # names of shared secrets
+FORMS = "forms"  # the shared secret that sessions and forms are signed with
 USED_LINK = "This link has been used or is too old. Ask for a new one."
 
 
@@ -82,13 +89,13 @@ class LoggedIn:
 
 @dataclass(frozen=True, slots=True)
 class AwaitsConfirmation:
-    """Nobody is logged in before the link that is mailed to this email was followed."""
+    """The user is logged in only after they follow the link mailed to this email."""
 
     email: str
 
 
 class Access:
-    """Everything that a visitor without a session may ask for. `site` is where links in mails lead."""
+    """What visitors and users do with accounts. `site` is the base of links in mails."""
 
     def __init__(
         self, database: Database, clock: Clock, options: AccountOptions, *, site: str = "http://127.0.0.1:8000"
@@ -103,7 +110,7 @@ class Access:
         """The key that all processes sign with."""
         if self._secret is None:
             async with self._database.as_system() as conn:
-                self._secret = await store.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
+                self._secret = await tokens_store.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
         return self._secret
 
     def asks_for_code(self, visitor: Visitor) -> bool:
@@ -138,7 +145,7 @@ class Access:
         now = self._clock()
         metadata = await self._network(visitor)
         async with self._database.as_system() as conn:
-            is_first = await store.claim_first(conn)
+            is_first = await users.claim_first(conn)
             if is_first:
                 await self._check_code(conn, visitor, code)
             elif not self._options.registration:
@@ -148,12 +155,12 @@ class Access:
             return await self._let_in(conn, user, visitor, now)
 
     async def _check_code(self, conn: Connection, visitor: Visitor, code: str) -> None:
-        """The first account takes the set-up code with it: if all accounts are ever gone, another is needed."""
+        """The first account uses up the set-up code: if all accounts are deleted, a new one is made."""
         if self.asks_for_code(visitor):
             expected = await current_setup_code(conn)
             if not hmac.compare_digest(bare_code(code).encode(errors="replace"), bare_code(expected).encode()):
                 raise SetupCodeNeeded
-        await store.forget_secret(conn, name=SETUP)
+        await tokens_store.remove_secret(conn, name=SETUP)
 
     async def log_in(self, email: str, password: str, visitor: Visitor) -> LoggedIn | AwaitsConfirmation:
         """Log a user in; one whose email must be confirmed first is mailed another link. Raises WrongPassword,
@@ -161,105 +168,104 @@ class Access:
         key, network = email_key(email.strip()), network_of(visitor.address)
         account = f"login:{account_bucket(key)}"
         here, all_here = f"{account}:{network}", f"login:{network}"
-        await self._refuse(all_here, LOGIN_PER_NETWORK)  # before an attempt on one more account is written down
+        await self._refuse(all_here, LOGIN_PER_NETWORK)  # before an attempt on another account is counted
         await self._count(here, LOGIN_PER_ACCOUNT_AND_NETWORK)
         await self._count(all_here, LOGIN_PER_NETWORK)
         async with self._database.as_system() as conn:
-            found = await store.find_credentials(conn, email_key=key)
+            found = await users.find_credentials(conn, email_key=key)
         await self._count_account(account, found, visitor)
         if not await is_password(password, found.password_hash if found else None) or found is None:
             raise WrongPassword
         renewed = await hash_password(password) if is_outdated(found.password_hash or "") else None
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:
-            user = (await hold_unchanged(conn, found)).user
-            await store.clear_attempts(conn, bucket=here)
+            user = (await lock_unchanged(conn, found)).user
+            await attempts.clear(conn, bucket=here)
             for bucket in (account, all_here):
-                await store.uncount_attempt(conn, bucket=bucket)
-            await store.forget_ended(conn, before=await clocks.deletes_until(conn, now=now))
+                await attempts.uncount(conn, bucket=bucket)
+            await sessions.remove_expired(conn, before=await clocks.deletes_until(conn, now=now))
             if renewed:
-                await store.set_password(conn, user_id=user.id, password_hash=renewed)
+                await users.set_password(conn, user_id=user.id, password_hash=renewed)
             await record(conn, user.id, EventType.USER_LOGIN, now, network=metadata)
             return await self._let_in(conn, user, visitor, now)
 
     async def _count_account(self, bucket: str, found: Credentials | None, visitor: Visitor) -> None:
-        """Guessing from many networks stops here, except from those where the user has logged in before.
+        """Limit attempts from many networks, except those where the user has logged in before.
 
-        Raises TooManyAttempts, alike for emails without an account.
+        Raises TooManyAttempts, also for emails without an account.
         """
         try:
             await self._count(bucket, LOGIN_PER_ACCOUNT)
         except TooManyAttempts as refusal:
             network = await self._network(visitor)
             async with self._database.as_system() as conn:
-                if found and await store.has_logged_in_from(conn, user_id=found.user.id, network=network):
+                if found and await events.has_logged_in_from(conn, user_id=found.user.id, network=network):
                     return
             advice = "Somebody may be guessing this password: set a new one by email, which lets you in at once. "
             raise TooManyAttempts(refusal.retry_after, advice=advice) from refusal
 
     async def _network(self, visitor: Visitor) -> str:
-        """A visitor's network as it is kept with log-ins: not readable without the key."""
+        """A keyed hash of the visitor's network, stored with log-ins."""
         network = network_of(visitor.address).encode(errors="replace")
         return hmac.digest(await self.secret(), b"network:" + network, "sha256").hex()[:32]
 
     async def welcome(self, user: User, visitor: Visitor, identity: Identity) -> LoggedIn | AwaitsConfirmation:
-        """Log in a user whom an outside issuer has identified. Raises NotLoggedIn."""
+        """Log in a user identified by an outside issuer. Raises NotLoggedIn."""
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:
-            held = await store.hold_credentials(conn, user_id=user.id)
-            # A reset that came in between has unlinked it.
-            linked = await store.find_outside_identity(conn, issuer=identity.issuer, subject=identity.subject)
+            held = await users.lock_credentials(conn, user_id=user.id)
+            # A password reset in between has unlinked it.
+            linked = await identities.find(conn, issuer=identity.issuer, subject=identity.subject)
             if held is None or linked != user.id:
                 raise NotLoggedIn("This log-in does not open an account any more. Try again.")
-            await store.forget_ended(conn, before=await clocks.deletes_until(conn, now=now))
+            await sessions.remove_expired(conn, before=await clocks.deletes_until(conn, now=now))
             await record(conn, user.id, EventType.USER_LOGIN, now, network=metadata)
             return await self._let_in(conn, held.user, visitor, now)
 
     async def recognise(self, access: str) -> SessionRow | None:
-        """The session that a short-lived token opens, while it does."""
+        """The session of a valid access token."""
         now = self._clock()
         async with self._database.as_system() as conn:
-            session = await store.find_session_by_access(conn, access_hash=digest(access))
+            session = await sessions.find_by_access(conn, access_hash=digest(access))
             if session is None or access_worth(session, now) is not Worth.GOOD:
                 return None
             if session.replaced_at is not None and session.renewal_used_at is None:
-                await store.note_renewal_used(conn, session_id=session.id, now=now)
+                await sessions.note_renewal_used(conn, session_id=session.id, now=now)
         return session
 
     async def renew(self, refresh: str) -> tuple[SessionRow, Tokens | None] | None:
-        """New tokens for a refresh token; None when it is worth nothing.
+        """New tokens for a refresh token; None if it is invalid.
 
-        They are derived from the old token, so whoever brings that again, because several requests went out at once or
-        because the answer was lost, gets the same ones. One that comes back when its successor is in use, or was
-        replaced itself, was stolen, and nobody can tell by whom: the session ends.
+        They are derived from the old token, so concurrent requests and a retry after a lost response get the same ones.
+        A token that is used again after its successor was used or replaced was copied: the session ends.
         """
         now, brought = self._clock(), digest(refresh)
         key = await self.secret()
         async with self._database.as_system() as conn:
-            session = await store.find_session_by_refresh(conn, refresh_hash=brought)
+            session = await sessions.find_by_refresh(conn, refresh_hash=brought)
             if session is None:
-                if (session_id := _marked_session(key, refresh)) is not None:
-                    await store.end_session(conn, session_id=session_id)
+                if (session_id := marked_session(key, refresh)) is not None:
+                    await sessions.end(conn, session_id=session_id)
                 return None
             match refresh_worth(session, brought, now):
                 case Worth.GOOD:
                     until = now + self._options.access_lifetime, now + self._options.refresh_lifetime
-                    tokens = _successor(key, refresh, session.id, *until)
-                    await self._rotate(conn, session, tokens, now)
+                    tokens = successor(key, refresh, session.id, *until)
+                    await sessions.rotate(conn, session_id=session.id, tokens=tokens, now=now)
                     return session, tokens
                 case Worth.REPLACED:
-                    tokens = _successor(key, refresh, session.id, session.access_until, session.refresh_until)
+                    tokens = successor(key, refresh, session.id, session.access_until, session.refresh_until)
                     return session, tokens if digest(tokens.refresh) == session.refresh_hash else None
                 case Worth.STOLEN:
-                    await store.end_session(conn, session_id=session.id)
+                    await sessions.end(conn, session_id=session.id)
                     return None
                 case Worth.EXPIRED:
                     return None
 
     async def ask_for_reset(self, email: str, visitor: Visitor) -> None:
-        """Have a link mailed to somebody who forgot their password, if there is such an account.
+        """Mail a reset link, if there is an account with this email.
 
-        Whether there is one is looked up in the background: this takes as long either way. Raises TooManyAttempts.
+        The account is looked up in the background, so the response time does not reveal it. Raises TooManyAttempts.
         """
         email, network = email.strip(), network_of(visitor.address)
         await self._count(f"mail:{network}", MAIL_PER_NETWORK)
@@ -270,10 +276,10 @@ class Access:
             await self._mail(conn, MailKind.RESET, email)
 
     async def reset_password(self, token: str, password: str) -> None:
-        """Set a password by a mailed token; all other ways into the account end. Raises Invalid, NotLoggedIn."""
+        """Set a password by a mailed token; all other access is revoked. Raises Invalid, NotLoggedIn."""
         now, token_hash = self._clock(), digest(token)
         async with self._database.as_system() as conn:
-            known = await store.find_mailed_token(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
+            known = await tokens_store.find_mailed(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
         if known is None:
             raise NotLoggedIn(USED_LINK)
         problem = password_problem(password, known[1])
@@ -281,11 +287,11 @@ class Access:
             raise Invalid(problem)
         password_hash = await hash_password(password)
         async with self._database.as_system() as conn:
-            held = await store.hold_credentials(conn, user_id=known[0])
-            used = await store.use_mailed_token(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
+            held = await users.lock_credentials(conn, user_id=known[0])
+            used = await tokens_store.use_mailed(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
             if held is None or used is None:
                 raise NotLoggedIn(USED_LINK)
-            await store.confirm(conn, user_id=held.user.id, now=now)
+            await users.confirm(conn, user_id=held.user.id, now=now)
             await replace_password(conn, held.user, password_hash, keep=None, site=self._site, now=now)
 
     async def confirm(self, token: str) -> None:
@@ -293,21 +299,21 @@ class Access:
         now, token_hash = self._clock(), digest(token)
         async with self._database.as_system() as conn:
             for purpose in (Purpose.CONFIRM, Purpose.EMAIL):
-                known = await store.find_mailed_token(conn, token_hash=token_hash, purpose=purpose, now=now)
-                held = await store.hold_credentials(conn, user_id=known[0]) if known else None
-                used = await store.use_mailed_token(conn, token_hash=token_hash, purpose=purpose, now=now)
+                known = await tokens_store.find_mailed(conn, token_hash=token_hash, purpose=purpose, now=now)
+                held = await users.lock_credentials(conn, user_id=known[0]) if known else None
+                used = await tokens_store.use_mailed(conn, token_hash=token_hash, purpose=purpose, now=now)
                 if held is None or used is None:
                     continue
                 if purpose is Purpose.CONFIRM:
-                    return await store.confirm(conn, user_id=held.user.id, now=now)
+                    return await users.confirm(conn, user_id=held.user.id, now=now)
                 return await change_email(conn, held.user, used[1], site=self._site, now=now)
         raise NotLoggedIn(USED_LINK)
 
     async def change_password(self, user: User, old: str, new: str, *, keep: SessionRow | None) -> Tokens | None:
-        """A new password by the old one; everything that opened the account before ends.
+        """Change the password; all other access is revoked.
 
-        Returns new tokens for the session `keep`: whoever has a copy of its old ones is out too. None when that session
-        has ended meanwhile. Raises Invalid, WrongPassword, TooManyAttempts.
+        Returns new tokens for the session `keep`, so that copies of its old ones are invalid too. None if that session
+        has ended. Raises Invalid, WrongPassword, TooManyAttempts.
         """
         found = await self._check(user, old, keep)
         problem = password_problem(new, user.email)
@@ -315,13 +321,13 @@ class Access:
             raise Invalid(problem)
         password_hash, now = await hash_password(new), self._clock()
         async with self._database.as_system() as conn:
-            held = await hold_unchanged(conn, found)
+            held = await lock_unchanged(conn, found)
             kept = keep.id if keep else None
             await replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
             return await self._reissue(conn, kept, now) if kept else None
 
     async def ask_for_email(self, user: User, email: str, password: str, *, session: SessionRow | None = None) -> None:
-        """Have a link mailed to a new email, and a notice to the present one.
+        """Mail a link to a new email, and a notice to the current one.
 
         Raises Invalid, WrongPassword, TooManyAttempts.
         """
@@ -330,10 +336,10 @@ class Access:
         if problem:
             raise Invalid(problem)
         found = await self._check(user, password, session)
-        # Only now: who took over a session without the password must not use up the limit.
+        # After the check: a stolen session without the password must not use up the limit.
         await self._count(f"mail:{user.id}", MAIL_PER_ACCOUNT_AND_NETWORK)
         async with self._database.as_system() as conn:
-            held = (await hold_unchanged(conn, found)).user
+            held = (await lock_unchanged(conn, found)).user
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
             await self._mail(conn, MailKind.EMAIL_ASKED, held.email, user=held, detail=email)
 
@@ -342,35 +348,35 @@ class Access:
         found = await self._check(user, password, session)
         async with self._database.as_system() as conn:
             await require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
-            held = (await hold_unchanged(conn, found)).user
+            held = (await lock_unchanged(conn, found)).user
             await mail.drop_all(conn, email_key=email_key(held.email))
-            await store.remove_user(conn, user_id=held.id)
+            await users.remove(conn, user_id=held.id)
 
     async def _check(self, user: User, password: str, session: SessionRow | None) -> Credentials:
-        """Raises WrongPassword, TooManyAttempts: who took over one session cannot use up the tries of another."""
+        """Raises WrongPassword, TooManyAttempts. The limit is per session: a stolen one cannot lock out another."""
         bucket = f"password:{session.id if session else user.id}"
         await self._count(bucket, PASSWORD_PER_SESSION)
         async with self._database.as_system() as conn:
-            found = await store.find_credentials_by_id(conn, user_id=user.id)
+            found = await users.find_credentials_by_id(conn, user_id=user.id)
         if found is None or not await is_password(password, found.password_hash):
             raise WrongPassword
         async with self._database.as_system() as conn:
-            await store.clear_attempts(conn, bucket=bucket)
+            await attempts.clear(conn, bucket=bucket)
         return found
 
     async def _count(self, bucket: str, limit: Limit) -> None:
-        """In a transaction of its own, so that an attempt counts however it ends. Raises TooManyAttempts."""
+        """In a transaction of its own, so that failed attempts count too. Raises TooManyAttempts."""
         now = self._clock()
         async with self._database.as_system() as conn:
-            tried, ends_at = await store.count_attempt(conn, bucket=bucket, now=now, ends_at=now + limit.within)
+            tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=now + limit.within)
         if tried > limit.most:
             raise TooManyAttempts(ends_at - now)
 
     async def _refuse(self, bucket: str, limit: Limit) -> None:
-        """Count nothing. Raises TooManyAttempts when the limit is reached."""
+        """Raises TooManyAttempts if the limit is reached, without counting."""
         now = self._clock()
         async with self._database.as_system() as conn:
-            tried, ends_at = await store.find_attempts(conn, bucket=bucket, now=now)
+            tried, ends_at = await attempts.find(conn, bucket=bucket, now=now)
         if tried >= limit.most:
             raise TooManyAttempts(ends_at - now)
 
@@ -385,14 +391,11 @@ class Access:
     async def _start(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> Tokens:
         session_id = new_id()
         tokens = await self._new_tokens(session_id, now)
-        await store.start_session(
+        await sessions.start(
             conn,
             session_id=session_id,
             user_id=user.id,
-            access_hash=digest(tokens.access),
-            access_until=tokens.access_until,
-            refresh_hash=digest(tokens.refresh),
-            refresh_until=tokens.refresh_until,
+            tokens=tokens,
             now=now,
             address=visitor.address,
             user_agent=visitor.user_agent[:AGENT_MAX],
@@ -403,185 +406,22 @@ class Access:
         return Tokens(
             new_token(),
             now + self._options.access_lifetime,
-            f"{_session_mark(await self.secret(), session_id)}.{new_token()}",
+            f"{session_mark(await self.secret(), session_id)}.{new_token()}",
             now + self._options.refresh_lifetime,
         )
 
     async def _reissue(self, conn: Connection, session_id: UUID, now: datetime) -> Tokens | None:
-        """New tokens for a session, not derived from its old ones, which open nothing any more."""
+        """New random tokens for a session; the old ones become invalid."""
         tokens = await self._new_tokens(session_id, now)
-        is_there = await store.reissue_session(
-            conn,
-            session_id=session_id,
-            access_hash=digest(tokens.access),
-            access_until=tokens.access_until,
-            refresh_hash=digest(tokens.refresh),
-            refresh_until=tokens.refresh_until,
-            now=now,
-        )
-        return tokens if is_there else None
-
-    async def _rotate(self, conn: Connection, session: SessionRow, tokens: Tokens, now: datetime) -> None:
-        await store.rotate_session(
-            conn,
-            session_id=session.id,
-            access_hash=digest(tokens.access),
-            access_until=tokens.access_until,
-            refresh_hash=digest(tokens.refresh),
-            refresh_until=tokens.refresh_until,
-            now=now,
-        )
+        return tokens if await sessions.reissue(conn, session_id=session_id, tokens=tokens, now=now) else None
 
     async def _mail(
         self, conn: Connection, kind: MailKind, email: str, *, user: User | None = None, detail: str = ""
     ) -> None:
-        """Queue a mail, unless this email was sent many of its kind lately. Raises Unavailable."""
+        """Queue a mail, unless this email has reached the limit for its kind. Raises Unavailable."""
         now = self._clock()
         bucket = f"mail:{kind}:{account_bucket(email_key(email))}"
         ends_at = now + MAIL_PER_ACCOUNT.within
-        sent, _ = await store.count_attempt(conn, bucket=bucket, now=now, ends_at=ends_at)
+        sent, _ = await attempts.count(conn, bucket=bucket, now=now, ends_at=ends_at)
         if sent <= MAIL_PER_ACCOUNT.most:
             await queue_mail(conn, kind, email, user=user, site=self._site, detail=detail, now=now)
-
-
-def _successor(key: bytes, refresh: str, session_id: UUID, access_until: datetime, refresh_until: datetime) -> Tokens:
-    """The tokens that follow a refresh token; nobody can derive them without our key."""
-
-    def derive(label: bytes) -> str:
-        derived = hmac.digest(key, label + refresh.encode(errors="replace"), "sha256")
-        return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
-
-    following = f"{_session_mark(key, session_id)}.{derive(b'refresh:')}"
-    return Tokens(derive(b"access:"), access_until, following, refresh_until)
-
-
-def _session_mark(key: bytes, session_id: UUID) -> str:
-    """How refresh tokens begin: tells whose an old one was when its digest is kept no more. Only we can make it."""
-    signature = hmac.digest(key, b"session:" + session_id.bytes, "sha256")[:16]
-    return base64.urlsafe_b64encode(session_id.bytes + signature).rstrip(b"=").decode()
-
-
-def _marked_session(key: bytes, refresh: str) -> UUID | None:
-    """The session that a refresh token of ours was made for, however long ago; None for anything else."""
-    mark = refresh.partition(".")[0]
-    try:
-        session_id = UUID(bytes=base64.urlsafe_b64decode(mark + "=")[:16])
-    except ValueError:
-        return None
-    is_ours = hmac.compare_digest(mark.encode(errors="replace"), _session_mark(key, session_id).encode())
-    return session_id if is_ours else None
-
-
-async def current_setup_code(conn: Connection) -> str:
-    """The set-up code of this instance, the same for all processes; made by the first that asks."""
-    return setup_code(await store.shared_secret(conn, name=SETUP, value=secrets.token_bytes(32)))
-
-
-async def queue_mail(
-    conn: Connection, kind: MailKind, email: str, *, user: User | None, site: str, now: datetime, detail: str = ""
-) -> None:
-    """Queue a mail about an account, in the transaction of what it tells. Raises Unavailable."""
-    queued = await mail.queue(
-        conn,
-        mail_id=new_id(),
-        kind=kind,
-        email=email,
-        email_key=email_key(email),
-        user_id=user.id if user else None,
-        site=site,
-        detail=detail,
-        now=now,
-        most=None if kind in NOTICES else MAIL_WAITING_MAX,
-    )
-    if not queued:
-        raise Unavailable("Too many mails wait to be sent.")
-
-
-async def hold_unchanged(conn: Connection, checked: Credentials) -> Credentials:
-    """Lock an account whose password was checked before this transaction. Raises WrongPassword if it was changed."""
-    held = await store.hold_credentials(conn, user_id=checked.user.id)
-    if held is None or held.password_hash != checked.password_hash:
-        raise WrongPassword
-    return held
-
-
-async def hold_logged_in(conn: Connection, session: SessionRow) -> User:
-    """Lock the account of a session that must not have ended meanwhile. Raises NotLoggedIn."""
-    held = await store.hold_credentials(conn, user_id=session.user.id)
-    if held is None or not await store.has_session(conn, session_id=session.id):
-        raise NotLoggedIn("Your session has ended.")
-    return held.user
-
-
-async def replace_password(
-    conn: Connection, user: User, password_hash: str, *, keep: UUID | None, site: str, now: datetime
-) -> None:
-    """Set a new password, end everything that opened the account before, and tell its user. The account is locked."""
-    await store.set_password(conn, user_id=user.id, password_hash=password_hash)
-    await store.end_sessions_of(conn, user_id=user.id, except_for=keep)
-    await store.revoke_tokens_of(conn, user_id=user.id)
-    await store.unlink_identities_of(conn, user_id=user.id)
-    await end_links(conn, user)
-    await store.clear_attempts_like(conn, prefix=f"login:{account_bucket(email_key(user.email))}")
-    await store.clear_attempts(conn, bucket=f"mail:{MailKind.RESET}:{account_bucket(email_key(user.email))}")
-    await queue_mail(conn, MailKind.PASSWORD_CHANGED, user.email, user=user, site=site, now=now)
-
-
-async def change_email(conn: Connection, user: User, email: str, *, site: str, now: datetime) -> None:
-    """Set a new email, which is known to be the user's, end mailed links and tell the old email. The account is locked.
-
-    Raises EmailTaken.
-    """
-    await store.set_email(conn, user_id=user.id, email=email, email_key=email_key(email), now=now)
-    await end_links(conn, user)
-    await queue_mail(conn, MailKind.EMAIL_CHANGED, user.email, user=user, site=site, detail=email, now=now)
-
-
-async def end_links(conn: Connection, user: User) -> None:
-    """End the links that were mailed to a user, and those that wait to be."""
-    await store.end_links_of(conn, user_id=user.id)
-    await mail.drop_links(conn, user_id=user.id, email_key=email_key(user.email))
-
-
-async def add_user(
-    conn: Connection,
-    email: str,
-    password_hash: str | None,
-    role: Role,
-    now: datetime,
-    *,
-    confirmed_at: datetime | None = None,
-) -> User:
-    """A new account; confirmed only where somebody has shown, or vouches, that the address is theirs.
-
-    Raises EmailTaken.
-    """
-    user = User(UserId(new_id()), email, role, confirmed_at, now)
-    await store.add_user(
-        conn,
-        user_id=user.id,
-        email=email,
-        email_key=email_key(email),
-        password_hash=password_hash,
-        role=role,
-        now=now,
-        confirmed_at=confirmed_at,
-    )
-    return user
-
-
-async def require_other_administrator(conn: Connection, *, user_id: UserId) -> None:
-    """Call before a user is removed or demoted, in the same transaction. Raises LastAdministrator.
-
-    The rows of all super_admins stay locked until the transaction ends, so two of them cannot remove each other.
-    """
-    if await store.hold_administrators(conn) == [user_id]:
-        found = await store.find_credentials_by_id(conn, user_id=user_id)
-        raise LastAdministrator(found.user.email if found else "This account")
-
-
-async def record(conn: Connection, user_id: UserId, event_type: EventType, now: datetime, **metadata: object) -> None:
-    """Remember what a person did."""
-    await store.record_event(
-        conn, event_id=new_id(), user_id=user_id, event_type=event_type, metadata=metadata, now=now
-    )

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from headwater.accounts import store
 from headwater.accounts.outside import Issuer, Outsiders
 from headwater.accounts.secrets import digest
+from headwater.accounts.store import tokens
 from headwater.accounts.tokens import PREFIX
 from headwater.accounts.types import Role, Scope, User
 from headwater.db import Database
@@ -59,7 +59,7 @@ class Bearers:
         if token.startswith(PREFIX):
             # Found by its digest: how long that takes tells nothing of a token that is nearly right.
             async with self._database.as_system() as conn:
-                found = await store.find_api_token(conn, token_hash=digest(token), now=self._clock())
+                found = await tokens.find(conn, token_hash=digest(token), now=self._clock())
             return Bearer(*found) if found else None
         return await self._recognise_outsider(token)
 

@@ -11,10 +11,10 @@ from typing import Any, cast
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
 
-from headwater.accounts import store
-from headwater.accounts.access import add_user, end_links, record
+from headwater.accounts.changes import add_user, record, revoke_links
 from headwater.accounts.decide import email_key, email_problem, is_same_mailbox, role_of_new
 from headwater.accounts.keys import Key, Keys, algorithms_of
+from headwater.accounts.store import identities, users
 from headwater.accounts.types import AccountOptions, EventType, Identity, User
 from headwater.db import Connection, Database
 from headwater.errors import Forbidden, RegistrationClosed
@@ -94,10 +94,10 @@ class Outsiders:
             if known:
                 return known
             # Others who come for the first time wait here, this very person's next request among them.
-            is_first = await store.claim_first(conn)
+            is_first = await users.claim_first(conn)
             known = await _known(conn, identity) or await self._by_address(conn, identity, now)
             user = known or await self._make(conn, identity, now, is_first=is_first, may_be_first=may_be_first)
-            await store.add_outside_identity(conn, issuer=identity.issuer, subject=identity.subject, user_id=user.id)
+            await identities.add(conn, issuer=identity.issuer, subject=identity.subject, user_id=user.id)
             return user
 
     async def open_by_token(self, identity: Identity) -> User:
@@ -114,15 +114,15 @@ class Outsiders:
         """The account under an address that the issuer has seen to be theirs."""
         if not identity.is_email_verified:
             return None
-        found = await store.find_credentials(conn, email_key=email_key(identity.email))
+        found = await users.find_credentials(conn, email_key=email_key(identity.email))
         if found is None or not is_same_mailbox(found.user.email, identity.email):
             return None
         if found.user.confirmed_at is None:
             # Whoever registered it never showed that the address is theirs: its owner comes now, and the ways in that
             # somebody may have laid before them are closed.
-            await store.close_ways_in(conn, user_id=found.user.id)
-            await end_links(conn, found.user)
-            await store.confirm(conn, user_id=found.user.id, now=now)
+            await users.revoke_access(conn, user_id=found.user.id)
+            await revoke_links(conn, found.user)
+            await users.confirm(conn, user_id=found.user.id, now=now)
             return replace(found.user, confirmed_at=now)
         return found.user
 
@@ -143,6 +143,6 @@ class Outsiders:
 
 
 async def _known(conn: Connection, identity: Identity) -> User | None:
-    user_id: UserId | None = await store.find_outside_identity(conn, issuer=identity.issuer, subject=identity.subject)
-    found = await store.find_credentials_by_id(conn, user_id=user_id) if user_id else None
+    user_id: UserId | None = await identities.find(conn, issuer=identity.issuer, subject=identity.subject)
+    found = await users.find_credentials_by_id(conn, user_id=user_id) if user_id else None
     return found.user if found else None

@@ -1,18 +1,18 @@
 """What whoever runs Headwater does with accounts: makes them, gives them roles and passwords, removes them."""
 
-from headwater.accounts import store
-from headwater.accounts.access import (
+from headwater.accounts.changes import (
     SETUP,
     add_user,
     change_email,
-    end_links,
     record,
     replace_password,
     require_other_administrator,
+    revoke_links,
 )
 from headwater.accounts.decide import email_key, email_problem, password_problem, role_of_new
 from headwater.accounts.mail import store as mail
 from headwater.accounts.secrets import hash_password
+from headwater.accounts.store import sessions, tokens, users
 from headwater.accounts.types import EventType, Role, User
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotFound
@@ -30,9 +30,9 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
         raise Invalid(problem)
     password_hash, now = await hash_password(password), clock()
     async with database.as_system() as conn:
-        is_first = await store.claim_first(conn)
+        is_first = await users.claim_first(conn)
         if is_first:
-            await store.forget_secret(conn, name=SETUP)
+            await tokens.remove_secret(conn, name=SETUP)
         chosen = role or role_of_new(is_first=is_first)
         user = await add_user(conn, email, password_hash, chosen, now, confirmed_at=now)
         await record(conn, user.id, EventType.USER_REGISTERED, now)
@@ -41,7 +41,7 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
 
 async def find_account(conn: Connection, email: str) -> User:
     """The account under an address. Raises NotFound."""
-    found = await store.find_credentials(conn, email_key=email_key(email.strip()))
+    found = await users.find_credentials(conn, email_key=email_key(email.strip()))
     if found is None:
         raise NotFound(f"There is no account {email!r}. `headwater user list` shows those that there are.")
     return found.user
@@ -59,7 +59,7 @@ async def give_password(database: Database, clock: Clock, *, email: str, passwor
         raise Invalid(problem)
     password_hash = await hash_password(password)
     async with database.as_system() as conn:
-        held = await store.hold_credentials(conn, user_id=user.id)
+        held = await users.lock_credentials(conn, user_id=user.id)
         if held is None:
             raise NotFound(f"There is no account {email!r} any more.")
         await replace_password(conn, held.user, password_hash, keep=None, site=site, now=clock())
@@ -75,7 +75,7 @@ async def give_email(database: Database, clock: Clock, *, email: str, new: str, 
         raise Invalid(problem)
     async with database.as_system() as conn:
         user = await find_account(conn, email)
-        held = await store.hold_credentials(conn, user_id=user.id)
+        held = await users.lock_credentials(conn, user_id=user.id)
         if held is None:
             raise NotFound(f"There is no account {email!r} any more.")
         await change_email(conn, held.user, new, site=site, now=clock())
@@ -91,23 +91,23 @@ async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
     """Change a user's role; returns the user as before. Raises NotFound, LastAdministrator."""
     if role is not Role.SUPER_ADMIN:
         await require_other_administrator(conn, user_id=user_id)
-    found = await store.find_credentials_by_id(conn, user_id=user_id)
+    found = await users.find_credentials_by_id(conn, user_id=user_id)
     if found is None:
         raise NotFound("There is no such account.")
-    await store.set_role(conn, user_id=user_id, role=role)
+    await users.set_role(conn, user_id=user_id, role=role)
     if not role.includes(found.user.role):
-        await store.drop_admin_scope_of(conn, user_id=user_id)
+        await tokens.revoke_admin_of(conn, user_id=user_id)
     return found.user
 
 
 async def sign_out(conn: Connection, *, user_id: UserId) -> User:
     """End a user's sessions, API tokens and mailed links; they can log in again. Raises NotFound."""
-    found = await store.hold_credentials(conn, user_id=user_id)  # who is making a token has it, or is too late
+    found = await users.lock_credentials(conn, user_id=user_id)  # who is making a token has it, or is too late
     if found is None:
         raise NotFound("There is no such account.")
-    await store.end_sessions_of(conn, user_id=user_id, except_for=None)
-    await store.revoke_tokens_of(conn, user_id=user_id)
-    await end_links(conn, found.user)
+    await sessions.end_all_of(conn, user_id=user_id, except_for=None)
+    await tokens.revoke_all_of(conn, user_id=user_id)
+    await revoke_links(conn, found.user)
     return found.user
 
 
@@ -116,5 +116,5 @@ async def remove_account(conn: Connection, *, email: str) -> User:
     user = await find_account(conn, email)
     await require_other_administrator(conn, user_id=user.id)
     await mail.drop_all(conn, email_key=email_key(user.email))
-    await store.remove_user(conn, user_id=user.id)
+    await users.remove(conn, user_id=user.id)
     return user

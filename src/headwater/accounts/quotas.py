@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headwater.accounts import store
 from headwater.accounts.decide import Limit
+from headwater.accounts.store import attempts
 from headwater.db import Database
 from headwater.errors import QuotaReached
 from headwater.types import UserId
@@ -29,6 +29,6 @@ async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit,
     `what` names the uses in the message: "imports".
     """
     async with database.transaction() as conn:
-        used, ends_at = await store.count_attempt(conn, bucket=f"{what}:{user_id}", now=now, ends_at=now + limit.within)
+        used, ends_at = await attempts.count(conn, bucket=f"{what}:{user_id}", now=now, ends_at=now + limit.within)
     if used > limit.most:
         raise QuotaReached(what, limit.most, limit.within, ends_at - now)

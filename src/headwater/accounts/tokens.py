@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from headwater.accounts import store
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.secrets import digest, new_token
+from headwater.accounts.store import tokens
 from headwater.accounts.types import Scope, User
 from headwater.db import Connection
 from headwater.errors import Invalid
@@ -26,7 +26,7 @@ async def make_token(conn: Connection, *, user: User, name: str, scopes: Sequenc
     if not scopes_allowed(user.role).issuperset(chosen):
         raise Invalid("You may not give a token more than you may do yourself.")
     token = PREFIX + new_token()
-    await store.add_api_token(
+    await tokens.add(
         conn, token_id=new_id(), user_id=user.id, name=name, token_hash=digest(token), scopes=chosen, now=now
     )
     return token

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from litestar import Litestar
 
-from headwater.accounts import store as accounts
-from headwater.accounts.access import current_setup_code
+from headwater.accounts.changes import current_setup_code
+from headwater.accounts.store import users
 from headwater.cli.stopping import stop_on_signals
 from headwater.cli.terminal import load, own_command, run, say
 from headwater.pipeline import every_stage, make_inspector, make_trials
@@ -53,7 +53,7 @@ async def _up(settings: Settings, listener: socket.socket) -> None:
 async def say_what_is_first(runtime: Runtime) -> None:
     """How to begin, while nobody has an account."""
     async with runtime.database.as_system() as conn:
-        if await accounts.has_users(conn):
+        if await users.has_any(conn):
             return
         code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)
     say("First, open it and make your account: the first one is super_admin.")

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.accounts import store
-from headwater.accounts.access import current_setup_code
+from headwater.accounts.changes import current_setup_code
 from headwater.accounts.people import create_account, find_account, give_email, give_password, give_role, remove_account
+from headwater.accounts.store import users as users_store
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
@@ -124,7 +124,7 @@ async def _create(settings: Settings, email: str, password: str, role: Role | No
 
 async def _list(settings: Settings) -> list[User]:
     async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
-        return await store.list_users(conn)
+        return await users_store.list_all(conn)
 
 
 async def _find(settings: Settings, email: str) -> User:
@@ -161,7 +161,7 @@ async def _email(settings: Settings, email: str, new: str) -> User:
 
 async def _setup_code(settings: Settings) -> str:
     async with open_runtime(settings) as runtime, runtime.database.as_system() as conn:
-        return "" if await store.has_users(conn) else await current_setup_code(conn)
+        return "" if await users_store.has_any(conn) else await current_setup_code(conn)
 
 
 async def _remove(settings: Settings, email: str) -> User:

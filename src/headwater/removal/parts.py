@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar, assert_never
 from uuid import UUID
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import events
 from headwater.analytics import store as analytics
 from headwater.articles import store as articles
 from headwater.audit import store as audit
@@ -156,7 +156,7 @@ async def _summaries(conn: Connection, user_id: UserId, limit: int, _now: dateti
 
 
 async def _events(conn: Connection, user_id: UserId, limit: int, _now: datetime) -> int:
-    return await accounts.forget_events_of(conn, user_id=user_id, limit=limit)
+    return await events.remove_of(conn, user_id=user_id, limit=limit)
 
 
 async def _references(conn: Connection, user_id: UserId, limit: int, _now: datetime) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import events
 from headwater.analytics import store as analytics
 from headwater.db import Connection, Database
 from headwater.ids import new_id
@@ -280,7 +280,7 @@ class Retainer:
 
 
 FORGETS: dict[Kind, Forget] = {
-    Kind.EVENTS: accounts.forget_events,
+    Kind.EVENTS: events.remove_before,
     Kind.POLLS: polling.forget_events,
     Kind.CLICKS: analytics.forget_before,
 }

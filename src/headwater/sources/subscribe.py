@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from headwater.accounts.access import record
+from headwater.accounts.changes import record
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for

@@ -7,12 +7,12 @@ is made here, at the moment of sending. Whoever dies meanwhile leaves a lease th
 from collections.abc import Sequence
 from datetime import timedelta
 
-from headwater.accounts import store as accounts
 from headwater.accounts.decide import email_key
 from headwater.accounts.mail import store
 from headwater.accounts.mail.letters import write_letter
 from headwater.accounts.mail.types import NOTICES, Letter, MailKind, QueuedMail
 from headwater.accounts.secrets import digest, new_token
+from headwater.accounts.store import tokens, users
 from headwater.accounts.types import Credentials, Purpose
 from headwater.db import Connection, Database
 from headwater.net.mail import Delivery, Mailer
@@ -87,7 +87,7 @@ class MailSender:
             to = mail.email if purpose is Purpose.EMAIL else found.user.email
             if purpose is None:
                 return write_letter(mail, "", to=to)
-            await accounts.mail_token(
+            await tokens.add_mailed(
                 conn,
                 token_hash=digest(token),
                 user_id=found.user.id,
@@ -111,9 +111,9 @@ class MailSender:
 
 async def _hold_recipient(conn: Connection, mail: QueuedMail) -> Credentials | None:
     if mail.user_id is not None:
-        return await accounts.hold_credentials(conn, user_id=mail.user_id)
-    found = await accounts.find_credentials(conn, email_key=email_key(mail.email))
-    return await accounts.hold_credentials(conn, user_id=found.user.id) if found else None
+        return await users.lock_credentials(conn, user_id=mail.user_id)
+    found = await users.find_credentials(conn, email_key=email_key(mail.email))
+    return await users.lock_credentials(conn, user_id=found.user.id) if found else None
 
 
 def wait(attempts: int) -> timedelta:

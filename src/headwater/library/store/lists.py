@@ -11,11 +11,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one
-from headwater.library.types import (
-    ArticleFull,
-    ArticleLine,
-    ArticlesQuery,
-)
+from headwater.library.types import ArticleFull, ArticleLine, ArticlesQuery
 from headwater.types import ArticleId
 
 # How many of the newest articles of all sources are read for each line, before every feed is read.

@@ -5,9 +5,7 @@ from uuid import UUID
 
 from headwater.db import Connection
 from headwater.library.store.lists import IN_FEED, IS_UNREAD
-from headwater.library.types import (
-    Place,
-)
+from headwater.library.types import Place
 from headwater.types import ArticleId, UserId
 
 

@@ -5,10 +5,7 @@ from datetime import datetime
 
 from headwater.db import Connection, fetch_all, fetch_column
 from headwater.library.store.lists import BEFORE, IN_FEED, IS_READ, NEWEST_ARTICLES, page_values
-from headwater.library.types import (
-    ArticleLine,
-    ArticlesQuery,
-)
+from headwater.library.types import ArticleLine, ArticlesQuery
 from headwater.types import ArticleId
 
 

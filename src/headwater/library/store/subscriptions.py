@@ -7,12 +7,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import AlreadySubscribed
-from headwater.library.types import (
-    FeedItem,
-    FeedsQuery,
-    Neighbour,
-    Subscription,
-)
+from headwater.library.types import FeedItem, FeedsQuery, Neighbour, Subscription
 from headwater.types import SourceId, UserId
 
 _FEEDS: Final = """

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import assert_never
 from uuid import UUID
 
-from headwater.accounts import store as accounts
-from headwater.accounts.access import record
+from headwater.accounts.changes import record
+from headwater.accounts.store import attempts
 from headwater.accounts.types import EventType
 from headwater.db import Connection, Database
 from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable
@@ -127,7 +127,7 @@ class SummaryWriter:
             return True
         now = self._clock()
         async with self._database.as_system() as conn:
-            asked, _ = await accounts.count_attempt(conn, bucket=ALL_QUESTIONS, now=now, ends_at=now + PERIOD)
+            asked, _ = await attempts.count(conn, bucket=ALL_QUESTIONS, now=now, ends_at=now + PERIOD)
         if asked == self._options.total_limit + 1:
             log.warning("summaries are made on this machine for now", reason="HEADWATER_SUMMARY_TOTAL_LIMIT is reached")
         return asked <= self._options.total_limit

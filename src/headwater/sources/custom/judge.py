@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from headwater.accounts import store as accounts
+from headwater.accounts.store import users
 from headwater.accounts.types import User
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
@@ -89,7 +89,7 @@ async def _settle(
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)
     await store.decide(conn, source_id=found.id, actor=actor, reason=reason, now=now)
-    await accounts.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
+    await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
     await audit.record(
         conn,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headwater.accounts import store as accounts
 from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import DAY, Quotas, spend
+from headwater.accounts.store import attempts, users
 from headwater.accounts.types import User
 from headwater.audit import store as audit
 from headwater.audit.types import HEADWATER, Actor, Deed
@@ -86,7 +86,7 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
 async def _count(database: Database, user: User, now: datetime) -> None:
     """In a transaction of its own, so that a try counts however it ends. Raises TooManyAttempts."""
     async with database.transaction() as conn:
-        tried, ends_at = await accounts.count_attempt(
+        tried, ends_at = await attempts.count(
             conn, bucket=f"submit:{user.id}", now=now, ends_at=now + SUBMISSIONS.within
         )
     if tried > SUBMISSIONS.most:
@@ -110,7 +110,7 @@ async def _refuse(conn: Connection, *urls: str, hops: Sequence[str] = ()) -> Kno
 
 async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected, now: datetime) -> CustomFeed:
     known = await _refuse(conn, wanted.url, found.url, hops=found.hops)
-    is_live = is_trusted(await accounts.find_karma(conn, user_id=user.id)) and not await _is_suspect(
+    is_live = is_trusted(await users.find_karma(conn, user_id=user.id)) and not await _is_suspect(
         conn, user, found, now
     )
     source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))

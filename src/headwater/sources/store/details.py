@@ -5,13 +5,7 @@ from typing import Final
 
 from headwater.db import Connection, fetch_all
 from headwater.errors import SourceNotFound
-from headwater.sources.types import (
-    SourceDetails,
-    SourceFilter,
-    SourceHealth,
-    SourceOrder,
-    SourcePlace,
-)
+from headwater.sources.types import SourceDetails, SourceFilter, SourceHealth, SourceOrder, SourcePlace
 from headwater.types import SourceId
 
 # What is known of a source's feed, or of how else it is read. A source without a feed fails when none of the pages that

@@ -11,9 +11,11 @@ from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromPath
 from litestar.response import Redirect, Template
 
-from headwater.accounts import store
-from headwater.accounts.access import Access, hold_logged_in
+from headwater.accounts.access import Access
+from headwater.accounts.changes import lock_logged_in
 from headwater.accounts.decide import scopes_allowed
+from headwater.accounts.store import sessions as sessions_store
+from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
@@ -81,7 +83,7 @@ async def change_email(
 async def end_session(request: AnyRequest, session_id: FromPath[UUID], database: NamedDependency[Database]) -> Redirect:
     """Log out somewhere else. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
-        if not await store.end_session(conn, session_id=session_id):
+        if not await sessions_store.end(conn, session_id=session_id):
             raise NotFound("That session has ended already.")
     return Redirect("/account#sessions", status_code=303)
 
@@ -99,7 +101,7 @@ async def add_token(
     async def make() -> str:
         scopes = [data.scopes] if isinstance(data.scopes, str) else data.scopes
         async with database.as_system() as conn:
-            user = await hold_logged_in(conn, request.auth)
+            user = await lock_logged_in(conn, request.auth)
             shown["token"] = await make_token(conn, user=user, name=data.name, scopes=scopes, now=clock())
         return "Copy the token now: it is not shown again."
 
@@ -110,7 +112,7 @@ async def add_token(
 async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: NamedDependency[Database]) -> Redirect:
     """A token that is no good any more. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
-        if not await store.remove_api_token(conn, token_id=token_id):
+        if not await tokens_store.remove(conn, token_id=token_id):
             raise NotFound("That token is revoked already.")
     return Redirect("/account#tokens", status_code=303)
 
@@ -178,8 +180,8 @@ async def _page(
     if error is not None and status >= 500:
         raise error
     async with database.as_user(request.user.id) as conn:
-        sessions = await store.list_sessions(conn, user_id=request.user.id)
-        tokens = await store.list_api_tokens(conn, user_id=request.user.id)
+        sessions = await sessions_store.list_of(conn, user_id=request.user.id)
+        tokens = await tokens_store.list_of(conn, user_id=request.user.id)
         answer = await analytics.find_answer(conn)
     context = {
         "user": request.user,

@@ -11,10 +11,10 @@ from litestar.enums import RequestEncodingType
 from litestar.params import Body, FromQuery
 from litestar.response import Redirect, Template
 
-from headwater.accounts import store
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
 from headwater.accounts.openid import Attempt, OpenId
 from headwater.accounts.outside import Outsiders
+from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import status_of
 from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
 from headwater.db import Database
@@ -70,7 +70,7 @@ async def register(
 async def _first_account(request: AnyRequest, access: Access, database: Database) -> dict[str, bool]:
     """What the registration page says while nobody has an account."""
     async with database.as_system() as conn:
-        is_first = not await store.has_users(conn)
+        is_first = not await users.has_any(conn)
     return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(request))}
 
 
@@ -80,7 +80,7 @@ async def login_page(request: AnyRequest, database: NamedDependency[Database]) -
     if request.user:
         return Redirect(HOME, status_code=303)
     async with database.as_system() as conn:
-        if not await store.has_users(conn):
+        if not await users.has_any(conn):
             return Redirect("/auth/register", status_code=303)
     return Template("auth/login.html", context={"form": Login()})
 
@@ -105,7 +105,7 @@ async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> R
     """Forget the session here and in the browser."""
     if request.auth:
         async with database.as_system() as conn:
-            await store.end_session(conn, session_id=request.auth.id)
+            await sessions.end(conn, session_id=request.auth.id)
     return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
 
 

@@ -11,8 +11,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Redirect, Template
 
-from headwater.accounts import store
 from headwater.accounts.people import change_role, sign_out
+from headwater.accounts.store import users
 from headwater.accounts.types import Role
 from headwater.asgi.actor import actor_of
 from headwater.audit import store as audit
@@ -127,8 +127,8 @@ async def _some(database: Database, clock: Clock, text: str, page: str) -> dict[
         raise Invalid("There is no such page of people.")
     text = text.strip()
     async with database.as_system() as conn:
-        total = await store.count_people(conn, text=text)
-        found = await store.list_people(conn, text=text, limit=PAGE, offset=(number - 1) * PAGE)
+        total = await users.count_people(conn, text=text)
+        found = await users.list_people(conn, text=text, limit=PAGE, offset=(number - 1) * PAGE)
     return {
         "people": found,
         "total": total,
@@ -145,7 +145,7 @@ async def _told(
 ) -> Template | Redirect:
     if "hx-request" not in request.headers:
         return Redirect("/admin/people", status_code=303)
-    person = await store.find_person(conn, user_id=person_id)
+    person = await users.find_person(conn, user_id=person_id)
     if person is None:
         raise NotFound("There is no such account.")
     context = {"person": person, "roles": list(Role), "now": clock(), "notice": notice, "user": request.user}

@@ -1,0 +1,1 @@
+"""SQL of `accounts/`, one module per subject."""

@@ -1,0 +1,61 @@
+"""Attempts, counted to limit the rate of log-ins, mails and other requests."""
+
+from datetime import datetime, timedelta
+
+from headwater.db import Connection
+
+CLOCKS_APART = timedelta(minutes=5)  # between machines
+
+
+async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
+    """Count an attempt. Returns the count of this window and when the window ends.
+
+    A window that ends later than one started now was written by a clock that was ahead, and is ignored.
+    """
+    cur = await conn.execute(
+        """
+        INSERT INTO attempts (bucket, count, ends_at)
+        VALUES (%(bucket)s, 1, %(ends_at)s)
+        ON CONFLICT (bucket) DO UPDATE
+        SET count = CASE
+                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.count + 1
+                ELSE 1
+            END,
+            ends_at = CASE
+                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.ends_at
+                ELSE excluded.ends_at
+            END
+        RETURNING count, ends_at
+        """,
+        {"bucket": bucket, "now": now, "ends_at": ends_at, "latest": ends_at + CLOCKS_APART},
+    )
+    row = await cur.fetchone()
+    assert row is not None, "an upsert returns its row"
+    return row[0], row[1]
+
+
+async def find(conn: Connection, *, bucket: str, now: datetime) -> tuple[int, datetime]:
+    """The count of this window and when it ends; 0 if it has ended."""
+    cur = await conn.execute(
+        "SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND ends_at > %(now)s",
+        {"bucket": bucket, "now": now},
+    )
+    row = await cur.fetchone()
+    return (row[0], row[1]) if row else (0, now)
+
+
+async def clear(conn: Connection, *, bucket: str) -> None:
+    """Delete the attempts of a bucket, after a success."""
+    await conn.execute("DELETE FROM attempts WHERE bucket = %(bucket)s", {"bucket": bucket})
+
+
+async def uncount(conn: Connection, *, bucket: str) -> None:
+    """Subtract one attempt, since it succeeded."""
+    await conn.execute(
+        "UPDATE attempts SET count = greatest(count - 1, 0) WHERE bucket = %(bucket)s", {"bucket": bucket}
+    )
+
+
+async def clear_like(conn: Connection, *, prefix: str) -> None:
+    """Delete the attempts of all buckets with this prefix."""
+    await conn.execute("DELETE FROM attempts WHERE starts_with(bucket, %(prefix)s)", {"prefix": prefix})

@@ -1,0 +1,75 @@
+"""Events: what users did."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from headwater.accounts.types import EventType
+from headwater.db import Connection
+from headwater.types import UserId
+
+
+async def record(
+    conn: Connection,
+    *,
+    event_id: UUID,
+    user_id: UserId,
+    event_type: EventType,
+    metadata: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Add an event."""
+    await conn.execute(
+        """
+        INSERT INTO events (id, user_id, event_type, metadata, created_at)
+        VALUES (%(id)s, %(user_id)s, %(event_type)s, %(metadata)s, %(now)s)
+        """,
+        {
+            "id": event_id,
+            "user_id": user_id,
+            "event_type": event_type.value,
+            "metadata": Jsonb(dict(metadata)),
+            "now": now,
+        },
+    )
+
+
+async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str) -> bool:
+    """Whether this user has logged in or registered from a network before."""
+    cur = await conn.execute(
+        """
+        SELECT FROM events
+        WHERE user_id = %(user_id)s AND event_type IN ('user_login', 'user_registered')
+            AND metadata ->> 'network' = %(network)s
+        LIMIT 1
+        """,
+        {"user_id": user_id, "network": network},
+    )
+    return cur.rowcount == 1
+
+
+async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Delete the oldest events before a time. Returns how many were deleted."""
+    cur = await conn.execute(
+        """
+        DELETE FROM events
+        WHERE id IN (SELECT id FROM events WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s)
+        """,
+        {"before": before, "limit": limit},
+    )
+    return cur.rowcount
+
+
+async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete events of a removed user. Returns how many were deleted."""
+    cur = await conn.execute(
+        """
+        DELETE FROM events
+        WHERE id = ANY(ARRAY(SELECT id FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return cur.rowcount

@@ -1,0 +1,164 @@
+"""Sessions of browsers."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from headwater.accounts.secrets import digest
+from headwater.accounts.types import Role, SessionLine, SessionRow, Tokens, User
+from headwater.db import Connection, fetch_all
+from headwater.types import UserId
+
+_SESSIONS: Final = """
+    SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
+        renewal_used_at, users.id, email, role, confirmed_at, created_at
+    FROM sessions
+    JOIN users ON users.id = sessions.user_id
+"""
+_NEW_TOKENS: Final = """
+    access_hash = %(access_hash)s, access_until = %(access_until)s, refresh_hash = %(refresh_hash)s,
+    refresh_until = %(refresh_until)s, seen_at = %(now)s, renewal_used_at = NULL
+"""
+
+
+async def start(
+    conn: Connection,
+    *,
+    session_id: UUID,
+    user_id: UserId,
+    tokens: Tokens,
+    now: datetime,
+    address: str,
+    user_agent: str,
+) -> None:
+    """Start a session."""
+    await conn.execute(
+        """
+        INSERT INTO sessions (
+            id, user_id, access_hash, access_until, refresh_hash, refresh_until, started_at, seen_at, address,
+            user_agent
+        )
+        VALUES (
+            %(id)s, %(user_id)s, %(access_hash)s, %(access_until)s, %(refresh_hash)s, %(refresh_until)s, %(now)s,
+            %(now)s, %(address)s, %(user_agent)s
+        )
+        """,
+        {
+            "id": session_id,
+            "user_id": user_id,
+            "now": now,
+            "address": address,
+            "user_agent": user_agent,
+            **_values(tokens),
+        },
+    )
+
+
+async def find_by_access(conn: Connection, *, access_hash: bytes) -> SessionRow | None:
+    """The session of this access token."""
+    cur = await conn.execute(_SESSIONS + " WHERE access_hash = %(hash)s", {"hash": access_hash})
+    row = await cur.fetchone()
+    return _session(row) if row else None
+
+
+async def find_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRow | None:
+    """Lock and return the session of this refresh token, or of which it was the last one before."""
+    cur = await conn.execute(
+        _SESSIONS + " WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s FOR UPDATE OF sessions",
+        {"hash": refresh_hash},
+    )
+    row = await cur.fetchone()
+    return _session(row) if row else None
+
+
+def _session(row: Sequence[Any]) -> SessionRow:
+    (session_id, access, access_until, refresh, refresh_until, replaced, replaced_at, used_at, *person) = row
+    user_id, email, role, confirmed_at, created_at = person
+    return SessionRow(
+        session_id,
+        User(UserId(user_id), email, Role(role), confirmed_at, created_at),
+        bytes(access),
+        access_until,
+        bytes(refresh),
+        refresh_until,
+        bytes(replaced) if replaced is not None else None,
+        replaced_at,
+        used_at,
+    )
+
+
+async def rotate(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> None:
+    """Set new tokens; the old refresh token is kept, to detect when it is used again."""
+    await conn.execute(
+        f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = refresh_hash, replaced_at = %(now)s WHERE id = %(id)s",
+        {"id": session_id, "now": now, **_values(tokens)},
+    )
+
+
+async def reissue(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> bool:
+    """Set new tokens and forget the old ones. False when the session has ended."""
+    cur = await conn.execute(
+        f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = NULL, replaced_at = NULL WHERE id = %(id)s",
+        {"id": session_id, "now": now, **_values(tokens)},
+    )
+    return cur.rowcount == 1
+
+
+def _values(tokens: Tokens) -> dict[str, object]:
+    return {
+        "access_hash": digest(tokens.access),
+        "access_until": tokens.access_until,
+        "refresh_hash": digest(tokens.refresh),
+        "refresh_until": tokens.refresh_until,
+    }
+
+
+async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime) -> None:
+    """The browser has used the tokens of the last renewal: earlier ones are invalid from now on."""
+    await conn.execute(
+        "UPDATE sessions SET renewal_used_at = %(now)s WHERE id = %(id)s AND renewal_used_at IS NULL",
+        {"id": session_id, "now": now},
+    )
+
+
+async def is_active(conn: Connection, *, session_id: UUID) -> bool:
+    """Whether a session has not been ended."""
+    cur = await conn.execute("SELECT FROM sessions WHERE id = %(id)s", {"id": session_id})
+    return cur.rowcount == 1
+
+
+async def end(conn: Connection, *, session_id: UUID) -> int:
+    """End a session. Returns 0 if the user has no such session."""
+    cur = await conn.execute("DELETE FROM sessions WHERE id = %(id)s", {"id": session_id})
+    return cur.rowcount
+
+
+async def end_all_of(conn: Connection, *, user_id: UserId, except_for: UUID | None) -> None:
+    """End all sessions of a user except one."""
+    await conn.execute(
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND id IS DISTINCT FROM %(except_for)s::uuid",
+        {"user_id": user_id, "except_for": except_for},
+    )
+
+
+async def list_of(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
+    """A user's sessions, the latest first."""
+    return await fetch_all(
+        conn,
+        SessionLine,
+        """
+        SELECT id, started_at, seen_at, address, user_agent
+        FROM sessions
+        WHERE user_id = %(user_id)s
+        ORDER BY seen_at DESC
+        """,
+        {"user_id": user_id},
+    )
+
+
+async def remove_expired(conn: Connection, *, before: datetime) -> None:
+    """Delete sessions, mailed tokens and attempts that expired before a time."""
+    await conn.execute("DELETE FROM sessions WHERE refresh_until <= %(before)s", {"before": before})
+    await conn.execute("DELETE FROM mailed_tokens WHERE good_until <= %(before)s", {"before": before})
+    await conn.execute("DELETE FROM attempts WHERE ends_at <= %(before)s", {"before": before})

@@ -1,0 +1,173 @@
+"""Mailed tokens, API tokens, and the secrets that all processes share."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from headwater.accounts.types import ApiToken, Purpose, Role, Scope, User
+from headwater.db import Connection, translate
+from headwater.errors import TokenNameTaken
+from headwater.types import UserId
+
+
+async def add_mailed(
+    conn: Connection, *, token_hash: bytes, user_id: UserId, purpose: Purpose, email: str, good_until: datetime
+) -> None:
+    """Add a token that will be mailed; it replaces earlier ones for the same purpose."""
+    await conn.execute(
+        """
+        WITH earlier AS (
+            DELETE FROM mailed_tokens WHERE user_id = %(user_id)s AND purpose = %(purpose)s
+        )
+        INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
+        VALUES (%(token_hash)s, %(user_id)s, %(purpose)s, %(email)s, %(good_until)s)
+        """,
+        {
+            "token_hash": token_hash,
+            "user_id": user_id,
+            "purpose": purpose.value,
+            "email": email,
+            "good_until": good_until,
+        },
+    )
+
+
+async def find_mailed(
+    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
+) -> tuple[UserId, str] | None:
+    """The user of a mailed token and the email it was sent to; None if it is invalid."""
+    cur = await conn.execute(
+        """
+        SELECT user_id, email
+        FROM mailed_tokens
+        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
+        """,
+        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
+    )
+    row = await cur.fetchone()
+    return (UserId(row[0]), row[1]) if row else None
+
+
+async def use_mailed(
+    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
+) -> tuple[UserId, str] | None:
+    """As `find_mailed`, and delete the token."""
+    cur = await conn.execute(
+        """
+        DELETE FROM mailed_tokens
+        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
+        RETURNING user_id, email
+        """,
+        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
+    )
+    row = await cur.fetchone()
+    return (UserId(row[0]), row[1]) if row else None
+
+
+async def revoke_mailed_of(conn: Connection, *, user_id: UserId) -> None:
+    """Delete all mailed tokens of a user."""
+    await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
+
+
+async def add(
+    conn: Connection,
+    *,
+    token_id: UUID,
+    user_id: UserId,
+    name: str,
+    token_hash: bytes,
+    scopes: Sequence[Scope],
+    now: datetime,
+) -> None:
+    """Add an API token. Raises TokenNameTaken."""
+    with translate(api_tokens_one_per_name=TokenNameTaken(name)):
+        await conn.execute(
+            """
+            INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
+            VALUES (%(id)s, %(user_id)s, %(name)s, %(token_hash)s, %(scopes)s, %(now)s)
+            """,
+            {
+                "id": token_id,
+                "user_id": user_id,
+                "name": name,
+                "token_hash": token_hash,
+                "scopes": [scope.value for scope in scopes],
+                "now": now,
+            },
+        )
+
+
+async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[User, frozenset[Scope]] | None:
+    """The user and scopes of an API token. Updates `used_at` at most once a minute."""
+    cur = await conn.execute(
+        """
+        WITH noted AS (
+            UPDATE api_tokens
+            SET used_at = %(now)s
+            WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s::timestamptz - interval '1 minute')
+        )
+        SELECT scopes, users.id, email, role, confirmed_at, users.created_at
+        FROM api_tokens
+        JOIN users ON users.id = api_tokens.user_id
+        WHERE token_hash = %(hash)s
+        """,
+        {"hash": token_hash, "now": now},
+    )
+    row = await cur.fetchone()
+    if row is None:
+        return None
+    scopes, user_id, email, role, confirmed_at, created_at = row
+    user = User(UserId(user_id), email, Role(role), confirmed_at, created_at)
+    return user, frozenset(Scope(scope) for scope in scopes)
+
+
+async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
+    """A user's API tokens, the newest first."""
+    cur = await conn.execute(
+        """
+        SELECT id, name, scopes, created_at, used_at
+        FROM api_tokens
+        WHERE user_id = %(user_id)s
+        ORDER BY created_at DESC
+        """,
+        {"user_id": user_id},
+    )
+    return [
+        ApiToken(token_id, name, [Scope(scope) for scope in scopes], created_at, used_at)
+        for token_id, name, scopes, created_at, used_at in await cur.fetchall()
+    ]
+
+
+async def remove(conn: Connection, *, token_id: UUID) -> int:
+    """Delete an API token. Returns 0 if the user has no such token."""
+    cur = await conn.execute("DELETE FROM api_tokens WHERE id = %(id)s", {"id": token_id})
+    return cur.rowcount
+
+
+async def revoke_all_of(conn: Connection, *, user_id: UserId) -> None:
+    """Delete all API tokens of a user."""
+    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
+
+
+async def revoke_admin_of(conn: Connection, *, user_id: UserId) -> None:
+    """Delete the user's API tokens with the scope `admin`."""
+    await conn.execute(
+        "DELETE FROM api_tokens WHERE user_id = %(user_id)s AND 'admin' = ANY (scopes)", {"user_id": user_id}
+    )
+
+
+async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
+    """The secret of this name, the same for all processes: the first caller's value."""
+    await conn.execute(
+        "INSERT INTO shared_secrets (name, value) VALUES (%(name)s, %(value)s) ON CONFLICT (name) DO NOTHING",
+        {"name": name, "value": value},
+    )
+    cur = await conn.execute("SELECT value FROM shared_secrets WHERE name = %(name)s", {"name": name})
+    row = await cur.fetchone()
+    assert row is not None, "just inserted"
+    return bytes(row[0])
+
+
+async def remove_secret(conn: Connection, *, name: str) -> None:
+    """Delete a shared secret; the next caller of `shared_secret` makes a new one."""
+    await conn.execute("DELETE FROM shared_secrets WHERE name = %(name)s", {"name": name})

@@ -1,0 +1,179 @@
+"""Users: accounts, roles, karma."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from headwater.accounts.types import Credentials, PersonLine, Role, User
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
+from headwater.errors import EmailTaken
+from headwater.types import UserId
+
+_USERS: Final = "SELECT id, email, role, confirmed_at, created_at, password_hash FROM users"
+_PEOPLE: Final = """
+    SELECT users.id, email, role, karma, users.created_at, confirmed_at,
+        greatest(session.seen_at, token.used_at) AS seen_at,
+        (SELECT count(*) FROM subscriptions WHERE user_id = users.id) AS feed_count,
+        session.count AS session_count, token.count AS token_count
+    FROM users
+    CROSS JOIN LATERAL (SELECT count(*), max(seen_at) AS seen_at FROM sessions WHERE user_id = users.id) AS session
+    CROSS JOIN LATERAL (SELECT count(*), max(used_at) AS used_at FROM api_tokens WHERE user_id = users.id) AS token
+"""
+_MATCHES: Final = "(%(text)s = '' OR strpos(email_key, lower(%(text)s)) > 0)"
+
+
+async def claim_first(conn: Connection) -> bool:
+    """Whether there is no user yet. Other callers wait until this transaction ends."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtext('headwater.first_user'))")
+    return bool(await fetch_value(conn, "SELECT NOT EXISTS (SELECT FROM users)"))
+
+
+async def has_any(conn: Connection) -> bool:
+    """Whether there is a user."""
+    return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM users)"))
+
+
+async def add(
+    conn: Connection,
+    *,
+    user_id: UserId,
+    email: str,
+    email_key: str,
+    password_hash: str | None,
+    role: Role,
+    now: datetime,
+    confirmed_at: datetime | None,
+) -> None:
+    """Add a user. Raises EmailTaken."""
+    with translate(users_email_key=EmailTaken(email)):
+        await conn.execute(
+            """
+            INSERT INTO users
+                (id, email, email_key, password_hash, role, confirmed_at, privacy_accepted_at, created_at)
+            VALUES (
+                %(id)s, %(email)s, %(email_key)s, %(password_hash)s, %(role)s, %(confirmed_at)s, %(now)s, %(now)s
+            )
+            """,
+            {
+                "id": user_id,
+                "email": email,
+                "email_key": email_key,
+                "password_hash": password_hash,
+                "role": role.value,
+                "now": now,
+                "confirmed_at": confirmed_at,
+            },
+        )
+
+
+async def find_credentials(conn: Connection, *, email_key: str) -> Credentials | None:
+    """The user with this email."""
+    cur = await conn.execute(_USERS + " WHERE email_key = %(email_key)s", {"email_key": email_key})
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
+async def find_credentials_by_id(conn: Connection, *, user_id: UserId) -> Credentials | None:
+    """The user with this id."""
+    cur = await conn.execute(_USERS + " WHERE id = %(id)s", {"id": user_id})
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
+async def lock_credentials(conn: Connection, *, user_id: UserId) -> Credentials | None:
+    """The user with this id; their row stays locked until the transaction ends."""
+    cur = await conn.execute(_USERS + " WHERE id = %(id)s FOR NO KEY UPDATE", {"id": user_id})
+    row = await cur.fetchone()
+    return _credentials(row) if row else None
+
+
+async def list_all(conn: Connection) -> list[User]:
+    """Every user, the oldest first."""
+    cur = await conn.execute(_USERS + " ORDER BY created_at, id")
+    return [_credentials(row).user for row in await cur.fetchall()]
+
+
+async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
+    """Users whose email contains a text, the oldest first, with their activity."""
+    return await fetch_all(
+        conn,
+        PersonLine,
+        f"{_PEOPLE} WHERE {_MATCHES} ORDER BY users.created_at, users.id LIMIT %(limit)s OFFSET %(offset)s",
+        {"text": text, "limit": limit, "offset": offset},
+    )
+
+
+async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
+    """One user with their activity."""
+    return await fetch_one(conn, PersonLine, _PEOPLE + " WHERE users.id = %(id)s", {"id": user_id})
+
+
+async def count_people(conn: Connection, *, text: str = "") -> int:
+    """How many users have an email that contains a text."""
+    return await fetch_value(conn, f"SELECT count(*) FROM users WHERE {_MATCHES}", {"text": text})
+
+
+async def lock_administrators(conn: Connection) -> list[UserId]:
+    """Every super_admin; their rows stay locked until the transaction ends, in one order for all callers."""
+    return await fetch_column(conn, "SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
+
+
+def _credentials(row: Sequence[Any]) -> Credentials:
+    user_id, email, role, confirmed_at, created_at, password_hash = row
+    return Credentials(User(UserId(user_id), email, Role(role), confirmed_at, created_at), password_hash)
+
+
+async def set_password(conn: Connection, *, user_id: UserId, password_hash: str) -> None:
+    """Set the password hash."""
+    await conn.execute(
+        "UPDATE users SET password_hash = %(hash)s WHERE id = %(id)s", {"id": user_id, "hash": password_hash}
+    )
+
+
+async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key: str, now: datetime) -> None:
+    """Set a confirmed email. Raises EmailTaken."""
+    with translate(users_email_key=EmailTaken(email)):
+        await conn.execute(
+            "UPDATE users SET email = %(email)s, email_key = %(key)s, confirmed_at = %(now)s WHERE id = %(id)s",
+            {"id": user_id, "email": email, "key": email_key, "now": now},
+        )
+
+
+async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
+    """Set a user's role."""
+    await conn.execute("UPDATE users SET role = %(role)s WHERE id = %(id)s", {"id": user_id, "role": role.value})
+
+
+async def find_karma(conn: Connection, *, user_id: UserId) -> int:
+    """A user's karma."""
+    return await fetch_value(conn, "SELECT karma FROM users WHERE id = %(id)s", {"id": user_id}) or 0
+
+
+async def add_karma(conn: Connection, *, user_id: UserId, karma: int) -> None:
+    """Add to a user's karma; it never falls below 0."""
+    await conn.execute(
+        "UPDATE users SET karma = greatest(karma + %(karma)s, 0) WHERE id = %(id)s", {"id": user_id, "karma": karma}
+    )
+
+
+async def revoke_access(conn: Connection, *, user_id: UserId) -> None:
+    """Remove the password and end all sessions, tokens and outside identities of a user."""
+    await conn.execute("UPDATE users SET password_hash = NULL WHERE id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM sessions WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(id)s", {"id": user_id})
+    await conn.execute("DELETE FROM outside_identities WHERE user_id = %(id)s", {"id": user_id})
+
+
+async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
+    """Confirm the email."""
+    await conn.execute(
+        "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s",
+        {"id": user_id, "now": now},
+    )
+
+
+async def remove(conn: Connection, *, user_id: UserId) -> None:
+    """Delete a user, and by cascade everything they own."""
+    await conn.execute("DELETE FROM attempts WHERE strpos(bucket, %(id)s) > 0", {"id": str(user_id)})
+    await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
