@@ -31,7 +31,7 @@ from headwater.alerts.types import (
     Telling,
     Thresholds,
 )
-from headwater.db import Connection, fetch_all, fetch_column, fetch_value
+from headwater.db import Connection
 from headwater.frontier import store as frontier
 from headwater.ids import new_id
 from headwater.net.store import list_outages
@@ -92,73 +92,73 @@ async def _disabled(conn: Connection, *, now: datetime, limits: Thresholds) -> l
 
     One that is due is not called failing: after a pause all feeds of a host are, and are read within minutes.
     """
-    return await fetch_all(
-        conn,
-        FeedFact,
-        """
-        WITH paused AS MATERIALIZED (
-            SELECT host, alike_class, (
-                    SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
-                ) AS since
-            FROM poll_hosts
-            WHERE paused_until IS NOT NULL
-                AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
-        )
-        SELECT id, name,
-            coalesce(feed_disabled_at, CASE WHEN NOT enabled THEN coalesce(inactive_since, sources.updated_at) END)
-                AS disabled_at,
-            coalesce(feed_disable_reason, CASE WHEN NOT enabled THEN 'is_active: false' END) AS reason,
-            consecutive_errors AS errors, least(failing_since, paused.since) AS failing_since, paused.host,
-            paused.alike_class AS paused_for
-        FROM sources
-        JOIN feed_state ON feed_state.source_id = sources.id
-        LEFT JOIN paused ON paused.host = feed_state.host
-        WHERE is_system
-            AND (
-                feed_disabled_at IS NOT NULL
-                OR NOT enabled
-                OR paused.host IS NOT NULL
-                OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
+    async with conn.cursor(row_factory=class_row(FeedFact)) as cur:
+        await cur.execute(
+            """
+            WITH paused AS MATERIALIZED (
+                SELECT host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                    ) AS since
+                FROM poll_hosts
+                WHERE paused_until IS NOT NULL
+                    AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
             )
-        ORDER BY disabled_at, failing_since, id
-        LIMIT %(limit)s
-        """,
-        {
-            "most_refusals": limits.critical_errors,
-            "failed_before": now - limits.no_success,
-            "now": now,
-            "limit": LISTED,
-        },
-    )
+            SELECT id, name,
+                coalesce(feed_disabled_at, CASE WHEN NOT enabled THEN coalesce(inactive_since, sources.updated_at) END)
+                    AS disabled_at,
+                coalesce(feed_disable_reason, CASE WHEN NOT enabled THEN 'is_active: false' END) AS reason,
+                consecutive_errors AS errors, least(failing_since, paused.since) AS failing_since, paused.host,
+                paused.alike_class AS paused_for
+            FROM sources
+            JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN paused ON paused.host = feed_state.host
+            WHERE is_system
+                AND (
+                    feed_disabled_at IS NOT NULL
+                    OR NOT enabled
+                    OR paused.host IS NOT NULL
+                    OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
+                )
+            ORDER BY disabled_at, failing_since, id
+            LIMIT %(limit)s
+            """,
+            {
+                "most_refusals": limits.critical_errors,
+                "failed_before": now - limits.no_success,
+                "now": now,
+                "limit": LISTED,
+            },
+        )
+        return await cur.fetchall()
 
 
 async def _critical(conn: Connection, *, now: datetime, limits: Thresholds) -> list[FeedFact]:
-    return await fetch_all(
-        conn,
-        FeedFact,
-        """
-        WITH paused AS MATERIALIZED (
-            SELECT host, alike_class, (
-                    SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
-                ) AS since
-            FROM poll_hosts
-            WHERE paused_until IS NOT NULL
-                AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+    async with conn.cursor(row_factory=class_row(FeedFact)) as cur:
+        await cur.execute(
+            """
+            WITH paused AS MATERIALIZED (
+                SELECT host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                    ) AS since
+                FROM poll_hosts
+                WHERE paused_until IS NOT NULL
+                    AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+            )
+            SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
+                consecutive_errors AS errors,
+                CASE WHEN paused.host IS NOT NULL OR next_poll_at > %(now)s THEN least(failing_since, paused.since) END
+                    AS failing_since,
+                paused.host, paused.alike_class AS paused_for
+            FROM sources
+            JOIN feed_state ON feed_state.source_id = sources.id
+            LEFT JOIN paused ON paused.host = feed_state.host
+            WHERE is_critical AND enabled
+            ORDER BY (paused.host IS NOT NULL) DESC, consecutive_errors DESC, failing_since NULLS LAST, id
+            LIMIT %(limit)s
+            """,
+            {"most_refusals": limits.critical_errors, "now": now, "limit": LISTED},
         )
-        SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
-            consecutive_errors AS errors,
-            CASE WHEN paused.host IS NOT NULL OR next_poll_at > %(now)s THEN least(failing_since, paused.since) END
-                AS failing_since,
-            paused.host, paused.alike_class AS paused_for
-        FROM sources
-        JOIN feed_state ON feed_state.source_id = sources.id
-        LEFT JOIN paused ON paused.host = feed_state.host
-        WHERE is_critical AND enabled
-        ORDER BY (paused.host IS NOT NULL) DESC, consecutive_errors DESC, failing_since NULLS LAST, id
-        LIMIT %(limit)s
-        """,
-        {"most_refusals": limits.critical_errors, "now": now, "limit": LISTED},
-    )
+        return await cur.fetchall()
 
 
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
@@ -190,8 +190,7 @@ async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
 
 async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None:
     """Not `oldest_due_at` of polling, which looks at the next host only: one that is new comes before all others."""
-    return await fetch_value(
-        conn,
+    cur = await conn.execute(
         """
         SELECT min(greatest(ready_at, next_poll_at))
         FROM poll_hosts
@@ -200,29 +199,29 @@ async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None
         """,
         {"now": now},
     )
+    row = await cur.fetchone()
+    return row[0] if row else None
 
 
 async def _busy(conn: Connection, *, now: datetime) -> set[str]:
     """Which stages have something in hand: polling, fetching, and the kinds of pages that are being read."""
-    return set(
-        await fetch_column(
-            conn,
-            """
-            SELECT 'polling' WHERE EXISTS (SELECT FROM poll_hosts WHERE lease IS NOT NULL AND ready_at > %(now)s)
-            UNION ALL
-            SELECT 'fetching'
-            WHERE EXISTS (
-                SELECT
-                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-                JOIN host USING (band, shard)
-                WHERE ready_at > %(now)s AND ready_at < %(until)s AND ready_at < 'infinity' AND lease IS NOT NULL
-            )
-            UNION ALL
-            SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s
-            """,
-            {"now": now, "until": now + frontier.LONGEST_LEASE, **frontier.parts((0, 1, 2, 3), frontier.ALL_SHARDS)},
+    cur = await conn.execute(
+        """
+        SELECT 'polling' WHERE EXISTS (SELECT FROM poll_hosts WHERE lease IS NOT NULL AND ready_at > %(now)s)
+        UNION ALL
+        SELECT 'fetching'
+        WHERE EXISTS (
+            SELECT
+            FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
+            JOIN host USING (band, shard)
+            WHERE ready_at > %(now)s AND ready_at < %(until)s AND ready_at < 'infinity' AND lease IS NOT NULL
         )
+        UNION ALL
+        SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s
+        """,
+        {"now": now, "until": now + frontier.LONGEST_LEASE, **frontier.parts((0, 1, 2, 3), frontier.ALL_SHARDS)},
     )
+    return {row[0] for row in await cur.fetchall()}
 
 
 async def _queues(conn: Connection) -> dict[str, int]:
@@ -250,7 +249,9 @@ async def take_turn(conn: Connection) -> bool:
 
 async def evaluated_at(conn: Connection) -> datetime | None:
     """When anybody last evaluated."""
-    return await fetch_value(conn, "SELECT evaluated_at FROM alert_state")
+    cur = await conn.execute("SELECT evaluated_at FROM alert_state")
+    row = await cur.fetchone()
+    return row[0] if row else None
 
 
 async def keep_facts(conn: Connection, *, facts: Facts) -> None:
@@ -320,17 +321,16 @@ async def forget(conn: Connection, *, samples_before: datetime, incidents_before
 
 async def list_open(conn: Connection) -> list[Incident]:
     """Incidents that are not over, the oldest first."""
-    rows = await fetch_all(
-        conn,
-        IncidentRow,
-        """
-        SELECT id, condition::text, subject, summary, since, began_at, last_held_at, ended_at
-        FROM incidents
-        WHERE ended_at IS NULL
-        ORDER BY began_at, id
-        """,
-    )
-    return [row.incident for row in rows]
+    async with conn.cursor(row_factory=class_row(IncidentRow)) as cur:
+        await cur.execute(
+            """
+            SELECT id, condition::text, subject, summary, since, began_at, last_held_at, ended_at
+            FROM incidents
+            WHERE ended_at IS NULL
+            ORDER BY began_at, id
+            """
+        )
+        return [row.incident for row in await cur.fetchall()]
 
 
 async def begin(conn: Connection, *, holds: Sequence[Holding], now: datetime) -> list[Incident]:
@@ -433,7 +433,9 @@ async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Boa
 
 async def count_open(conn: Connection) -> int:
     """How many incidents are not over."""
-    return await fetch_value(conn, "SELECT count(*) FROM incidents WHERE ended_at IS NULL")
+    cur = await conn.execute("SELECT count(*) FROM incidents WHERE ended_at IS NULL")
+    row = await cur.fetchone()
+    return row[0] if row else 0
 
 
 # Telling
@@ -456,26 +458,25 @@ async def owe(conn: Connection, *, channels: Sequence[str]) -> None:
 
 async def list_untold(conn: Connection, *, channels: Sequence[str]) -> list[Telling]:
     """What these channels have yet to be told, save those that a message is under way to."""
-    rows = await fetch_all(
-        conn,
-        TellingRow,
-        """
-        SELECT id, condition::text, subject, summary, since, began_at, last_held_at, ended_at, channel, kind::text,
-            NULL::uuid AS message_id
-        FROM incident_tellings
-        JOIN incidents ON incidents.id = incident_id
-        WHERE message_id IS NULL
-            AND channel = ANY(%(channels)s)
-            AND NOT EXISTS (
-                SELECT
-                FROM incident_messages
-                WHERE incident_messages.channel = incident_tellings.channel AND sent_at IS NULL
-            )
-        ORDER BY began_at, id, kind
-        """,
-        {"channels": list(channels)},
-    )
-    return [row.telling for row in rows]
+    async with conn.cursor(row_factory=class_row(TellingRow)) as cur:
+        await cur.execute(
+            """
+            SELECT id, condition::text, subject, summary, since, began_at, last_held_at, ended_at, channel, kind::text,
+                NULL::uuid AS message_id
+            FROM incident_tellings
+            JOIN incidents ON incidents.id = incident_id
+            WHERE message_id IS NULL
+                AND channel = ANY(%(channels)s)
+                AND NOT EXISTS (
+                    SELECT
+                    FROM incident_messages
+                    WHERE incident_messages.channel = incident_tellings.channel AND sent_at IS NULL
+                )
+            ORDER BY began_at, id, kind
+            """,
+            {"channels": list(channels)},
+        )
+        return [row.telling for row in await cur.fetchall()]
 
 
 async def feeds_told_at(conn: Connection, *, channels: Sequence[str]) -> dict[str, datetime]:
@@ -526,26 +527,26 @@ async def claim_messages(
     conn: Connection, *, channels: Sequence[str], now: datetime, leased_until: datetime, limit: int
 ) -> list[Message]:
     """Messages to be sent now, ours until the lease ends; then they are sent again, under the same id."""
-    found = await fetch_all(
-        conn,
-        MessageRow,
-        """
-        WITH ready AS (
-            SELECT id
-            FROM incident_messages
-            WHERE sent_at IS NULL AND ready_at <= %(now)s AND channel = ANY(%(channels)s)
-            ORDER BY ready_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+    async with conn.cursor(row_factory=class_row(MessageRow)) as cur:
+        await cur.execute(
+            """
+            WITH ready AS (
+                SELECT id
+                FROM incident_messages
+                WHERE sent_at IS NULL AND ready_at <= %(now)s AND channel = ANY(%(channels)s)
+                ORDER BY ready_at
+                LIMIT %(limit)s
+                FOR UPDATE SKIP LOCKED
+            )
+            UPDATE incident_messages
+            SET ready_at = %(leased_until)s, attempts = attempts + 1
+            FROM ready
+            WHERE incident_messages.id = ready.id
+            RETURNING incident_messages.id, channel, made_at, attempts
+            """,
+            {"channels": list(channels), "now": now, "leased_until": leased_until, "limit": limit},
         )
-        UPDATE incident_messages
-        SET ready_at = %(leased_until)s, attempts = attempts + 1
-        FROM ready
-        WHERE incident_messages.id = ready.id
-        RETURNING incident_messages.id, channel, made_at, attempts
-        """,
-        {"channels": list(channels), "now": now, "leased_until": leased_until, "limit": limit},
-    )
+        found = await cur.fetchall()
     tellings = await _tellings(conn, message_ids=[row.id for row in found]) if found else {}
     return [Message(row.id, row.channel, row.made_at, row.attempts, tellings.get(row.id, ())) for row in found]
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one
+from headwater.db import Connection
 from headwater.polling.policy import policy_of
 from headwater.polling.rows import ClaimRow, claimed_feed
 from headwater.polling.types import ClaimedFeed, PollingOptions
@@ -44,7 +44,9 @@ async def find_counting(conn: Connection) -> Counting:
 
 async def take_counting(conn: Connection) -> Counting | None:
     """The same, and nobody else counts until the transaction ends; None when somebody does."""
-    return await fetch_one(conn, Counting, "SELECT counted_until, ranked_at FROM poll_counting FOR UPDATE SKIP LOCKED")
+    async with conn.cursor(row_factory=class_row(Counting)) as cur:
+        await cur.execute("SELECT counted_until, ranked_at FROM poll_counting FOR UPDATE SKIP LOCKED")
+        return await cur.fetchone()
 
 
 async def count_span(conn: Connection, *, since: datetime, until: datetime) -> None:
@@ -240,81 +242,81 @@ async def trend(
 
 async def tally(conn: Connection) -> Sequence[Tally]:
     """How many sources stand where, by reason and category."""
-    return await fetch_all(
-        conn,
-        Tally,
-        """
-        SELECT state, reason, category, count(*) AS sources
-        FROM source_health
-        GROUP BY state, reason, category
-        ORDER BY count(*) DESC, state, reason, category
-        """,
-    )
+    async with conn.cursor(row_factory=class_row(Tally)) as cur:
+        await cur.execute(
+            """
+            SELECT state, reason, category, count(*) AS sources
+            FROM source_health
+            GROUP BY state, reason, category
+            ORDER BY count(*) DESC, state, reason, category
+            """
+        )
+        return await cur.fetchall()
 
 
 async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequence[PausedHost]:
     """Hosts that are left alone, the first to be asked again first."""
-    return await fetch_all(
-        conn,
-        PausedHost,
-        """
-        SELECT host, paused_until, alike_class AS reason, pauses,
-            (SELECT count(*) FROM feed_state WHERE feed_state.host = poll_hosts.host) AS sources
-        FROM poll_hosts
-        WHERE paused_until > %(now)s
-        ORDER BY paused_until, host
-        LIMIT %(limit)s
-        """,
-        {"now": now, "limit": limit},
-    )
+    async with conn.cursor(row_factory=class_row(PausedHost)) as cur:
+        await cur.execute(
+            """
+            SELECT host, paused_until, alike_class AS reason, pauses,
+                (SELECT count(*) FROM feed_state WHERE feed_state.host = poll_hosts.host) AS sources
+            FROM poll_hosts
+            WHERE paused_until > %(now)s
+            ORDER BY paused_until, host
+            LIMIT %(limit)s
+            """,
+            {"now": now, "limit": limit},
+        )
+        return await cur.fetchall()
 
 
 async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBack]:
     """Sources that are off for a while, the first to be probed first."""
-    return await fetch_all(
-        conn,
-        ComingBack,
-        """
-        SELECT source_id, name, off_reason AS reason, off_until AS probe_at
-        FROM feed_state
-        JOIN sources ON sources.id = source_id
-        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled
-        ORDER BY off_until, source_id
-        LIMIT %(limit)s
-        """,
-        {"limit": limit},
-    )
+    async with conn.cursor(row_factory=class_row(ComingBack)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, name, off_reason AS reason, off_until AS probe_at
+            FROM feed_state
+            JOIN sources ON sources.id = source_id
+            WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled
+            ORDER BY off_until, source_id
+            LIMIT %(limit)s
+            """,
+            {"limit": limit},
+        )
+        return await cur.fetchall()
 
 
 async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
     """What waits; counted up to a limit, since this is asked for every few seconds."""
-    found = await fetch_one(
-        conn,
-        Queues,
-        """
-        SELECT (
-            SELECT count(*)
+    async with conn.cursor(row_factory=class_row(Queues)) as cur:
+        await cur.execute(
+            """
+            SELECT (
+                SELECT count(*)
+                FROM (
+                    SELECT FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
+                    UNION ALL
+                    SELECT FROM poll_hosts WHERE answered_at IS NULL AND ready_at <= %(now)s
+                    LIMIT %(most)s
+                ) AS ready
+            ) AS hosts_ready, (
+                SELECT count(*) FROM (SELECT FROM pages LIMIT %(most)s) AS waiting
+            ) AS pages_waiting, (
+                SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
+            ) AS outbox_waiting, (
+                SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NOT NULL LIMIT %(most)s) AS dead
+            ) AS outbox_dead, urls_pending, urls_failed, urls_dead
             FROM (
-                SELECT FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
-                UNION ALL
-                SELECT FROM poll_hosts WHERE answered_at IS NULL AND ready_at <= %(now)s
-                LIMIT %(most)s
-            ) AS ready
-        ) AS hosts_ready, (
-            SELECT count(*) FROM (SELECT FROM pages LIMIT %(most)s) AS waiting
-        ) AS pages_waiting, (
-            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
-        ) AS outbox_waiting, (
-            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NOT NULL LIMIT %(most)s) AS dead
-        ) AS outbox_dead, urls_pending, urls_failed, urls_dead
-        FROM (
-            SELECT coalesce(sum(pending), 0)::bigint AS urls_pending,
-                coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
-            FROM frontier_tally
-        ) AS frontier
-        """,
-        {"now": now, "most": most},
-    )
+                SELECT coalesce(sum(pending), 0)::bigint AS urls_pending,
+                    coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
+                FROM frontier_tally
+            ) AS frontier
+            """,
+            {"now": now, "most": most},
+        )
+        found = await cur.fetchone()
     assert found is not None, "there is always one row"
     return found
 
@@ -383,46 +385,45 @@ def _cursor_of(line: SourceLine, *, by_fetch: bool) -> SourceCursor:
 
 async def list_categories(conn: Connection) -> Sequence[str]:
     """Every category that a source has."""
-    return await fetch_column(
-        conn, "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
-    )
+    cur = await conn.execute("SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category")
+    return [row[0] for row in await cur.fetchall()]
 
 
 async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
     """One source, as the list shows it."""
-    return await fetch_one(
-        conn,
-        SourceLine,
-        """
-        SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state,
-            coalesce(reason, feed_disable_reason) AS reason, last_error,
-            next_try(next_try_at, host) AS next_try_at, last_polled_at, last_succeeded_at,
-            consecutive_errors, is_system
-        FROM source_health
-        WHERE id = %(id)s
-        """,
-        {"id": source_id},
-    )
+    async with conn.cursor(row_factory=class_row(SourceLine)) as cur:
+        await cur.execute(
+            """
+            SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state,
+                coalesce(reason, feed_disable_reason) AS reason, last_error,
+                next_try(next_try_at, host) AS next_try_at, last_polled_at, last_succeeded_at,
+                consecutive_errors, is_system
+            FROM source_health
+            WHERE id = %(id)s
+            """,
+            {"id": source_id},
+        )
+        return await cur.fetchone()
 
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
     """What a poll of this source would start from, in nobody's hands; None for a source without a feed."""
-    row = await fetch_one(
-        conn,
-        ClaimRow,
-        """
-        SELECT source_id, feed_state.feed_url, host, policy, feed_poll_interval_minutes AS own_minutes,
-            last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-            off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
-            mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
-            edits, alike_sources, alike_class, paused_until, coalesce(pauses, 0) AS pauses, answered_at
-        FROM feed_state
-        JOIN sources ON sources.id = source_id
-        LEFT JOIN poll_hosts USING (host)
-        WHERE source_id = %(id)s
-        """,
-        {"id": source_id},
-    )
+    async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, feed_state.feed_url, host, policy, feed_poll_interval_minutes AS own_minutes,
+                last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
+                off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
+                mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
+                edits, alike_sources, alike_class, paused_until, coalesce(pauses, 0) AS pauses, answered_at
+            FROM feed_state
+            JOIN sources ON sources.id = source_id
+            LEFT JOIN poll_hosts USING (host)
+            WHERE source_id = %(id)s
+            """,
+            {"id": source_id},
+        )
+        row = await cur.fetchone()
     return claimed_feed(row, NOBODY) if row else None
 
 
@@ -467,18 +468,18 @@ async def _find_times(
 
 async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
     """The last polls of a source, the newest first."""
-    return await fetch_all(
-        conn,
-        PollEvent,
-        """
-        SELECT at, outcome, status, bytes, took_ms, new_articles
-        FROM poll_events
-        WHERE source_id = %(id)s
-        ORDER BY at DESC
-        LIMIT %(limit)s
-        """,
-        {"id": source_id, "limit": limit},
-    )
+    async with conn.cursor(row_factory=class_row(PollEvent)) as cur:
+        await cur.execute(
+            """
+            SELECT at, outcome, status, bytes, took_ms, new_articles
+            FROM poll_events
+            WHERE source_id = %(id)s
+            ORDER BY at DESC
+            LIMIT %(limit)s
+            """,
+            {"id": source_id, "limit": limit},
+        )
+        return await cur.fetchall()
 
 
 async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, now: datetime) -> Uptime:
@@ -501,15 +502,15 @@ async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, 
 
 async def list_suggestions(conn: Connection, *, source_id: SourceId) -> Sequence[Suggestion]:
     """Where this source's feed may have gone."""
-    return await fetch_all(
-        conn,
-        Suggestion,
-        """
-        SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
-        FROM source_suggestions
-        JOIN sources ON sources.id = source_id
-        WHERE source_id = %(id)s
-        ORDER BY entry_count DESC, source_suggestions.feed_url
-        """,
-        {"id": source_id},
-    )
+    async with conn.cursor(row_factory=class_row(Suggestion)) as cur:
+        await cur.execute(
+            """
+            SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
+            FROM source_suggestions
+            JOIN sources ON sources.id = source_id
+            WHERE source_id = %(id)s
+            ORDER BY entry_count DESC, source_suggestions.feed_url
+            """,
+            {"id": source_id},
+        )
+        return await cur.fetchall()
