@@ -41,7 +41,7 @@ from psycopg.conninfo import make_conninfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from headwater.accounts.access import Access, LoggedIn# noqa: E402
+from headwater.accounts.access import Access, LoggedIn  # noqa: E402
 from headwater.accounts.types import AccountOptions, Visitor  # noqa: E402
 from headwater.asgi.session import ACCESS_COOKIE  # noqa: E402
 from headwater.db import Database  # noqa: E402

@@ -223,8 +223,8 @@ async def test_where_emails_must_be_confirmed_a_jwt_opens_no_account_before_its_
         unverified = await look(api, signed(claims(sub="bob", email="bob@example.com", email_verified=False)))
         verified = await look(api, signed(claims()))
         async with database.as_system() as conn:
-            (bob,) = [user for user in await store.list_users(conn) if user.email == "bob@example.com"]
-            await store.confirm(conn, user_id=bob.id, now=clock())
+            (bob,) = [user for user in await users.list_all(conn) if user.email == "bob@example.com"]
+            await users.confirm(conn, user_id=bob.id, now=clock())
         confirmed = await look(api, signed(claims(sub="bob", email="bob@example.com", email_verified=False)))
 
     assert [unverified.status_code, verified.status_code, confirmed.status_code] == [403, 200, 200]
