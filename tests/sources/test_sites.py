@@ -13,7 +13,7 @@ from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.library.store import subscriptions
 from headwater.library.types import FeedsQuery, FeedStatus
-from headwater.sources.custom import store as custom
+from headwater.sources.custom.store import public
 from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import list_all
@@ -184,8 +184,8 @@ async def test_a_site_without_a_feed_shows_how_many_articles_it_has(conn: Connec
     await subscribe(conn, user_id, source.id)
     await list_articles(conn, source.id, f"{SITE}1", f"{SITE}2")
 
-    (discovered,) = await custom.list_public(conn, user_id=user_id, limit=10, offset=0)
-    found = await custom.find_public(conn, source_id=source.id, user_id=user_id)
+    (discovered,) = await public.list_public(conn, user_id=user_id, limit=10, offset=0)
+    found = await public.find_public(conn, source_id=source.id, user_id=user_id)
     await speak_for(conn, user_id)
     (followed,) = await subscriptions.list_feeds(conn, query=FeedsQuery("", FeedStatus.ALL, 1), limit=10)
 

@@ -23,7 +23,7 @@ from headwater.pages import store as pages
 from headwater.polling import store as polling
 from headwater.removal.types import Kind, Removal
 from headwater.sitemaps import store as sitemaps
-from headwater.sources.custom import store as custom
+from headwater.sources.custom.store import submissions
 from headwater.sources.health import store as health
 from headwater.sources.store import custom as custom_store
 from headwater.sources.store import imports, sources
@@ -135,7 +135,7 @@ async def _subscriptions(conn: Connection, user_id: UserId, limit: int, now: dat
 
 
 async def _submissions(conn: Connection, user_id: UserId, limit: int, now: datetime) -> int:
-    left = await custom.forget_of(conn, user_id=user_id, limit=min(limit, SOURCES_AT_ONCE))
+    left = await submissions.remove_of(conn, user_id=user_id, limit=min(limit, SOURCES_AT_ONCE))
     await leave_unwanted(conn, left, now)
     return len(left)
 
@@ -162,7 +162,7 @@ async def _events(conn: Connection, user_id: UserId, limit: int, _now: datetime)
 async def _references(conn: Connection, user_id: UserId, limit: int, _now: datetime) -> int:
     """What the user did for everybody stays, without saying who it was other than by the name that was written."""
     changed = await audit.clear_actor(conn, user_id=user_id, limit=limit)
-    changed += await custom.clear_moderator(conn, user_id=user_id, limit=limit)
+    changed += await submissions.clear_moderator(conn, user_id=user_id, limit=limit)
     return changed + await custom_store.clear_submitter(conn, user_id=user_id, limit=limit)
 
 

@@ -17,8 +17,8 @@ from headwater.api.schemas import LIST_MOST
 from headwater.asgi.problems import MEDIA_TYPE, Fault, Problem, problem
 from headwater.db import Database
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
-from headwater.sources.custom import store
 from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.store import submissions
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import QueueCursor
 from headwater.sources.subscribe import leave_unwanted
@@ -66,7 +66,7 @@ async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, lim
     """List what one has suggested, the newest first."""
     after = read_place(cursor)
     async with database.as_user(_person(request).id) as conn:
-        found = await store.list_own(conn, after=after, limit=limit + 1)
+        found = await submissions.list_own(conn, after=after, limit=limit + 1)
     shown = found[:limit]
     follows = word_of(QueueCursor(shown[-1].created_at, shown[-1].id)) if len(found) > limit else None
     return CustomFeeds(feeds=[feed_of(one) for one in shown], next_cursor=follows)

@@ -25,9 +25,10 @@ from headwater.asgi.actor import actor_of
 from headwater.asgi.problems import Fault, Problem, problem
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, SubmissionNotFound
-from headwater.sources.custom import judge, store
+from headwater.sources.custom import judge
 from headwater.sources.custom.decide import check_domain
 from headwater.sources.custom.queue import hints_of, list_shown
+from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import Clock, SourceId, UserId
 
@@ -105,7 +106,7 @@ async def reject(
 async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> BlockedDomains:
     """List the domains that nothing is taken from, in order of the alphabet."""
     async with database.as_system() as conn:
-        found = await store.list_blocked(conn, after=cursor or "", limit=limit + 1)
+        found = await domains.list_blocked(conn, after=cursor or "", limit=limit + 1)
     shown = found[:limit]
     return BlockedDomains(
         domains=[blocked_of(one) for one in shown], next_cursor=shown[-1].domain if len(found) > limit else None
@@ -120,7 +121,7 @@ async def block(request: AnyRequest, database: Db, clock: Now, data: JSONBody[Do
         rejected = await judge.block(
             conn, domain=data.domain, reason=data.reason, reject_waiting=data.reject_waiting, actor=actor, now=now
         )
-        [one] = await store.find_blocked(conn, domains=[check_domain(data.domain)])
+        [one] = await domains.find_blocked(conn, domains=[check_domain(data.domain)])
     return NewlyBlocked(**blocked_of(one).model_dump(), rejected=rejected)
 
 
@@ -132,7 +133,7 @@ async def unblock(request: AnyRequest, database: Db, clock: Now, domain: Domain)
 
 
 async def _told(conn: Connection, source_id: SourceId, now: datetime) -> ModeratedFeed:
-    found = await store.hold(conn, source_id=source_id)
+    found = await submissions.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     return moderated_of(found, await hints_of(conn, [found], now))

@@ -7,7 +7,7 @@ from datetime import timedelta
 from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal, InvalidUrl
-from headwater.sources.custom.types import Known, ModerationStatus, Proposal
+from headwater.sources.custom.types import Known, ModerationStatus, Proposal, QueueCursor, QueuePage, Submission
 from headwater.types import UserId
 from headwater.urls import complete_url, host_of, parse_url
 
@@ -111,3 +111,10 @@ def worth(before: ModerationStatus, after: ModerationStatus) -> int:
     if after is ModerationStatus.APPROVED:
         return 1
     return -1 if before is ModerationStatus.APPROVED else 0
+
+
+def page_of(found: Sequence[Submission], limit: int) -> QueuePage:
+    """A page of a queue, from one row more than it shows: then it has a next page."""
+    shown = list(found[:limit])
+    last = shown[-1] if len(found) > limit else None
+    return QueuePage(shown, QueueCursor(last.decided_at or last.submitted_at, last.id) if last else None)

@@ -9,8 +9,8 @@ from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
 from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
 from headwater.sources import follow as following
-from headwater.sources.custom import store
 from headwater.sources.custom.decide import check_domain, check_reason, may_approve, worth
+from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.submit import publish
 from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
 from headwater.sources.store import custom, sources
@@ -50,12 +50,12 @@ async def block(
     Suggestions of it that were approved are always rejected; those that wait only where it is asked for.
     """
     domain, reason = check_domain(domain), check_reason(reason)
-    if not await store.block(conn, domain=domain, reason=reason, actor=actor, now=now):
+    if not await domains.block(conn, domain=domain, reason=reason, actor=actor, now=now):
         raise Conflict(f"{domain} is blocked already.")
-    rejected = await store.list_approved_of(conn, domain=domain)
-    rejected += await store.list_waiting_of(conn, domain=domain) if reject_waiting else []
+    rejected = await submissions.lock_approved_of(conn, domain=domain)
+    rejected += await submissions.lock_pending_of(conn, domain=domain) if reject_waiting else []
     for source_id in rejected:
-        if found := await store.hold(conn, source_id=source_id):
+        if found := await submissions.lock(conn, source_id=source_id):
             await _reject(conn, found, reason=reason, actor=actor, now=now)
     await audit.record(
         conn,
@@ -70,13 +70,13 @@ async def block(
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:
     """Take from it again. Raises NotFound."""
-    if not await store.unblock(conn, domain=domain):
+    if not await domains.unblock(conn, domain=domain):
         raise NotFound(f"{domain} is not blocked.")
     await audit.record(conn, actor=actor, deed=Deed.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
 
 
 async def _hold(conn: Connection, source_id: SourceId) -> Submission:
-    found = await store.hold(conn, source_id=source_id)
+    found = await submissions.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     if found.decided_at is not None:
@@ -88,7 +88,7 @@ async def _settle(
     conn: Connection, found: Submission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)
-    await store.decide(conn, source_id=found.id, actor=actor, reason=reason, now=now)
+    await submissions.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
     await audit.record(

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headwater.db import Connection
-from headwater.sources.custom import store
 from headwater.sources.custom.decide import domains_of
 from headwater.sources.custom.spam import spam_score
+from headwater.sources.custom.store import domains as domains_store
+from headwater.sources.custom.store import submissions as submissions_store
 from headwater.sources.custom.types import (
     BlockedDomain,
     DomainRecord,
@@ -43,23 +44,25 @@ async def list_shown(
     match shown:
         case Shown.PENDING:
             status = ModerationStatus.PENDING
-            return await store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
+            return await submissions_store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
         case Shown.UNREVIEWED:
             status = ModerationStatus.APPROVED
-            return await store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
+            return await submissions_store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
         case Shown.APPROVED | Shown.REJECTED:
             status = ModerationStatus(shown.value)
-            return await store.list_decided(conn, status=status, wanted=wanted, after=after, limit=limit)
+            return await submissions_store.list_decided(conn, status=status, wanted=wanted, after=after, limit=limit)
 
 
 async def hints_of(conn: Connection, submissions: Sequence[Submission], now: datetime) -> Hints:
     """What stands beside some suggestions."""
     likenesses: dict[SourceId, list[Likeness]] = {}
-    for one in await store.list_like(conn, source_ids=[found.id for found in submissions]):
+    for one in await submissions_store.list_similar(conn, source_ids=[found.id for found in submissions]):
         likenesses.setdefault(one.suggestion_id, []).append(one)
     domains = {found.id: domains_of(found.host) for found in submissions}
-    blocked = await store.find_blocked(conn, domains=sorted({name for names in domains.values() for name in names}))
-    records = await store.list_records(conn, domains=sorted({domain_of(found.host) for found in submissions}))
+    blocked = await domains_store.find_blocked(
+        conn, domains=sorted({name for names in domains.values() for name in names})
+    )
+    records = await domains_store.list_records(conn, domains=sorted({domain_of(found.host) for found in submissions}))
     known = {found.id: _without(records[domain_of(found.host)], found) for found in submissions}
     return Hints(
         likenesses,

@@ -24,10 +24,11 @@ from headwater.errors import (
     TooManyAttempts,
 )
 from headwater.sources import follow as following
-from headwater.sources.custom import store
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.spam import HELD_FROM, spam_score
+from headwater.sources.custom.store import domains as domains_store
+from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
@@ -73,12 +74,12 @@ async def submit(
 
 async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: datetime) -> None:
     """Take a suggestion back while nobody has decided on it. Raises SubmissionNotFound, AlreadyDecided."""
-    found = await store.find_own(conn, source_id=source_id, user_id=user.id)
+    found = await submissions.lock_own(conn, source_id=source_id, user_id=user.id)
     if found is None:
         raise SubmissionNotFound
     if found.status is not ModerationStatus.PENDING:
         raise AlreadyDecided(found.name, found.status)
-    await store.remove(conn, source_id=source_id)
+    await submissions.remove(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=None)
     await _record(conn, Actor(user.id, A_READER), Deed.FEED_WITHDRAWN, found, now)
 
@@ -99,9 +100,9 @@ async def _refuse(conn: Connection, *urls: str, hops: Sequence[str] = ()) -> Kno
     A blocked domain is refused wherever it is among the redirects, temporary ones too.
     """
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
-    for blocked in await store.find_blocked(conn, domains=domains):
+    for blocked in await domains_store.find_blocked(conn, domains=domains):
         raise InvalidProposal({"url": f"Nothing is taken from {blocked.domain}. Ask a moderator if that is a mistake."})
-    known = await store.find_known(conn, url_keys=[url_key(url) for url in urls])
+    known = await public.find_known(conn, url_keys=[url_key(url) for url in urls])
     if known and (reason := why_taken(known)):
         is_public = known.is_system or known.status is ModerationStatus.APPROVED
         raise FeedTaken(reason, known.id, is_public=is_public)
@@ -116,7 +117,7 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await custom.set_moderation(conn, source_id=source.id, status=status.value)
-    await store.add(
+    await submissions.add(
         conn,
         source_id=source.id,
         user_id=user.id,
@@ -127,7 +128,7 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     )
     if is_live:
         await publish(conn, source, wanted, now)
-    kept = await store.find_own(conn, source_id=source.id, user_id=user.id)
+    kept = await submissions.lock_own(conn, source_id=source.id, user_id=user.id)
     assert kept is not None, "it was just added"
     await _record(conn, Actor(user.id, A_READER), Deed.FEED_SUBMITTED, kept, now)
     if is_live:
@@ -139,8 +140,8 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
     """Whether its spam score is so high that a moderator looks at it, whoever suggested it."""
     host = host_of(found.url)
     domain = domain_of(host)
-    records = await store.list_records(conn, domains=[domain])
-    record = await store.find_submitter_record(conn, user_id=user.id)
+    records = await domains_store.list_records(conn, domains=[domain])
+    record = await submissions.find_submitter_record(conn, user_id=user.id)
     return spam_score(host, found.sample, records[domain], record, now).points >= HELD_FROM
 
 

@@ -21,8 +21,8 @@ from headwater.asgi.errors import status_of
 from headwater.db import Database
 from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
 from headwater.library.decide import CATEGORY_MAX, page_count
-from headwater.sources.custom import store
 from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import Proposal
 from headwater.sources.subscribe import add_feed, leave_unwanted
@@ -60,7 +60,7 @@ async def discover(
     """The page; of one source alone, where one is named."""
     context = await _list(database, request.user.id, q, category, page, source)
     async with database.as_user(request.user.id) as conn:
-        context["suggested"] = await store.list_own(conn, limit=SUGGESTIONS)
+        context["suggested"] = await submissions.list_own(conn, limit=SUGGESTIONS)
     return Template("discover/page.html", context={**context, "user": request.user, "now": clock()})
 
 
@@ -91,7 +91,7 @@ async def follow(
     """Follow a source that everybody may find. Raises SourceNotFound, AlreadySubscribed."""
     user_id: UserId = request.user.id
     async with database.as_system() as conn:
-        found = await store.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
+        found = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
         if found is None:
             raise SourceNotFound(str(source_id))
         category = (found.category or "")[:CATEGORY_MAX]
@@ -107,7 +107,7 @@ async def follow(
     if "hx-request" not in request.headers:
         return Redirect("/discover", status_code=303)
     async with database.as_system() as conn:
-        now_followed = await store.find_public(conn, source_id=found.id, user_id=user_id)
+        now_followed = await public.find_public(conn, source_id=found.id, user_id=user_id)
     return Template("discover/line.html", context={"one": now_followed or found})
 
 
@@ -162,13 +162,13 @@ async def _list(
         raise ValidationException("Invalid query parameters")
     text = text.strip()
     async with database.as_system() as conn:
-        categories = await store.list_categories(conn)
+        categories = await public.list_categories(conn)
         if source:
-            one = await store.find_public(conn, source_id=_id(source), user_id=user_id)
+            one = await public.find_public(conn, source_id=_id(source), user_id=user_id)
             found, total = ([one], 1) if one else ([], 0)
         else:
-            total = await store.count_public(conn, text=text, category=category)
-            found = await store.list_public(
+            total = await public.count_public(conn, text=text, category=category)
+            found = await public.list_public(
                 conn, user_id=user_id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
             )
     return {
@@ -187,7 +187,7 @@ async def _suggested(
     request: AnyRequest, database: Database, clock: Clock, *, added: str = "", is_live: bool = False
 ) -> Template:
     async with database.as_user(request.user.id) as conn:
-        suggested = await store.list_own(conn, limit=SUGGESTIONS)
+        suggested = await submissions.list_own(conn, limit=SUGGESTIONS)
     context = {"suggested": suggested, "now": clock(), "added": added, "is_live": is_live}
     return Template("discover/suggested.html", context=context)
 

@@ -21,9 +21,11 @@ from headwater.db import Connection, Database
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.frontier.cursor import from_word, to_word
 from headwater.frontier.types import UrlCursor
-from headwater.sources.custom import judge, store
+from headwater.sources.custom import judge
 from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_domain, check_reason
 from headwater.sources.custom.queue import hints_of, list_shown
+from headwater.sources.custom.store import domains as domains_store
+from headwater.sources.custom.store import submissions
 from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
 from headwater.types import Clock, SourceId
 from headwater.web.refusals import refusals
@@ -182,7 +184,7 @@ async def _some(database: Database, clock: Clock, show: str, text: str, cursor: 
     async with database.as_system() as conn:
         found = await list_shown(conn, shown, wanted=wanted, after=after, limit=PAGE)
         hints = await hints_of(conn, found.submissions, clock())
-        waiting = await store.count_waiting(conn)
+        waiting = await submissions.count_pending(conn)
     last = found.submissions[-1] if found.submissions else None
     here = to_word(UrlCursor(last.submitted_at, last.id)) if last else cursor
     return {
@@ -202,24 +204,24 @@ async def _some(database: Database, clock: Clock, show: str, text: str, cursor: 
 
 
 async def _domains(conn: Connection, clock: Clock, after: str = "") -> dict[str, object]:
-    found = await store.list_blocked(conn, after=after, limit=DOMAINS + 1)
+    found = await domains_store.list_blocked(conn, after=after, limit=DOMAINS + 1)
     return {
         "domains": found[:DOMAINS],
         "next": found[DOMAINS - 1].domain if len(found) > DOMAINS else "",
         "after": after,
-        "waiting": await store.count_waiting(conn),
+        "waiting": await submissions.count_pending(conn),
         "shown": "domains",
         "now": clock(),
     }
 
 
 async def _decided(request: AnyRequest, conn: Connection, source_id: SourceId) -> Template | Redirect:
-    found = await store.hold(conn, source_id=source_id)
+    found = await submissions.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
     if "hx-request" not in request.headers:
         return Redirect("/admin/moderation", status_code=303)
-    context = {"one": found, "waiting": await store.count_waiting(conn), "trusted": TRUSTED_KARMA}
+    context = {"one": found, "waiting": await submissions.count_pending(conn), "trusted": TRUSTED_KARMA}
     return Template("operator/moderation_decided.html", context=context)
 
 

@@ -1,0 +1,1 @@
+"""SQL of `sources/custom/`, one module per subject."""

@@ -1,0 +1,104 @@
+"""Sources that all users may find."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
+from headwater.sources.custom.types import Known, ModerationStatus, PublicSource
+from headwater.types import SourceId, UserId
+
+_SOURCES: Final = """
+    SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url) AS url,
+        coalesce(sources.url, submissions.sample->>'site_url') AS site_url, sources.category,
+        coalesce(followed.count, 0) AS subscriber_count,
+        coalesce(
+            article_count,  -- only a feed has this counter
+            (SELECT count(*) FROM (SELECT FROM article_sources WHERE source_id = sources.id LIMIT 10000) AS one)
+        ) AS article_count,
+        EXISTS (
+            SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
+        ) AS is_followed,
+        NOT is_system AS is_custom
+    FROM sources
+    LEFT JOIN feed_state ON feed_state.source_id = sources.id
+    LEFT JOIN submissions ON submissions.source_id = sources.id
+"""
+_IS_PUBLIC: Final = """
+    (is_system OR moderation_status = 'approved') AND enabled AND coalesce(sources.feed_url, sources.url) IS NOT NULL
+"""
+_MATCHES: Final = """
+    (%(category)s = '' OR sources.category = %(category)s)
+    AND (%(text)s = ''
+        OR strpos(lower(sources.name || ' ' || coalesce(sources.feed_url, '') || ' '
+            || coalesce(sources.url, '') || ' ' || coalesce(sources.category, '')), lower(%(text)s)) > 0)
+"""
+
+
+async def find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> Known | None:
+    """The source with one of these URLs."""
+    cur = await conn.execute(
+        """
+        SELECT id, name, is_system, moderation_status
+        FROM sources
+        WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)
+        ORDER BY is_system OR moderation_status IS NOT NULL DESC, id
+        LIMIT 1
+        """,
+        {"keys": list(url_keys)},
+    )
+    row = await cur.fetchone()
+    return Known(SourceId(row[0]), row[1], row[2], ModerationStatus(row[3]) if row[3] else None) if row else None
+
+
+async def list_public(
+    conn: Connection, *, user_id: UserId, text: str = "", category: str = "", limit: int, offset: int
+) -> list[PublicSource]:
+    """Public sources, those with most subscriptions first. Not under row-level security: subscriptions are counted."""
+    return await fetch_all(
+        conn,
+        PublicSource,
+        f"""
+        {_SOURCES}
+        LEFT JOIN (SELECT source_id, count(*) FROM subscriptions GROUP BY source_id) AS followed
+            ON followed.source_id = sources.id
+        WHERE {_IS_PUBLIC} AND {_MATCHES}
+        ORDER BY subscriber_count DESC, lower(sources.name), sources.id
+        LIMIT %(limit)s
+        OFFSET %(offset)s
+        """,
+        {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset},
+    )
+
+
+async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId) -> PublicSource | None:
+    """One public source."""
+    return await fetch_one(
+        conn,
+        PublicSource,
+        f"""
+        {_SOURCES}
+        CROSS JOIN LATERAL (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS followed
+        WHERE sources.id = %(id)s AND {_IS_PUBLIC}
+        """,
+        {"id": source_id, "user_id": user_id},
+    )
+
+
+async def count_public(conn: Connection, *, text: str = "", category: str = "") -> int:
+    """How many public sources match."""
+    values = {"text": text, "category": category}
+    return await fetch_value(conn, f"SELECT count(*) FROM sources WHERE {_IS_PUBLIC} AND {_MATCHES}", values)
+
+
+async def list_categories(conn: Connection) -> list[str]:
+    """The categories of public sources."""
+    return await fetch_column(
+        conn,
+        """
+        SELECT category
+        FROM sources
+        WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL
+        GROUP BY category
+        ORDER BY lower(category), category
+        """,
+    )

@@ -1,0 +1,354 @@
+"""Suggestions of sources for all users, and the decisions on them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from psycopg.rows import kwargs_row
+from psycopg.types.json import Jsonb
+
+from headwater.audit.types import Actor
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
+from headwater.errors import SourceExists
+from headwater.sources.custom.decide import page_of
+from headwater.sources.custom.types import (
+    CustomFeed,
+    Likeness,
+    ModerationStatus,
+    Proposal,
+    QueueCursor,
+    QueueFilter,
+    QueuePage,
+    Sample,
+    Submission,
+    SubmitterRecord,
+)
+from headwater.types import SourceId, UserId
+
+EVERYTHING = QueueFilter()
+
+
+LIKENESSES_MOST = 5  # for one suggestion
+_OWN: Final = """
+    SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
+        submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
+        submitted_at AS created_at, decided_at, reason
+    FROM submissions
+    JOIN sources ON sources.id = source_id
+"""
+_QUEUE: Final = """
+    SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.host,
+        submissions.category, submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
+        submitted_at, submissions.user_id AS submitter_id, email AS submitter, karma, approved_count, rejected_count,
+        (SELECT count(*) FROM subscriptions WHERE subscriptions.source_id = sources.id) AS subscriber_count,
+        decided_at, decided_by_name, reason
+    FROM submissions
+    JOIN sources ON sources.id = source_id
+    JOIN users ON users.id = submissions.user_id
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE judged.moderation_status = 'approved') AS approved_count,
+            count(*) FILTER (WHERE judged.moderation_status = 'rejected') AS rejected_count
+        FROM submissions AS theirs
+        JOIN sources AS judged ON judged.id = theirs.source_id
+        WHERE theirs.user_id = users.id
+    ) AS record
+"""
+_MATCHES: Final = """
+    (%(submitter_id)s::uuid IS NULL OR submissions.user_id = %(submitter_id)s)
+    AND (%(host)s::text IS NULL OR submissions.host = %(host)s)
+    AND (%(text)s::text IS NULL
+        OR strpos(lower(submissions.name), lower(%(text)s)) > 0
+        OR strpos(lower(coalesce(feed_url, url)), lower(%(text)s)) > 0
+        OR strpos(lower(email), lower(%(text)s)) > 0)
+"""
+_OF_DOMAIN: Final = "(host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s)"
+
+
+async def add(
+    conn: Connection,
+    *,
+    source_id: SourceId,
+    user_id: UserId,
+    proposal: Proposal,
+    host: str,
+    sample: Sample,
+    now: datetime,
+) -> None:
+    """Suggest a source for all users. Raises SourceExists if it is suggested already."""
+    with translate(submissions_pkey=SourceExists(proposal.url)):
+        await conn.execute(
+            """
+            INSERT INTO submissions (source_id, user_id, name, category, interval_minutes, host, sample, submitted_at)
+            VALUES (
+                %(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval)s, %(host)s, %(sample)s, %(now)s
+            )
+            """,
+            {
+                "source_id": source_id,
+                "user_id": user_id,
+                "name": proposal.name,
+                "category": proposal.category,
+                "interval": proposal.interval_minutes,
+                "host": host,
+                "sample": Jsonb(msgspec.to_builtins(sample)),
+                "now": now,
+            },
+        )
+
+
+async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit: int) -> list[CustomFeed]:
+    """What the user has suggested, the newest first. Under `Database.as_user`."""
+    async with conn.cursor(row_factory=kwargs_row(_custom_feed)) as cur:
+        await cur.execute(
+            f"""
+            {_OWN}
+            WHERE %(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) < (%(after_at)s, %(after_id)s::uuid)
+            ORDER BY submitted_at DESC, source_id DESC
+            LIMIT %(limit)s
+            """,
+            {"after_at": after.at if after else None, "after_id": after.id if after else None, "limit": limit},
+        )
+        return await cur.fetchall()
+
+
+async def lock_own(conn: Connection, *, source_id: SourceId, user_id: UserId) -> CustomFeed | None:
+    """Lock and return one of a user's suggestions."""
+    async with conn.cursor(row_factory=kwargs_row(_custom_feed)) as cur:
+        await cur.execute(
+            _OWN + " WHERE source_id = %(source_id)s AND user_id = %(user_id)s FOR UPDATE OF submissions",
+            {"source_id": source_id, "user_id": user_id},
+        )
+        return await cur.fetchone()
+
+
+async def remove(conn: Connection, *, source_id: SourceId) -> None:
+    """Delete the suggestion of a source."""
+    await conn.execute("DELETE FROM submissions WHERE source_id = %(id)s", {"id": source_id})
+
+
+async def lock(conn: Connection, *, source_id: SourceId) -> Submission | None:
+    """Lock and return a suggestion to decide on."""
+    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
+        await cur.execute(_QUEUE + " WHERE source_id = %(id)s FOR UPDATE OF submissions", {"id": source_id})
+        return await cur.fetchone()
+
+
+async def set_decision(
+    conn: Connection, *, source_id: SourceId, actor: Actor, reason: str | None, now: datetime
+) -> None:
+    """Store a moderator's decision; the status itself is kept with the source."""
+    await conn.execute(
+        """
+        UPDATE submissions
+        SET decided_at = %(now)s, decided_by = %(by)s, decided_by_name = %(by_name)s, reason = %(reason)s
+        WHERE source_id = %(id)s
+        """,
+        {"id": source_id, "now": now, "by": actor.user_id, "by_name": actor.name, "reason": reason},
+    )
+
+
+async def list_undecided(
+    conn: Connection,
+    *,
+    status: ModerationStatus,
+    wanted: QueueFilter = EVERYTHING,
+    after: QueueCursor | None = None,
+    limit: int,
+) -> QueuePage:
+    """Suggestions without a moderator's decision, the oldest first: pending ones, or those approved by karma."""
+    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
+        await cur.execute(
+            f"""
+            {_QUEUE}
+            WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
+                AND (%(after_at)s::timestamptz IS NULL
+                    OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
+            ORDER BY submitted_at, source_id
+            LIMIT %(limit)s + 1
+            """,
+            {"status": status.value, **_filter_values(wanted, after), "limit": limit},
+        )
+        return page_of(await cur.fetchall(), limit)
+
+
+async def list_decided(
+    conn: Connection,
+    *,
+    status: ModerationStatus | None = None,
+    wanted: QueueFilter = EVERYTHING,
+    after: QueueCursor | None = None,
+    limit: int,
+) -> QueuePage:
+    """Suggestions with a moderator's decision, the latest decision first."""
+    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
+        await cur.execute(
+            f"""
+            {_QUEUE}
+            WHERE decided_at IS NOT NULL
+                AND (%(status)s::text IS NULL OR moderation_status = %(status)s)
+                AND {_MATCHES}
+                AND (%(after_at)s::timestamptz IS NULL
+                    OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
+            ORDER BY decided_at DESC, source_id DESC
+            LIMIT %(limit)s + 1
+            """,
+            {"status": status.value if status else None, **_filter_values(wanted, after), "limit": limit},
+        )
+        return page_of(await cur.fetchall(), limit)
+
+
+def _filter_values(wanted: QueueFilter, after: QueueCursor | None) -> dict[str, object]:
+    return {
+        "submitter_id": wanted.submitter_id,
+        "host": wanted.host,
+        "text": wanted.text,
+        "after_at": after.at if after else None,
+        "after_id": after.id if after else None,
+    }
+
+
+async def count_pending(conn: Connection) -> int:
+    """How many suggestions are pending."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT count(*)
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE decided_at IS NULL AND moderation_status = 'pending'
+        """,
+    )
+
+
+async def lock_pending_of(conn: Connection, *, domain: str) -> list[SourceId]:
+    """Lock and return pending suggestions of a domain and its subdomains, the oldest first."""
+    return await fetch_column(
+        conn,
+        f"""
+        SELECT source_id
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE decided_at IS NULL AND moderation_status = 'pending' AND {_OF_DOMAIN}
+        ORDER BY submitted_at, source_id
+        FOR UPDATE OF submissions
+        """,
+        {"domain": domain},
+    )
+
+
+async def lock_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
+    """Lock and return approved suggestions of a domain and its subdomains, the oldest first."""
+    return await fetch_column(
+        conn,
+        f"""
+        SELECT source_id
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE moderation_status = 'approved' AND NOT is_system AND {_OF_DOMAIN}
+        ORDER BY submitted_at, source_id
+        FOR UPDATE OF submissions
+        """,
+        {"domain": domain},
+    )
+
+
+async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
+    """Sources that these suggestions may duplicate: with the same host or nearly the same name."""
+    return await fetch_all(
+        conn,
+        Likeness,
+        """
+        SELECT submissions.source_id AS suggestion_id, alike.*
+        FROM submissions
+        CROSS JOIN LATERAL (
+            SELECT sources.id, sources.name, coalesce(sources.feed_url, sources.url, '') AS url,
+                moderation_status AS status, is_system, bool_or(is_same_host) AS is_same_host,
+                bool_or(is_same_name) AS is_same_name
+            FROM (
+                (
+                    SELECT source_id, true AS is_same_host, false AS is_same_name
+                    FROM feed_state
+                    WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id
+                    LIMIT %(limit)s
+                )
+                UNION ALL
+                (
+                    SELECT named.id, false, true
+                    FROM sources AS named
+                    WHERE plain_name(named.name) IN (
+                            plain_name(submissions.name), plain_name(submissions.sample->>'title')
+                        )
+                        AND plain_name(named.name) <> ''
+                        AND named.id <> submissions.source_id
+                    LIMIT %(limit)s
+                )
+            ) AS found
+            JOIN sources ON sources.id = found.source_id
+            GROUP BY sources.id
+            ORDER BY is_same_name DESC, lower(sources.name), sources.id
+            LIMIT %(limit)s
+        ) AS alike
+        WHERE submissions.source_id = ANY(%(ids)s::uuid[])
+        """,
+        {"ids": list(source_ids), "limit": LIKENESSES_MOST},
+    )
+
+
+async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:
+    """How many of a user's suggestions were approved and rejected."""
+    found = await fetch_one(
+        conn,
+        SubmitterRecord,
+        """
+        SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
+            count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
+        FROM submissions
+        JOIN sources ON sources.id = source_id
+        WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
+        """,
+        {"user_id": user_id},
+    )
+    return found or SubmitterRecord()
+
+
+async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
+    """Delete submissions of a removed user. Returns their sources."""
+    return await fetch_column(
+        conn,
+        """
+        DELETE FROM submissions
+        WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING source_id
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+
+
+async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Clear a removed user's id from decisions and blocked domains; the name stays. Returns how many were changed."""
+    decided = await conn.execute(
+        """
+        UPDATE submissions
+        SET decided_by = NULL
+        WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE decided_by = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    blocked = await conn.execute(
+        """
+        UPDATE blocked_domains
+        SET blocked_by = NULL
+        WHERE domain = ANY(ARRAY(SELECT domain FROM blocked_domains WHERE blocked_by = %(user_id)s LIMIT %(limit)s))
+        """,
+        {"user_id": user_id, "limit": limit},
+    )
+    return decided.rowcount + blocked.rowcount
+
+
+def _custom_feed(**row: object) -> CustomFeed:
+    return msgspec.convert(row, CustomFeed)
+
+
+def _submission(**row: object) -> Submission:
+    return msgspec.convert(row, Submission)
