@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headwater.accounts import access as module
+from headwater.accounts import changes as module
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.mail import store
 from headwater.accounts.types import AccountOptions, Visitor
