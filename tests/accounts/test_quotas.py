@@ -11,7 +11,6 @@ from headwater.accounts.quotas import DAY, HOUR, Quotas, spend
 from headwater.accounts.store import attempts
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed, QuotaReached, TooManyFeeds
-from headwater.server import create_app
 from headwater.sources.importing import Importer
 from headwater.sources.opml import OpmlLine, write_opml
 from headwater.sources.subscribe import add_feed

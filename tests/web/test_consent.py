@@ -12,8 +12,8 @@ from litestar import Litestar
 from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.store import sources
+from tests.app import create_app
 from tests.builders import an_article, another_administrator
 from tests.clock import START, MovableClock
 from tests.removals import remove_all

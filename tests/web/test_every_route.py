@@ -19,8 +19,8 @@ from headwater.articles import store as articles
 from headwater.articles.types import Listed
 from headwater.asgi.session import PUBLIC
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.store import sources
+from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.web.visitor import HTMX, PAGE, Person, a_person

@@ -16,7 +16,6 @@ from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.exporting import archive
-from headwater.server import create_app
 from headwater.sources.opml import read_opml
 from headwater.sources.store import sources
 from headwater.types import UserId

@@ -33,7 +33,6 @@ from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Submission
-from headwater.server import create_app
 from headwater.sources.store import sources
 from headwater.web import WebOptions
 from tests.app import create_app

@@ -11,7 +11,6 @@ from headwater.accounts.decide import email_key
 from headwater.accounts.store import users
 from headwater.accounts.types import Role, User
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.store import submissions
 from headwater.sources.custom.submit import submit

@@ -9,7 +9,6 @@ import pytest
 from litestar import Litestar
 
 from headwater.db import Database
-from headwater.server import create_app
 from headwater.sources.store import sources, suggestions
 from headwater.sources.types import Suggestion
 from headwater.types import SourceId

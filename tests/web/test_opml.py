@@ -14,7 +14,6 @@ from headwater.db import Database
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.sandbox import Sandbox
-from headwater.server import create_app
 from headwater.sources.importing import Importer
 from headwater.sources.opml import BYTES_MAX, OpmlLine, read_opml, write_opml
 from headwater.sources.store import imports as imports_store

@@ -16,7 +16,6 @@ from headwater.content import store as content
 from headwater.content.types import Extracted, NewContent
 from headwater.db import Database
 from headwater.library.types import Place
-from headwater.server import create_app
 from headwater.sources.store import sources
 from headwater.types import ArticleId
 from headwater.urls import url_key

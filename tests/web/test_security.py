@@ -20,7 +20,6 @@ from headwater.articles.types import Listed
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
 from headwater.db import Database
 from headwater.polling.read import read_feed
-from headwater.server import create_app
 from headwater.sources.store import sources
 from headwater.types import UserId
 from headwater.web import WebOptions

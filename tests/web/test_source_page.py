@@ -14,7 +14,6 @@ from headwater.db import Database
 from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
-from headwater.server import create_app
 from headwater.sources.operate import Changes, create
 from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
