@@ -32,7 +32,7 @@ class SourceState(StrEnum):
     WORKING = "working"  # its last poll succeeded
     PENDING = "pending"  # nothing of it was read yet
     FAILING = "failing"  # its last poll failed; it is retried
-    AUTO_DISABLED = "auto_disabled"  # its policy disabled it after failures, until its cooldown ends or for good
+    AUTO_DISABLED = "auto_disabled"  # for a class of failure, until its cooldown ends or for good
     DISABLED = "disabled"  # a person disabled its feed, or the whole source
     IN_REVIEW = "in_review"  # a reader suggested it, and no moderator has decided yet
     REJECTED = "rejected"  # a moderator rejected it

@@ -299,7 +299,7 @@ async def test_the_order_by_last_fetch_goes_on_from_page_to_page(api: AsyncClien
 
 
 @pytest.mark.parametrize("path", [FEEDS, "/api/v1/sources"])
-@pytest.mark.parametrize("name", [" ", "\u3000 \t"])
+@pytest.mark.parametrize("name", [" ", "\u3000 \t", "\u200b"])
 async def test_a_name_of_blanks_is_refused(api: AsyncClient, path: str, name: str) -> None:
     given = {"name": name, "url" if path == FEEDS else "feed_url": "https://blank.example/feed"}
 

@@ -31,6 +31,7 @@ PENDING, APPROVED, REJECTED = ModerationStatus
     [
         (Proposal("", URL), {"name"}),
         (Proposal(" \n ", URL), {"name"}),
+        (Proposal("\u200b", URL), {"name"}),
         (Proposal("x" * 256, URL), {"name"}),
         (Proposal("x", ""), {"url"}),
         (Proposal("x", "ftp://good.example/feed"), {"url"}),
@@ -45,7 +46,7 @@ PENDING, APPROVED, REJECTED = ModerationStatus
         (Proposal("x", URL, category="x" * 101), {"category"}),
         (Proposal("", "", "x" * 101, 0), {"name", "url", "category", "refresh_interval_minutes"}),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_every_field_that_is_wrong_is_told(given: Proposal, fields: set[str]) -> None:
     with pytest.raises(InvalidProposal) as refused:

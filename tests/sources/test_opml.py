@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headwater.errors import Invalid
 from headwater.library.decide import check_category, check_feed
 from headwater.sources.opml import BYTES_MAX, LINES_MAX, OpmlLine, read_opml, write_opml
+from headwater.text import is_blank
 from tests.clock import START
 
 
@@ -73,6 +74,12 @@ def test_bookmarks_and_empty_folders_are_no_feeds() -> None:
     body = feed(text="A") + '<outline text="Empty"/><outline text="L" type="link" url="https://a.example/"/>'
 
     assert [line.name for line in read_opml(a_file(body))] == ["A"]
+
+
+def test_a_feed_whose_name_shows_nothing_is_called_by_its_address() -> None:
+    (line,) = read_opml(a_file(feed("https://a.example/feed", text="\u200b")))
+
+    assert line.name == "https://a.example/feed"
 
 
 def test_names_and_categories_are_cut_to_what_can_be_kept() -> None:
@@ -156,7 +163,11 @@ def test_nothing_but_a_refusal_comes_of_any_bytes(data: bytes) -> None:
     assert lines
 
 
-NAMES = st.text(min_size=1, max_size=255).map(lambda text: " ".join(text.split())[:255].strip()).filter(bool)
+NAMES = (
+    st.text(min_size=1, max_size=255)
+    .map(lambda text: " ".join(text.split())[:255].strip())
+    .filter(lambda name: not is_blank(name))
+)
 CATEGORIES = st.just("") | st.text(max_size=100).map(lambda text: check_category(text) or "")
 LINES = st.builds(
     OpmlLine, NAMES, st.sampled_from(["https://a.example/?a=1&b=2", "http://b.example/<x>"]), CATEGORIES,

@@ -194,12 +194,13 @@ async def test_adding_answers_204_and_leaves_a_feed_an_event_and_a_poll_that_is_
     [
         ("", URL, ["Feed name is required"]),
         ("   ", URL, ["Feed name is required"]),
+        ("\u200b\u2060", URL, ["Feed name is required"]),
         ("x" * 256, URL, ["Feed name must be less than 255 characters"]),
         ("A", "", ["Feed URL is required"]),
         ("A", "example.com", ["Invalid URL format. Must start with http:// or https://"]),
         ("", "ftp://a.example/", ["Feed name is required", "Invalid URL format"]),
     ],
-    ids=["no-name", "blank", "long", "no-url", "no-scheme", "both"],
+    ids=["no-name", "blank", "unseen", "long", "no-url", "no-scheme", "both"],
 )
 async def test_what_is_wrong_with_a_new_feed_is_said_at_the_form(
     ada: Person, name: str, url: str, messages: list[str]

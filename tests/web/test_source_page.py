@@ -311,6 +311,8 @@ async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Per
     assert (careless.status_code, "Choose a state first" in careless.text) == (400, True)
     assert "2 sources are enabled." in enabled.text
     assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "auto_disabled"]
+    last = await operator.send("POST", "/admin/sources/enable", status="auto_disabled", reason="gone")
+    assert "1 source is enabled." in last.text
 
 
 async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:

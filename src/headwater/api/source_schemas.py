@@ -228,8 +228,8 @@ class SourceTold(Told):
         SourceState,
         Field(
             description="pending: nothing was read yet. working, failing: how the last poll ended. auto_disabled: its "
-            "policy disabled its feed after failures. disabled: a person disabled its feed, or all of it. in_review, "
-            "rejected: a reader suggested it, and no moderator approved it."
+            "feed is disabled for a class of failure. disabled: a person disabled its feed for another reason, or all "
+            "of it. in_review, rejected: a reader suggested it, and no moderator approved it."
         ),
     ]
     feed_disabled_at: Annotated[Moment, Field(description="Since when its feed is disabled.", examples=[None])]

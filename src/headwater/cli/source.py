@@ -28,6 +28,7 @@ from headwater.sources.store import details
 from headwater.sources.store import sources as sources_store
 from headwater.sources.store import suggestions as suggestions_store
 from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
+from headwater.text import is_blank
 
 source_app = typer.Typer(
     help="Follow feeds and sites, see how they do, leave them.\n\n"
@@ -278,7 +279,7 @@ async def _add(
 
 async def _named_by_itself(runtime: Runtime, source: Source, report: PollReport | None) -> Source:
     """A source that nobody named is called as its feed calls itself."""
-    if report is None or not isinstance(report.outcome, Polled) or not report.outcome.feed.title.strip():
+    if report is None or not isinstance(report.outcome, Polled) or is_blank(report.outcome.feed.title):
         return source
     named = replace(source, name=report.outcome.feed.title.strip()[: follow.NAME_MAX])
     async with runtime.database.as_system() as conn:

@@ -3,6 +3,7 @@
 import re
 
 from headwater.errors import InvalidFeed, InvalidUrl
+from headwater.text import is_blank
 from headwater.urls import parse_url
 
 NAME_MAX = 255
@@ -34,7 +35,7 @@ def page_count(total: int, size: int) -> int:
 
 
 def _name_problem(name: str) -> str:
-    if not name:
+    if is_blank(name):
         return "Feed name is required"
     return "Feed name must be less than 255 characters" if len(name) > NAME_MAX else ""
 

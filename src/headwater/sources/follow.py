@@ -15,6 +15,7 @@ from headwater.polling.policy import policy_named
 from headwater.sources.decide import as_wished, cooldown_of, entrances
 from headwater.sources.store import merging, sources, suggestions
 from headwater.sources.types import Source, Wishes
+from headwater.text import is_blank
 from headwater.types import SourceId
 from headwater.urls import complete_url, host_of, url_key
 
@@ -35,7 +36,7 @@ async def follow(
     """
     feed_url = None if url is None else complete_url(url)
     source = as_wished(Source(SourceId(new_id()), "", feed_url, now), wishes)
-    if name is not None and not name.strip():
+    if name is not None and is_blank(name):
         raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has none.")
     source = replace(source, name=(name or "").strip() or host_of(source.address))
     if len(source.name) > NAME_MAX:
@@ -86,8 +87,9 @@ async def change(
     category = category.strip() if category is not None else None
     if policy:
         policy_named(policy)
-    if name is not None and not 0 < len(name) <= NAME_MAX:
-        raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has {len(name)}.")
+    if name is not None and (is_blank(name) or len(name) > NAME_MAX):
+        has = "none" if is_blank(name) else len(name)
+        raise Invalid(f"A name has at least one and at most {NAME_MAX} characters; this one has {has}.")
     if interval and not INTERVAL_LEAST <= interval <= INTERVAL_MOST:
         raise Invalid("An interval is at least 15 minutes and at most a day; 0 takes it back.")
     if category is not None and len(category) > CATEGORY_MAX:

@@ -16,6 +16,7 @@ from lxml import etree
 
 from headwater.errors import Invalid
 from headwater.reading.text import xml_safe
+from headwater.text import is_blank
 
 BYTES_MAX = 5_000_000
 LINES_MAX = 20_000
@@ -147,7 +148,8 @@ class _Reader:
         site = found.get("htmlurl", "")[:URL_KEPT]
         # Where only the site is named we follow that, and find its feed.
         url = _followable(found.get("xmlurl") or found.get("url") or site)
-        self.lines.append(OpmlLine(name or url[:NAME_MAX], url, self._category(found.get("category", "")), site))
+        name = url[:NAME_MAX] if is_blank(name) else name
+        self.lines.append(OpmlLine(name, url, self._category(found.get("category", "")), site))
         return None
 
     def _category(self, attribute: str) -> str:

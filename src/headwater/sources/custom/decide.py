@@ -8,6 +8,7 @@ from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal, InvalidUrl
 from headwater.sources.custom.types import Known, ModerationStatus, Proposal, QueueCursor, QueuePage, Submission
+from headwater.text import is_blank
 from headwater.types import UserId
 from headwater.urls import complete_url, host_of, parse_url
 
@@ -26,8 +27,9 @@ def check_proposal(given: Proposal) -> Proposal:
     """What was suggested, tidied up. Raises InvalidProposal, with a sentence for each field that is wrong."""
     name, category, url = one_line(given.name), one_line(given.category or ""), given.url.strip()
     problems: dict[str, str] = {}
-    if not 1 <= len(name) <= NAME_MOST:
-        problems["name"] = f"A name has 1 to {NAME_MOST} characters; this one has {len(name)}."
+    if is_blank(name) or len(name) > NAME_MOST:
+        has = 0 if is_blank(name) else len(name)
+        problems["name"] = f"A name has 1 to {NAME_MOST} characters; this one has {has}."
     if len(category) > CATEGORY_MOST:
         problems["category"] = f"A category has at most {CATEGORY_MOST} characters; this one has {len(category)}."
     if given.interval_minutes is not None and not INTERVAL_LEAST <= given.interval_minutes <= INTERVAL_MOST:

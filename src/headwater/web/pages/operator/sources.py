@@ -195,7 +195,8 @@ async def enable_all(
                 await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
             enabled += 1
     more = " There are more: press again for the next ones." if found.next else ""
-    message = f"{enabled:,} sources are enabled.{more}"
+    are = "source is" if enabled == 1 else "sources are"
+    message = f"{enabled:,} {are} enabled.{more}"
     return Template("operator/said.html", context={"message": message}, headers=CHANGED)
 
 
