@@ -238,7 +238,7 @@ def test_json_ld_is_kept_small_and_storable() -> None:
     thing, numbers = found(page).linked_data
 
     assert isinstance(thing, dict)
-    assert (len(thing["a"]), thing["b"], thing["c"], thing["e"], thing["f"]) == (2_000, None, None, "", None)
+    assert (len(thing["a"]), thing["b"], thing["c"], thing["e"], thing["f"]) == (2_000, None, None, "?", None)
     assert thing["g"] == [1, 2.5, True, None]
     assert isinstance(numbers, list)
     assert len(numbers) < 1_000

@@ -9,11 +9,10 @@ from typing import Generic, TypeVar
 from lxml.html import HtmlElement
 
 from headwater.content.types import Finder
-from headwater.errors import InvalidUrl
 from headwater.extraction import linked_data
 from headwater.extraction.dates import guess_date, page_date
 from headwater.extraction.words import distinct, one_line
-from headwater.urls import parse_url
+from headwater.reading.links import link_target
 
 MAX_METAS = 500
 MAX_OPEN_GRAPH = 50
@@ -107,18 +106,7 @@ def _metas(tree: HtmlElement) -> dict[str, list[str]]:
 
 def _base(tree: HtmlElement, url: str) -> str:
     element = next(tree.iter("base"), None)
-    return absolute(element.get("href") if element is not None else None, url) or url
-
-
-def absolute(href: object, base: str) -> str | None:
-    """A link as the URL it leads to from here; None where that is nothing we follow."""
-    if not isinstance(href, str) or not href.strip():
-        return None
-    try:
-        # Once more, since it grows when it is encoded, perhaps past the longest that is followed.
-        return parse_url(parse_url(href, base=base or None))
-    except InvalidUrl:
-        return None
+    return link_target(element.get("href") if element is not None else None, url) or url
 
 
 def _first(found: Iterable[Found[T]]) -> Found[T] | None:
@@ -256,7 +244,7 @@ def _images(article: Mapping[str, object], metas: Mapping[str, list[str]]) -> It
 
 def _urls(found: Iterable[Found[str]], base: str) -> Iterator[Found[str]]:
     for one in found:
-        if url := absolute(one.value, base):
+        if url := link_target(one.value, base):
             yield Found(url, one.finder)
 
 

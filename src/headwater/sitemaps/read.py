@@ -7,14 +7,14 @@ from itertools import chain
 
 from lxml import etree
 
-from headwater.errors import InvalidUrl
+from headwater.reading.links import link_target
 from headwater.sitemaps.document import Document, Line, parser_of
 from headwater.sitemaps.lastmod import read_lastmod
 from headwater.sitemaps.newest import Newest
 from headwater.sitemaps.repair import BLANK, JUNK_MOST, repaired
 from headwater.sitemaps.types import Limits, Listed, Sitemap, SitemapFormat, UnreadableSitemap
 from headwater.sitemaps.unpack import pieces
-from headwater.urls import host_of, is_file, is_same_site, parse_url
+from headwater.urls import host_of, is_file, is_same_site
 
 _PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 
@@ -93,12 +93,8 @@ class _Reading:
 
     def _ours(self, text: str) -> str | None:
         """The URL, if it is of the site: nobody sends us to others through a sitemap."""
-        try:
-            url = parse_url(parse_url(text, base=self._base))
-            host = host_of(url)
-        except InvalidUrl:
-            return None
-        return url if any(is_same_site(host, site) for site in self._sites) else None
+        url = link_target(text, self._base)
+        return url if url and any(is_same_site(host_of(url), site) for site in self._sites) else None
 
     def _is_page(self, url: str) -> bool:
         if self._patterns:

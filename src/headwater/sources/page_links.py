@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import can_ada
 
-from headwater.errors import InvalidUrl
 from headwater.net import Response
 from headwater.reading.decode import decode
+from headwater.reading.links import link_target
 from headwater.reading.references import unescape
+from headwater.reading.tags import ATTRIBUTES_READ, attributes_of, tags
 from headwater.sources.well_known import says_feed
-from headwater.spider.tags import ATTRIBUTES_READ, attributes_of, tags
-from headwater.urls import host_of, parse_url, url_key
+from headwater.urls import host_of, url_key
 
 PAGE_BYTES = 1_000_000
 MAX_LINKS = 50  # of each kind: more than anybody would look through
@@ -127,12 +127,8 @@ def header_links(page: Response) -> Iterator[Candidate]:
 
 
 def absolute(href: str | None, base: str) -> str | None:
-    """An href as the URL it leads to from this page; None where that is nothing we follow."""
-    try:
-        # Once more, since it grows when it is encoded, perhaps past the longest that is followed.
-        return parse_url(parse_url(READER_SCHEME.sub(_web_scheme, href), base=base)) if href else None
-    except InvalidUrl:
-        return None
+    """The URL that an href leads to from this page, `feed:` and its like read; None where that is not followed."""
+    return link_target(READER_SCHEME.sub(_web_scheme, href), base) if href else None
 
 
 def _web_scheme(match: re.Match[str]) -> str:

@@ -6,16 +6,15 @@ What a page asks robots not to follow is not followed: `rel=nofollow` on a link,
 import re
 from collections.abc import Iterator, Sequence
 
-from headwater.errors import InvalidUrl
 from headwater.reading.decode import decode
+from headwater.reading.links import link_target
+from headwater.reading.tags import attributes_of, tags
 from headwater.spider.classify import classify
-from headwater.spider.tags import attributes_of, tags
 from headwater.spider.types import LinkKind, Links
-from headwater.urls import parse_url, url_key
+from headwater.urls import url_key
 
 PAGE_BYTES = 4_000_000
 _NOT_FOLLOWED = frozenset({"nofollow", "sponsored", "ugc"})
-_OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def find_links(
@@ -51,19 +50,8 @@ def _links(text: str, url: str) -> Iterator[str]:
             if {"nofollow", "none"} & set(re.split(r"[\s,]+", given.get("content", "").lower())):
                 return
         elif name == "base" and not is_based and given.get("href"):
-            base, is_based = _absolute(given["href"], url) or url, True
+            base, is_based = link_target(given["href"], url) or url, True
         elif name in {"a", "area"} or (name == "link" and "canonical" in given.get("rel", "").lower().split()):
             found = None if _NOT_FOLLOWED & set(given.get("rel", "").lower().split()) else given.get("href")
-            if found and (link := _absolute(found, base)):
+            if found and (link := link_target(found.partition("#")[0], base)):
                 yield link
-
-
-def _absolute(href: str, base: str) -> str | None:
-    """The address that an href leads to; None where that is nothing we follow."""
-    if _OTHER_SCHEME.match(href):
-        return None
-    try:
-        # Once more, since it grows when it is encoded, perhaps past the longest that is followed.
-        return parse_url(parse_url(href, base=base).partition("#")[0])
-    except InvalidUrl:
-        return None

@@ -7,7 +7,7 @@ import nh3
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, SINGLE_URLS, TAGS, VOID
+from headwater.reading.html_rules import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, SCHEMES, SINGLE_URLS, TAGS, VOID
 
 BASE = "https://example.com/blog/"
 

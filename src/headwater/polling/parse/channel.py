@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
-from headwater.polling.parse.links import unreferenced
 from headwater.polling.parse.media import picture, whole
 from headwater.polling.parse.names import Element
 from headwater.polling.parse.people import authors
@@ -12,6 +11,7 @@ from headwater.polling.parse.subjects import categories
 from headwater.polling.parse.text import HTML, PLAIN, plain
 from headwater.polling.parse.types import ParsedFeed
 from headwater.reading.dates import parse_date
+from headwater.reading.links import unreferenced
 
 _PERIODS = {
     "hourly": timedelta(hours=1),

@@ -5,11 +5,11 @@ from itertools import islice
 
 from lxml import etree
 
-from headwater.polling.parse.allowed import LINKS
-from headwater.polling.parse.links import absolute, rebased, resolved, whole
 from headwater.polling.parse.mend import mended
 from headwater.polling.parse.names import XML_BASE, XML_LANG, Element, Names
 from headwater.polling.parse.text import line, markup, plain
+from headwater.reading.html_rules import LINKS
+from headwater.reading.links import absolute, rebased, resolved, whole
 
 Fields = dict[str, list[Element]]
 

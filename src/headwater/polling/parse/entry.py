@@ -5,8 +5,6 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
-from headwater.polling.parse.links import unreferenced
-from headwater.polling.parse.links import whole as whole_url
 from headwater.polling.parse.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.polling.parse.names import RDF, Element
 from headwater.polling.parse.people import WORDS as AUTHORS
@@ -19,6 +17,8 @@ from headwater.polling.parse.subjects import categories
 from headwater.polling.parse.text import HTML, INLINE, plain
 from headwater.polling.parse.types import Entry
 from headwater.reading.dates import parse_date
+from headwater.reading.links import unreferenced
+from headwater.reading.links import whole as whole_url
 
 MAX_ID = 2048
 

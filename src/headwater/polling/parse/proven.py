@@ -16,7 +16,7 @@ from html import escape
 from itertools import islice
 from typing import TypeAlias
 
-from headwater.polling.parse.allowed import (
+from headwater.reading.html_rules import (
     ANYTHING,
     ATTRIBUTES,
     BLOCKS,
@@ -31,7 +31,7 @@ from headwater.polling.parse.allowed import (
     TRANSPARENT,
     VOID,
 )
-from headwater.polling.parse.links import WEB, resolved
+from headwater.reading.links import WEB, resolved
 from headwater.reading.references import unescape_attribute
 
 MAX_DEPTH = 100

@@ -11,9 +11,9 @@ from html import escape
 
 import nh3
 
-from headwater.polling.parse.allowed import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
-from headwater.polling.parse.links import WEB, resolved
 from headwater.polling.parse.proven import proven
+from headwater.reading.html_rules import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
+from headwater.reading.links import WEB, resolved
 
 MAX_LENGTH = 1_000_000
 MAX_DEPTH = 200

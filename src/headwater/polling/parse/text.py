@@ -10,8 +10,8 @@ from html.entities import html5
 
 from lxml import etree
 
-from headwater.polling.parse.allowed import TAGS
 from headwater.polling.parse.names import Element, tag_of
+from headwater.reading.html_rules import TAGS
 from headwater.reading.text import storable, without_markup
 
 MAX_TITLE = 4096

@@ -1,4 +1,4 @@
-from headwater.spider.tags import attributes_of
+from headwater.reading.tags import attributes_of
 
 
 def test_a_bare_ampersand_in_an_attribute_starts_no_character() -> None:

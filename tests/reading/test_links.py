@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.polling.parse.links import absolute, link_set, rebased, unreferenced
+from headwater.reading.links import absolute, link_set, link_target, rebased, unreferenced
 
 BASE = "https://example.com/blog/feed.xml"
 
@@ -60,3 +60,22 @@ def test_every_candidate_of_a_srcset_becomes_absolute():
 
 def test_a_query_that_was_escaped_twice_is_put_right():
     assert unreferenced("http://e.org/?a=1&amp;b=2&c;") == "http://e.org/?a=1&b=2&c"
+
+
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("/a/../b c", "https://example.com/b%20c"),
+        ("HTTP://Example.org:80/é", "http://example.org/%C3%A9"),
+        ("#top", BASE + "#top"),
+        ("", None),
+        (" ", None),
+        (None, None),
+        ("mailto:ann@example.com", None),
+        ("javascript:alert(1)", None),
+        ("https://ann:secret@example.org/", None),
+        ("/" + "é" * 2_000, None),
+    ],
+)
+def test_a_link_that_is_followed_is_normalised(href: str | None, expected: str | None):
+    assert link_target(href, BASE) == expected

@@ -1,11 +1,16 @@
-"""Links: what a feed wrote, and where it stands, become an absolute http(s) URL or nothing."""
+"""Links: a text and the page it is on become an absolute http(s) URL, or None. Pure.
+
+`link_target` normalises, for URLs that are queued; `absolute` keeps a URL as it was written, for what is shown.
+"""
 
 import re
 from functools import lru_cache
 
 import can_ada
 
-from headwater.polling.parse.allowed import SCHEMES
+from headwater.errors import InvalidUrl
+from headwater.reading.html_rules import SCHEMES
+from headwater.urls import parse_url
 
 MAX_LENGTH = 8192
 MAX_BASE = 1024  # each short link below it becomes as long
@@ -19,6 +24,15 @@ _PROGRAMS = SCHEMES - {"http", "https"}
 _NEXT_IN_SET = re.compile(r",(?=\s|https?:|/)")
 _REFERENCE = re.compile(r"&(\w+);")
 _BREAKS = re.compile(r"[\t\r\n]+\s*")
+
+
+def link_target(href: str | None, base: str) -> str | None:
+    """The normalised URL that a link on a page at `base` leads to; None where that is not followed."""
+    try:
+        # Once more, since it grows when it is encoded, perhaps past the longest that is followed.
+        return parse_url(parse_url(href, base=base or None)) if href and href.strip() else None
+    except InvalidUrl:
+        return None
 
 
 def absolute(text: str | None, base: str) -> str | None:
