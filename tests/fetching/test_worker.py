@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -10,12 +11,14 @@ from typing import Any, LiteralString
 import pytest
 from structlog.testing import capture_logs
 
+from headwater.accounts.access import add_user
+from headwater.accounts.types import Role
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
 from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
-from headwater.fetching.worker import Fetcher, in_parts
+from headwater.fetching.worker import SLOW, Fetcher, in_parts
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.listing import store as listing
@@ -26,9 +29,10 @@ from headwater.net import Client
 from headwater.net.store import list_outages
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
+from headwater.sources.store import set_submitter
 from headwater.types import PageKind, SourceId
 from tests.builders import a_source
-from tests.clock import MovableClock
+from tests.clock import START, MovableClock
 from tests.fetching.claims import OPTIONS
 
 pytestmark = pytest.mark.database
@@ -726,3 +730,46 @@ def test_no_statement_carries_more_than_it_should(sizes: list[int], parts: list[
     ]
 
     assert [len(part) for part in in_parts(kept)] == parts
+
+
+async def a_source_of(database: Database, name: str) -> SourceId:
+    """A source that a reader of this name brought."""
+    async with database.as_system() as conn:
+        reader = await add_user(conn, f"{name}@example.com", None, Role.READER, START)
+        source = await a_source(conn, url=f"https://{name}.example/feed")
+        await set_submitter(conn, source_id=source.id, user_id=reader.id)
+    return source.id
+
+
+async def test_hosts_of_a_reader_whose_pages_are_slow_are_put_off_and_others_fetched(
+    database: Database, clock: MovableClock, client: Client
+) -> None:
+    crawl = Crawl(database, clock, client, replace(OPTIONS, concurrency=4, timeout=SLOW + timedelta(seconds=0.5)))
+    hers, his = await a_source_of(database, "eve"), await a_source_of(database, "bob")
+    async with listening() as port:
+        urls = [f"http://slow{number}.{DOMAIN}:{port}/1" for number in range(12)]
+        await crawl.submit(*urls, source_id=hers)
+        slow = await asyncio.gather(*(crawl.fetcher.work(host) for host in await crawl.fetcher.claim(2)))
+        clock.move(seconds=1)
+        await crawl.submit(f"http://quick.{DOMAIN}:{port}/1", source_id=his)
+
+        claimed = await crawl.fetcher.claim(4)
+
+    assert [harvest.was_silent for harvest in slow] == [True, True]
+    assert [one.host.host for one in claimed] == [f"quick.{DOMAIN}"]
+    found = [await crawl.find(url) for url in urls]
+    assert sorted((one.status, one.retry_count) for one in found if one)[2:] == [(Status.PENDING, 0)] * 10
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[int]:
+    """A server that never answers."""
+
+    async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(wait, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]

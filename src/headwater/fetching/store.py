@@ -6,7 +6,7 @@ from uuid import UUID
 
 from headwater.db import Connection
 from headwater.frontier.keys import Place
-from headwater.types import SourceId
+from headwater.types import SourceId, UserId
 
 
 async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
@@ -24,6 +24,15 @@ async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> 
         {"sources": list(sources)},
     )
     return {row[0] for row in await cur.fetchall()}
+
+
+async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, UserId]:
+    """The readers who brought those of these sources that no operator looks after."""
+    cur = await conn.execute(
+        "SELECT id, submitted_by FROM sources WHERE id = ANY(%(ids)s::uuid[]) AND submitted_by IS NOT NULL",
+        {"ids": list(source_ids)},
+    )
+    return {SourceId(source_id): UserId(user_id) for source_id, user_id in await cur.fetchall()}
 
 
 async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:

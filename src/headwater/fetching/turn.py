@@ -62,6 +62,7 @@ class Turn:
         self._was_rate_limited = False
         self._host_answers = False
         self._was_silent = False
+        self._waited_s = 0.0
 
     async def run(self) -> Harvest:
         """Ask for as many of the host's URLs as this turn allows."""
@@ -155,12 +156,14 @@ class Turn:
         if self._drain.has_begun:
             raise TurnOver
         await self._stay(0)
+        asked_at = time.monotonic()
         try:
             with metrics.FETCH_SECONDS.time():
                 async with self._drain.request():
                     response = await ask(url, **more)
         finally:
             self._pace.has_asked(self._clock())
+            self._waited_s += time.monotonic() - asked_at
         self._host_answers = True
         return response
 
@@ -224,6 +227,7 @@ class Turn:
             was_rate_limited=self._was_rate_limited or self._gate.was_rate_limited,
             was_silent=self._was_silent and self._pace.requests > 0 and not self._host_answers,
             took=timedelta(seconds=time.monotonic() - self._started),
+            waited=timedelta(seconds=self._waited_s),
             ours_until=self._ours_until,
         )
 

@@ -70,3 +70,4 @@ class Harvest:
     was_silent: bool  # nothing came from there, and neither may it reach us
     took: timedelta
     ours_until: float
+    waited: timedelta = timedelta(0)  # for answers to its requests

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,7 +24,7 @@ from headwater.net.store import tell_outage
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
-from headwater.types import Clock, PageKind
+from headwater.types import Clock, PageKind, SourceId, UserId
 
 log = get_logger()
 
@@ -34,6 +35,10 @@ PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
 TIDIED_EVERY_S = 30.0
 KNOCKED_EVERY_S = 3600.0
 KNOCKED_AT_ONCE = 1000  # hosts
+SLOW = timedelta(seconds=2)  # a request on average
+SLOW_REMEMBERED_S = 60.0
+PUT_OFF = timedelta(minutes=15)
+PUT_OFF_ROUNDS = 50  # of hosts, for one claim
 WRITE_AGAIN_S = 0.25
 WRITE_AGAIN_MOST_S = 2.0
 WRITTEN_LATE_S = 300.0
@@ -62,6 +67,7 @@ class Fetcher:
         self._outage = OutageDetector()
         self._outage_is_told = False
         self._worker = new_id()
+        self._slow: deque[tuple[frozenset[SourceId], float]] = deque()  # slow turns: for which sources, when they ended
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
         self._knock_at = 0.0
@@ -77,6 +83,8 @@ class Fetcher:
         if started >= self._knock_at:
             await self._knock_again(started)
         claimed = await self._claim(limit, started)
+        if claimed and (slow := await self._slow_readers(started)):
+            claimed = await self._claim_of_others(claimed, slow, limit, started)
         if not claimed:
             self._look_again_at = started + self._options.idle.total_seconds()
         return claimed
@@ -93,6 +101,9 @@ class Fetcher:
         )
         asked_at = self._clock()
         harvest = self._unless_outage(await turn.run(), claimed, asked_at)
+        if harvest.requests and harvest.waited / harvest.requests >= SLOW:
+            sources = frozenset(url.source_id for url in claimed.host.urls if url.source_id is not None)
+            self._slow.append((sources, time.monotonic()))
         try:
             harvest = await self._written(harvest)
         except HeadwaterError:
@@ -130,6 +141,49 @@ class Fetcher:
             known = await frontier.find_robots(conn, origins=sorted(origins)) if origins else {}
         ours_until = started + lease.total_seconds()
         return [Claimed(host, known, ours_until) for host in hosts]
+
+    async def _slow_readers(self, started: float) -> set[UserId]:
+        """Readers whose sources' hosts were slow to answer in half of the slots or more, within the last minute."""
+        while self._slow and started - self._slow[0][1] > SLOW_REMEMBERED_S:
+            self._slow.popleft()
+        most = max(self.concurrency // 2, 1)
+        if len(self._slow) < most:
+            return set()
+        async with self._database.transaction() as conn:
+            ids = {source_id for sources, _ in self._slow for source_id in sources}
+            readers = await store.find_submitters(conn, source_ids=sorted(ids))
+        turns = Counter(reader for sources, _ in self._slow for reader in {readers.get(one) for one in sources})
+        return {reader for reader, slow in turns.items() if reader is not None and slow >= most}
+
+    async def _claim_of_others(
+        self, claimed: Sequence[Claimed], slow: set[UserId], limit: int, started: float
+    ) -> Sequence[Claimed]:
+        """Put off hosts that only these readers want, and claim others instead: those would wait for hours else."""
+        kept = await self._put_off(claimed, slow)
+        for _ in range(PUT_OFF_ROUNDS):
+            if len(kept) == limit or not claimed:
+                break
+            claimed = await self._claim(limit - len(kept), started)
+            kept = [*kept, *await self._put_off(claimed, slow)]
+        return kept
+
+    async def _put_off(self, claimed: Sequence[Claimed], slow: set[UserId]) -> list[Claimed]:
+        """Give back those of these hosts that only these readers want. Returns the others."""
+        now = self._clock()
+        async with self._database.transaction() as conn:
+            ids = {url.source_id for one in claimed for url in one.host.urls if url.source_id is not None}
+            readers = await store.find_submitters(conn, source_ids=sorted(ids))
+            theirs = [
+                one
+                for one in claimed
+                if all(url.source_id and readers.get(url.source_id) in slow for url in one.host.urls)
+            ]
+            if theirs:
+                answers = [
+                    HostAnswer(host=one.host, last_request_at=None, blocked_until=now + PUT_OFF) for one in theirs
+                ]
+                await frontier.answer(conn, answers=answers, now=now, options=self._frontier_options)
+        return [one for one in claimed if one not in theirs]
 
     async def _tidy(self, started: float) -> None:
         async with self._database.transaction() as conn:
