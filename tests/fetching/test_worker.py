@@ -29,7 +29,7 @@ from headwater.net import Client
 from headwater.net.store import list_outages
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
-from headwater.sources.store import set_submitter
+from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
 from tests.builders import a_source
 from tests.clock import START, MovableClock
