@@ -444,7 +444,7 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
         conn,
         ListedArticle,
         """
-        SELECT id, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
+        SELECT id, number, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
             coalesce(articles.author, told.author) AS author, coalesce(articles.summary, told.summary) AS summary,
             coalesce(articles.published_at, told.published_at) AS published_at, listed_at,
             ARRAY(
@@ -490,7 +490,7 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         conn,
         ListedArticle,
         """
-        SELECT articles.id, articles.url,
+        SELECT articles.id, articles.number, articles.url,
             coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,
             coalesce(articles.author, article_sources.author) AS author,
             coalesce(articles.summary, article_sources.summary) AS summary,
@@ -505,6 +505,25 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         """,
         {"source_id": source_id, "limit": limit},
     )
+
+
+async def find_by_numbers(conn: Connection, *, numbers: Sequence[int]) -> dict[int, ArticleId]:
+    """The articles with these numbers. A number contains the time of the id, so each is looked up in one month."""
+    cur = await conn.execute(
+        """
+        SELECT wanted.number, articles.id
+        FROM unnest(%(numbers)s::bigint[]) AS wanted (number)
+        CROSS JOIN LATERAL (
+            SELECT id
+            FROM articles
+            WHERE articles.number = wanted.number
+                AND id BETWEEN first_id_of_number(wanted.number) AND last_id_of_number(wanted.number)
+            OFFSET 0
+        ) AS articles
+        """,
+        {"numbers": list(numbers)},
+    )
+    return {number: ArticleId(article_id) for number, article_id in await cur.fetchall()}
 
 
 async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:

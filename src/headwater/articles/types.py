@@ -58,6 +58,7 @@ class ListedArticle:
     """A line in a list of articles: the shared record, or what the first source says while there is none."""
 
     id: ArticleId
+    number: int  # positive, 64 bits, increasing with time: for client protocols that take no UUID
     url: str
     title: str
     author: str | None

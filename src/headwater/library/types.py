@@ -113,6 +113,7 @@ class ArticleLine:
     """An article in a list."""
 
     id: ArticleId
+    number: int
     url: str
     title: str
     author: str | None
@@ -133,6 +134,7 @@ class ArticleFull:
     """An article to read: what its page says where it was extracted, else what its feed says. Both are sanitised."""
 
     id: ArticleId
+    number: int
     url: str
     title: str
     author: str | None

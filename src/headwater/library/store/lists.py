@@ -45,7 +45,7 @@ NEWEST_ARTICLES: Final = """
 """
 _FROM_NEWEST: Final = NEWEST_ARTICLES + " ORDER BY newest.listed_at DESC, newest.article_id DESC"
 _LINE: Final = """
-    articles.id, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
+    articles.id, number, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
     newest.listed_at, newest.name AS feed_name
 """
 _WALKED: Final = f"""
@@ -301,7 +301,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
         conn,
         ArticleLine,
         f"""
-        SELECT articles.id, url,
+        SELECT articles.id, number, url,
             coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
             coalesce(told.author, articles.author) AS author,
             coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
@@ -336,7 +336,7 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
         conn,
         ArticleFull,
         """
-        SELECT articles.id, articles.url,
+        SELECT articles.id, number, articles.url,
             coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
                 AS title,
             coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,

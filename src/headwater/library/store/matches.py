@@ -106,7 +106,7 @@ async def list_among(
             ORDER BY listed_at DESC, article_id DESC
             LIMIT %(limit)s
         )
-        SELECT articles.id, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
+        SELECT articles.id, number, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
             coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
             newest.listed_at, newest.name AS feed_name,
             {IS_READ},
@@ -128,7 +128,7 @@ async def search_starred(
         ArticleLine,
         """
         WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
-        SELECT articles.id, articles.url,
+        SELECT articles.id, number, articles.url,
             coalesce(nullif(told.title, ''), nullif(articles.title, ''), articles.url) AS title,
             coalesce(told.author, articles.author) AS author,
             coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
