@@ -1,5 +1,7 @@
 """What a reader adds, changes and drops, and what becomes of the source that all share."""
 
+from datetime import timedelta
+
 import pytest
 
 from headwater.accounts.changes import add_user
@@ -125,3 +127,16 @@ async def test_nobody_drops_anothers_feed(database: Database) -> None:
             await drop_feed(conn, user_id=bob.id, subscription_id=hers.id)
 
     assert len(await feeds(database, ada)) == 1
+
+
+async def test_the_list_says_when_a_feed_of_a_paused_host_is_tried_again(database: Database) -> None:
+    until = START + timedelta(hours=6)
+    async with database.as_system() as conn:
+        reader = await add_user(conn, "paused@example.com", None, Role.READER, START)
+        await add_feed(conn, user_id=reader.id, name="Paused", url="https://paused.example/feed", now=START)
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE poll_hosts SET paused_until = %s WHERE host = 'paused.example'", (until,))
+    async with database.as_user(reader.id) as conn:
+        (feed,) = await subscriptions.list_feeds(conn, query=FeedsQuery(), limit=20)
+
+    assert feed.next_poll_at == until

@@ -32,7 +32,7 @@ _FEED_ITEMS: Final = f"""
             enabled, moderation_status, feed_disabled_at, feed_disable_reason, last_error, polled_at
         ) AS state,
         polled_at AS last_polled_at,
-        CASE WHEN enabled THEN nullif(next_poll_at, '9999-12-31 00:00+00') END AS next_poll_at, last_error,
+        CASE WHEN enabled THEN next_try(next_poll_at, feed_state.host) END AS next_poll_at, last_error,
         last_error_type, feed_disabled_at AS disabled_at, off_until,
         coalesce(
             article_count,  -- only a feed has this counter
