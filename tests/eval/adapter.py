@@ -12,7 +12,7 @@ from lxml import html as lxml_html
 
 from headwater.polling.parse import Entry, ParsedFeed, Place
 from headwater.polling.parse.people import name_in
-from headwater.polling.parse.sanitise import sanitise
+from headwater.reading.sanitise import sanitise
 from headwater.reading.text import without_markup
 
 

@@ -88,7 +88,8 @@ SELECTED = a_page(
     "<div class=headline>Their <b>own</b> title</div><span class=by>By Di Desk</span>"
     "<time datetime=2023-12-24T18:00:00Z>yesterday</time>"
     "<div class=story><p>A short story with <a href=/more>a link</a>.</p><p class=advert>Buy!</p>"
-    "<script>alert(1)</script><p onclick=x()>The end.</p></div>",
+    "<script>alert(1)</script><noscript>Enable JavaScript</noscript><p onclick=x()>The end. "
+    "<a href=tel:12>Call</a></p></div>",
 )
 
 
@@ -97,10 +98,11 @@ def test_a_sources_selectors_count_before_all_else() -> None:
 
     assert (record.title, record.authors) == ("Their own title", ("Di Desk",))
     assert record.published_at == datetime(2023, 12, 24, 18, tzinfo=UTC)
-    assert record.text == "A short story with a link.\nThe end."
+    assert record.text == "A short story with a link.\nThe end. Call"
     assert 'href="https://www.river.example/more"' in record.html
     assert "alert" not in record.html
     assert "onclick" not in record.html
+    assert '<a href="tel:12" rel="noopener noreferrer nofollow">Call</a>' in record.html
     assert {record.origins[name] for name in ("title", "text", "authors", "published_at")} == {Finder.SELECTOR}
     assert (record.section, record.origins["section"]) == ("Region", Finder.JSON_LD)
 

@@ -17,11 +17,13 @@ from headwater.content.types import Extracted, Finder
 from headwater.extraction.article_text import ArticleText, find_article, parse_page
 from headwater.extraction.dates import page_date
 from headwater.extraction.declared import Declared, Found, declared_in, person
-from headwater.extraction.markup import clean, sanitise, text_of_tree
+from headwater.extraction.markup import clean, text_of_tree
 from headwater.extraction.selected import Selected, select
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
 from headwater.extraction.words import count_words, distinct
 from headwater.reading.decode import decode, marked_encoding
+from headwater.reading.sanitise import sanitise
+from headwater.reading.text import storable
 
 MAX_BYTES = 5_000_000  # of a page; what comes after is left out
 BINARY_LOOK = 1_024
@@ -134,7 +136,7 @@ def _from_html(html: str, base: str, finder: Finder) -> _Body:
         for line in lines:
             etree.SubElement(root, "p").text = line
         return _Body(text_of_tree(root), clean(root, base), finder)
-    safe = sanitise(html, base)
+    safe = sanitise(storable(html), base)
     root = fragment_fromstring(safe, create_parent="div") if safe else etree.Element("div")
     return _Body(text_of_tree(root), safe, finder)
 

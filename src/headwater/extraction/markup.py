@@ -3,33 +3,19 @@
 import re
 from collections.abc import Sequence
 
-import nh3
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
+from headwater.reading.sanitise import sanitise
 from headwater.reading.text import storable
 
 MAX_TEXT = 500_000
-MAX_HTML = 1_000_000
 
 
 def _words(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-_TAGS = _words(
-    "a abbr b blockquote br caption cite code dd del dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img ins "
-    "kbd li mark ol p pre q s samp small span strong sub sup table tbody td tfoot th thead time tr u ul var"
-)
-_ATTRIBUTES = {
-    "a": {"href", "title"},
-    "abbr": {"title"},
-    "img": {"src", "alt", "title", "width", "height"},
-    "td": {"colspan", "rowspan"},
-    "th": {"colspan", "rowspan"},
-    "time": {"datetime"},
-}
-_SCHEMES = {"http", "https", "mailto"}
 _BLOCKS = _words(
     "address article aside blockquote br caption dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr li "
     "main ol p pre section table tbody td tfoot th thead tr ul"
@@ -109,27 +95,5 @@ def text_of_tree(root: Element) -> str:
 def clean(root: Element, base: str) -> str:
     """Safe HTML for a page at `base`: no script, no style, every link absolute."""
     html = etree.tostring(root, encoding="unicode", method="html")
-    return sanitise(html.removeprefix("<div>").removesuffix("</div>") if root.tag == "div" else html, base)
-
-
-def sanitise(html: str, base: str) -> str:
-    """The same for HTML from anywhere."""
-    return storable(_cleaner(base).clean(html[:MAX_HTML])).strip()[: 2 * MAX_HTML]
-
-
-def _cleaner(base: str) -> nh3.Cleaner:
-    try:
-        return _made(base)
-    except ValueError:  # a base that is no URL
-        return _made("")
-
-
-def _made(base: str) -> nh3.Cleaner:
-    return nh3.Cleaner(
-        tags=set(_TAGS),
-        clean_content_tags={"script", "style", "template", "noscript", "svg", "math", "title", "textarea", "select"},
-        attributes=_ATTRIBUTES,
-        url_schemes=_SCHEMES,
-        link_rel="noopener noreferrer nofollow",
-        url_relative=("rewrite_with_base", base) if base else "deny",
-    )
+    html = html.removeprefix("<div>").removesuffix("</div>") if root.tag == "div" else html
+    return sanitise(storable(html), base)

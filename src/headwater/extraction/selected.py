@@ -50,6 +50,8 @@ def select(html: str, selectors: Selectors) -> Selected:
                 node.decompose()
     titles = _first(page, selectors.title, problems)
     bodies = _outermost(_first(page, selectors.body, problems))
+    for unseen in [node for body in bodies for node in body.css("noscript")]:
+        unseen.decompose()
     return Selected(
         page=page.html or "",
         title=next((line for node in titles if (line := one_line(_said(node, "content")))), None),

@@ -1,4 +1,4 @@
-"""What markup a reader is shown: the tags, attributes and URL schemes that survive. Everything else goes."""
+"""The tags, attributes and URL schemes that sanitising keeps, and which element may be inside which."""
 
 
 def _words(names: str) -> frozenset[str]:
@@ -19,7 +19,7 @@ VOID = frozenset({"area", "br", "col", "hr", "img", "source", "track", "wbr"})
 _STRUCTURE = _words("audio caption colgroup dir dl map menu ol picture rp rt ruby table tbody tfoot thead tr ul video")
 TAGS = FLOW | INLINE | _TEXT | VOID | _STRUCTURE
 
-# Nothing inside these is prose.
+# Removed with all their content.
 DROPPED_WHOLE = frozenset({"math", "script", "select", "style", "svg", "template", "textarea", "title"})
 
 _EVERYWHERE = frozenset({"dir", "lang", "title"})
@@ -62,11 +62,11 @@ SINGLE_URLS = frozenset({"cite", "href", "poster", "src"})
 LINKS = SINGLE_URLS | {"srcset"}
 LINK_REL = "noopener noreferrer nofollow"
 
-# Which tag may stand right inside which, so that a browser's parser builds the very tree that is written. Narrower than
-# HTML allows: what is left out is not refused, it only goes through the parser.
+# Which element may be a child of which, so that a browser's parser builds the very tree that is written. Narrower than
+# HTML allows: any other markup takes the slow path through nh3.
 _PLAYERS = frozenset({"audio", "map", "picture", "video"})
 TRANSPARENT = INLINE | _PLAYERS
-"""What may stand inside these is what may stand around them."""
+"""What is allowed inside these is what is allowed around them."""
 _PHRASING = TRANSPARENT | {"area", "br", "img", "source", "track", "wbr"}
 _ONLY_IN_THEIR_OWN = frozenset({"dd", "dt", "legend", "li", "td", "th"})
 ANYTHING = _PHRASING | _TEXT | {"dl", "hr", "ol", "table", "ul"} | (FLOW - _ONLY_IN_THEIR_OWN)
@@ -82,13 +82,13 @@ INSIDE: dict[str, frozenset[str]] = {
     **dict.fromkeys(_GROUPS, frozenset({"tr"})),
     "tr": _CELLS,
 }
-# A browser moves text that stands between the rows or cells of a table to before it.
+# A browser moves text between the rows or cells of a table to before the table.
 NO_TEXT_AMONG = frozenset({INSIDE["table"], INSIDE["tbody"], INSIDE["tr"], INSIDE["colgroup"]})
-# The end of one of these ends all of these that are open inside it.
+# The end tag of one of these closes all of these that are open inside it.
 BLOCKS = (FLOW - _ONLY_IN_THEIR_OWN) | {"dl", "ol", "pre", "ul"}
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Which tags need no end tag: each ends where what is around it does, or where one of these begins. A paragraph ends
-# where anything begins that cannot stand in one.
+# Elements with an optional end tag: each ends with its parent, or where one of these begins. A paragraph ends where
+# anything begins that is not allowed in one.
 ENDED_BY: dict[str, frozenset[str]] = {
     "p": frozenset(),
     "li": frozenset({"li"}),

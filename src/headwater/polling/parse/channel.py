@@ -6,12 +6,12 @@ from headwater.polling.parse.document import Document, Fields, attribute, each, 
 from headwater.polling.parse.media import picture, whole
 from headwater.polling.parse.names import Element
 from headwater.polling.parse.people import authors
-from headwater.polling.parse.sanitise import sanitise
 from headwater.polling.parse.subjects import categories
 from headwater.polling.parse.text import HTML, PLAIN, plain
 from headwater.polling.parse.types import ParsedFeed
 from headwater.reading.dates import parse_date
 from headwater.reading.links import unreferenced
+from headwater.reading.sanitise import sanitise
 
 _PERIODS = {
     "hourly": timedelta(hours=1),

@@ -9,10 +9,10 @@ from typing import cast
 
 from headwater.polling.parse.choose import MAX_ITEMS, newest
 from headwater.polling.parse.document import tidy_language
-from headwater.polling.parse.sanitise import from_text, sanitise
 from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 from headwater.reading.dates import parse_date
 from headwater.reading.links import absolute
+from headwater.reading.sanitise import from_text, sanitise
 from headwater.reading.text import storable
 
 Json = Mapping[str, object]

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from headwater.polling.parse.document import Document, Fields
-from headwater.polling.parse.sanitise import sanitise
 from headwater.polling.parse.text import HTML, INLINE, PLAIN
+from headwater.reading.sanitise import sanitise
 
 # Each with what its text is when it does not say so itself, the best first.
 CONTENTS = {"content:encoded": HTML, "content": PLAIN, "xhtml:body": INLINE, "body": INLINE, "fullitem": HTML}

@@ -2,23 +2,22 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headwater.polling.parse import proven as proven_module
-from headwater.polling.parse.proven import proven
-from tests.polling.parse.markup import BASE, XSS, cleaned, documents, left_to_remove, soups, tree
+from headwater.reading.sanitise_fast import _context, sanitise_fast  # pyright: ignore[reportPrivateUsage]
+from tests.reading.markup import BASE, XSS, cleaned, documents, left_to_remove, soups, tree
 
 
 @pytest.mark.parametrize("html", XSS)
 def test_a_hostile_tag_is_left_to_the_parser_or_comes_out_harmless(html: str):
     for wrapped in (html, f"<p>{html}</p>", f"<div><p>x</p>{html}</div>"):
-        found = proven(wrapped, BASE)
+        found = sanitise_fast(wrapped, BASE)
 
         assert found is None or not left_to_remove(found), wrapped
 
 
 @given(soups)
 @settings(max_examples=1500, deadline=None)
-def test_nh3_finds_nothing_left_to_remove_in_what_was_proven(html: str):
-    found = proven(html, BASE)
+def test_nh3_finds_nothing_left_to_remove_in_what_was_sanitise_fast(html: str):
+    found = sanitise_fast(html, BASE)
 
     assert found is None or not left_to_remove(found)
 
@@ -27,8 +26,8 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_proven(html: str):
 @example("<pre>\n\n</pre>")
 @example("<svg><br/onclick=x></svg>")
 @settings(max_examples=1500, deadline=None)
-def test_what_was_proven_is_what_nh3_makes_of_it(html: str):
-    found = proven(html, BASE)
+def test_the_output_is_what_nh3_makes_of_it(html: str):
+    found = sanitise_fast(html, BASE)
 
     assert found is None or tree(found) == tree(cleaned(html))
 
@@ -46,7 +45,7 @@ def test_what_was_proven_is_what_nh3_makes_of_it(html: str):
     ],
 )
 def test_a_tag_is_read_as_a_browser_reads_it(html: str, expected: str | None):
-    assert proven(html, BASE) == expected
+    assert sanitise_fast(html, BASE) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,8 +60,8 @@ def test_a_tag_is_read_as_a_browser_reads_it(html: str, expected: str | None):
         "<ul><li><p>one</li></ul>",
     ],
 )
-def test_ordinary_markup_is_proven(html: str):
-    assert proven(html, BASE) is not None
+def test_ordinary_markup_is_sanitise_fast(html: str):
+    assert sanitise_fast(html, BASE) is not None
 
 
 REL = 'rel="noopener noreferrer nofollow"'
@@ -100,18 +99,18 @@ REL = 'rel="noopener noreferrer nofollow"'
     ],
 )
 def test_small_slips_are_mended_as_a_browser_does(html: str, expected: str):
-    assert proven(html, BASE) == expected
+    assert sanitise_fast(html, BASE) == expected
     assert tree(expected) == tree(cleaned(html))
 
 
 @given(st.lists(documents, min_size=2, max_size=4))
 @settings(deadline=None)
 def test_what_was_met_before_changes_nothing(htmls: list[str]):
-    warm = [proven(html, BASE) for html in htmls * 2][len(htmls) :]
+    warm = [sanitise_fast(html, BASE) for html in htmls * 2][len(htmls) :]
 
-    proven_module._room.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    _context.cache_clear()
 
-    assert [proven(html, BASE) for html in reversed(htmls)] == warm[::-1]
+    assert [sanitise_fast(html, BASE) for html in reversed(htmls)] == warm[::-1]
 
 
 def test_a_remembered_shape_never_carries_a_value_to_the_next_tag():
@@ -125,7 +124,7 @@ def test_a_remembered_shape_never_carries_a_value_to_the_next_tag():
         ('<a href="/7" href="/8">', f'<a href="https://example.com/7" {REL}>'),
     ]
     for html, expected in links * 2:
-        assert proven(f"{html}x</a>", BASE) == (f"{expected}x</a>" if expected else None)
+        assert sanitise_fast(f"{html}x</a>", BASE) == (f"{expected}x</a>" if expected else None)
 
 
 @pytest.mark.parametrize(
@@ -161,5 +160,5 @@ def test_a_remembered_shape_never_carries_a_value_to_the_next_tag():
         "<div>" * 300 + "</div>" * 300,
     ],
 )
-def test_what_needs_a_parser_is_not_proven(html: str):
-    assert proven(html, BASE) is None
+def test_what_needs_a_parser_is_not_sanitise_fast(html: str):
+    assert sanitise_fast(html, BASE) is None

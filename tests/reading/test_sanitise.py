@@ -3,8 +3,8 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from headwater.polling.parse.sanitise import MAX_DEPTH, from_text, sanitise
-from tests.polling.parse.markup import BASE, XSS, dangers, left_to_remove, soups
+from headwater.reading.sanitise import MAX_DEPTH, from_text, sanitise
+from tests.reading.markup import BASE, XSS, dangers, left_to_remove, soups
 
 REL = 'rel="noopener noreferrer nofollow"'
 
@@ -208,3 +208,11 @@ def test_many_cells_that_leave_their_formatting_open_stay_a_table():
     html = "<table><tr>" + "<td><font color=red><b>x" * 400
 
     assert sanitise(html, BASE).count("<td>") == 400
+
+
+@pytest.mark.parametrize("broken", ["", "<b><p>x</b></p>"], ids=["fast path", "nh3"])
+def test_many_links_with_a_long_base_do_not_fill_the_memory(broken: str):
+    base = f"https://example.com/{'x' * 2_000}/"
+
+    assert len(sanitise(broken + "<a href=y>z</a>" * 10_000, base)) < 1_000_000
+    assert sanitise(broken + "<a href=y>z</a>" * 10, base).count(base) == 10

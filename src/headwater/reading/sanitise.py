@@ -1,8 +1,8 @@
-"""Sanitising: HTML from anywhere becomes HTML that a reader can show, with every link absolute.
+"""HTML of feeds and pages made safe to show, every link absolute.
 
-`allowed` says what is kept. `proven` deals with markup that is in order; for all other nh3 parses and serialises as a
-browser would. Its time grows with the square of the depth, and of the attributes on one tag; what it writes grows with
-the formatting left open times the blocks behind it, each of which gets all of it anew. It never sees such text.
+`html_rules` says what is kept. Well nested markup takes the fast path; nh3 parses and serialises all other as a browser
+would. Its time grows with the square of the depth and of the attributes on one tag, and its output with the number of
+formatting tags left open times the blocks after them, each of which reopens all. Such text never reaches it.
 """
 
 import re
@@ -11,9 +11,9 @@ from html import escape
 
 import nh3
 
-from headwater.polling.parse.proven import proven
 from headwater.reading.html_rules import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
 from headwater.reading.links import WEB, resolved
+from headwater.reading.sanitise_fast import sanitise_fast
 
 MAX_LENGTH = 1_000_000
 MAX_DEPTH = 200
@@ -25,19 +25,19 @@ MAX_REOPENED = 4_000_000
 MAX_GROWTH = 4
 GROWS_FREELY = 100_000
 
-# A browser takes all that follows these for raw text, up to an end tag that may be missing. What they hold is kept.
+# A browser takes all that follows these for raw text, up to an end tag that may be missing. Their content is kept.
 _SHELLS = re.compile(r"</?(?:iframe|no(?:script|embed|frames)|plaintext|xmp)\b[^<>]*>", re.IGNORECASE)
-# Attributes as a browser's tokeniser reads them, an unclosed quote running to the end: no tag can hide some.
+# Attributes as a browser's tokeniser reads them, an unclosed quote running to the end, so that none is missed.
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s"'>][^\s>]*+|(?=>)))?+"""
 _TAG = re.compile(rf"<(/?)([a-zA-Z][^\s/>]*+)((?:{_ATTRIBUTE})*+)[\s/]*+(?:>|\Z)")
 _LOADED = re.compile(rf"<[a-zA-Z][^\s/>]*+(?:{_ATTRIBUTE}){{{MAX_ATTRIBUTES}}}")
 _MARKUP = re.compile(r"<[^<>]*>")
-# Void, or closed by the next of their kind: these do not pile up.
+# Void, or closed by the next of their kind: these do not nest.
 _FLAT = VOID | frozenset(
     {"base", "dd", "dt", "embed", "input", "li", "link", "meta", "option", "p", "param", "td", "th", "tr"}
 )
 _START = re.compile(rf"<(?!(?:{'|'.join(sorted(_FLAT))})[\s/>])[a-z]", re.IGNORECASE)
-# What a browser opens again in each block, once it was left open in one before; of the same no more than three.
+# What a browser reopens in each block after one in which it was left open; at most three of the same.
 _FORMATTING = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
@@ -49,8 +49,10 @@ def sanitise(html: str, base: str) -> str:
     html = html[:MAX_LENGTH].strip()
     if "<" not in html:
         return html.replace(">", "&gt;") if ">" in html else html
-    clean = proven(html, base)
-    return (_parsed(_SHELLS.sub("", html), base) if clean is None else clean).strip()
+    clean = sanitise_fast(html, base)
+    if clean is None:
+        clean = _parsed(_SHELLS.sub("", html), base)
+    return _as_text(html) if _is_too_long(clean, html) else clean.strip()
 
 
 def from_text(text: str) -> str:
@@ -59,17 +61,23 @@ def from_text(text: str) -> str:
 
 
 def _parsed(html: str, base: str) -> str:
-    clean = None if _is_hostile(html) else _cleaner(base).clean(html)
-    if clean is None or len(clean) > max(MAX_GROWTH * len(html), GROWS_FREELY):
-        return from_text(_MARKUP.sub(" ", html))
-    return clean
+    return _as_text(html) if _is_hostile(html) else _cleaner(base).clean(html)
+
+
+def _as_text(html: str) -> str:
+    return from_text(_MARKUP.sub(" ", html))
+
+
+def _is_too_long(clean: str, html: str) -> bool:
+    """Whether links became absolute by a long base, or formatting was reopened, too many times."""
+    return len(clean) > max(MAX_GROWTH * len(html), GROWS_FREELY)
 
 
 def _is_hostile(html: str) -> bool:
-    """Whether tags pile up as nobody would write them, or one carries a heap of attributes."""
+    """Whether tags are nested too deep, or one has too many attributes."""
     depth = reopened = 0
     deepest = MAX_DEPTH if html.count("<") > SAFE_COUNT else SAFE_COUNT
-    # A quote in a comment or a style hides tags from us, and end tags there count for none: so there is a limit to all.
+    # A quote in a comment or a style hides tags from this scan, and end tags there do not count: hence a limit on all.
     if html.count("<") > MAX_STARTS and len(_START.findall(html)) > MAX_STARTS:
         return True
     formatting = _Formatting()
