@@ -64,7 +64,7 @@ def _duration(value: object) -> object:
 
 
 def read_duration(text: str) -> timedelta:
-    """What a person writes as a duration. Raises InvalidSettings."""
+    """Read a duration such as 30s. Raises InvalidSettings."""
     try:
         return cast("timedelta", _duration(text))
     except (ValueError, OverflowError) as error:
@@ -84,7 +84,7 @@ def _blank_is_none(value: object) -> object:
 
 
 def _token(value: object) -> object:
-    """What can stand in a header as it is, and is too long to be guessed."""
+    """A token that is valid in a header and too long to guess."""
     if value == "":
         return None
     if not isinstance(value, str) or not re.fullmatch(rf"[\x21-\x7e]{{{API_TOKEN_LEAST},}}", value):
@@ -129,8 +129,25 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[str, BeforeValidator(_address)]
 HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
 Networks = Annotated[tuple[Annotated[str, BeforeValidator(_network)], ...], BeforeValidator(_listed)]
-
 Addressees = Annotated[tuple[Annotated[str, BeforeValidator(_addressee)], ...], BeforeValidator(_listed)]
+Secret = Annotated[SecretStr | None, BeforeValidator(_blank_is_none)]
+
+
+# Each returns a Field, whose type is that of the setting, as pydantic's own Field does.
+def _time(default: str, least: str, most: str, description: str) -> Any:  # noqa: ANN401
+    return Field(read_duration(default), ge=read_duration(least), le=read_duration(most), description=description)
+
+
+def _int(default: int, least: int, most: int, description: str) -> Any:  # noqa: ANN401
+    return Field(default, ge=least, le=most, description=description)
+
+
+def _text(default: str | None, pattern: str, description: str) -> Any:  # noqa: ANN401
+    return Field(default, pattern=pattern, description=description)
+
+
+def _secret(description: str) -> Any:  # noqa: ANN401
+    return Field(None, description=description)
 
 
 def default_data_dir() -> Path:
@@ -145,141 +162,81 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
-    database_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="PostgreSQL 15 or newer to use. Empty: one runs embedded, in `data_dir`."
+    database_url: Secret = _secret("PostgreSQL 15 or newer to use. Empty: an embedded server in `data_dir`.")
+    migration_database_url: Secret = _secret(
+        "How `headwater migrate` connects to that server: as the owner of the tables. Empty: as `database_url`."
     )
-    migration_database_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None,
-        description="How `headwater migrate` connects to the server of `database_url`: as the owner of the tables. "
-        "Empty: as `database_url` does.",
+    data_dir: Path = Field(default_factory=default_data_dir, description="Folder of the embedded database and its log.")
+    database_pool_size: int = _int(10, 2, 500, "Maximum database connections of one process.")
+    database_wait: Duration = _time("3s", "100ms", "5m", "Time a request waits for a connection before it gets 503.")
+    statement_timeout: Duration = _time(
+        "10s", "100ms", "10m", "Maximum time of one database statement of a page or API request, which then gets 503."
     )
-    data_dir: Path = Field(
-        default_factory=default_data_dir, description="Folder that holds the embedded database and its log."
+    feeds_per_user: int = _int(5_000, 1, 1_000_000, "Maximum number of feeds one user may follow.")
+    imports_per_day: int = _int(50, 1, 100_000, "Maximum number of OPML files one user may import in a day.")
+    suggestions_per_day: int = _int(
+        50, 1, 100_000, "Maximum number of public feeds one user may suggest in a day; at most 20 an hour."
     )
-    database_pool_size: int = Field(10, ge=2, le=500, description="Most database connections one process opens.")
-    database_wait: Duration = Field(
-        timedelta(seconds=3),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=5),
-        description="How long a request waits for a database connection before it is answered with 503.",
-    )
-    statement_timeout: Duration = Field(
-        timedelta(seconds=10),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=10),
-        description="Longest time one database statement of a page or API request may take; then it is cancelled and "
-        "the request answered with 503.",
-    )
-    feeds_per_user: int = Field(5_000, ge=1, le=1_000_000, description="Most feeds one user may follow.")
-    imports_per_day: int = Field(50, ge=1, le=100_000, description="Most OPML files one user may import a day.")
-    suggestions_per_day: int = Field(
-        50, ge=1, le=100_000, description="Most feeds one user may suggest for everybody a day; at most 20 an hour."
-    )
-    retries_per_hour: int = Field(30, ge=1, le=100_000, description="Most feeds one user may retry by hand an hour.")
+    retries_per_hour: int = _int(30, 1, 100_000, "Maximum number of feeds one user may retry by hand in an hour.")
     host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
-    port: int = Field(8000, ge=0, le=65535, description="Port the web server listens on; 0 picks a free one.")
-    work_port: int = Field(
-        0, ge=0, le=65535, description="Port on which `headwater work` serves /metrics and health; 0 serves none."
+    port: int = _int(8000, 0, 65535, "Port the web server listens on; 0 picks a free one.")
+    work_port: int = _int(0, 0, 65535, "Port on which `headwater work` serves /metrics and health; 0: none.")
+    api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = _secret(
+        "The operator's own API token, sent as `Authorization: Bearer …`. Empty: only users' tokens are accepted."
     )
-    api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = Field(
-        None,
-        description="What a program of the operator's own sends as `Authorization: Bearer …` to use the API. "
-        "Empty: only the tokens that people make for themselves open it.",
+    api_rate_per_token: int = _int(600, 0, 1_000_000, "API requests a minute with one token and process; 0: no limit.")
+    api_rate_per_address: int = _int(
+        1200, 0, 1_000_000, "API requests a minute from one address, for each process; 0: no limit."
     )
-    api_rate_per_token: int = Field(
-        600,
-        ge=0,
-        le=1_000_000,
-        description="Requests a minute to the API with one token, for each process; 0: no limit.",
-    )
-    api_rate_per_address: int = Field(
-        1200,
-        ge=0,
-        le=1_000_000,
-        description="Requests a minute to the API from one address, for each process; 0: no limit.",
-    )
-    public_url: str = Field(
-        "",
-        pattern=r"^(https?://[^\s/?#@]+/?)?$",
-        description="Where people find Headwater; links in letters begin with it. Empty: where it listens.",
+    public_url: str = _text(
+        "", r"^(https?://[^\s/?#@]+/?)?$", "Public URL of this instance, for links in emails. Empty: where it listens."
     )
     trusted_proxies: Networks = Field(
         (),
-        description="Proxies in front of the web server. What they say in X-Forwarded-For and X-Forwarded-Proto is "
-        "believed, what anybody else says is not.",
+        description="Proxies in front of the web server whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
     )
-    registration: bool = Field(
-        True, description="Whether people may make accounts. Where there is none yet, the first may always be made."
-    )
-    confirm_email: bool = Field(
-        False, description="Whether a new account is let in only after a letter to its address was answered."
-    )
+    registration: bool = Field(True, description="Whether users may register. The first account can always be made.")
+    confirm_email: bool = Field(False, description="Whether a new user must confirm their email before they log in.")
     hide_accounts: bool = Field(
         False,
-        description="Whether registering with a taken email tells so by mail only, not on the page. Implies "
+        description="Whether registering with a taken email is reported by email only, not on the page. Implies "
         "`confirm_email`.",
     )
-    session_renewal: Duration = Field(
-        timedelta(minutes=15),
-        ge=timedelta(minutes=1),
-        le=timedelta(days=1),
-        description="How long a session's short-lived token is good before it is renewed by the long-lived one.",
+    session_renewal: Duration = _time("15m", "1m", "1d", "Lifetime of a session's short-lived token.")
+    session_lifetime: Duration = _time("30d", "1h", "400d", "How long an inactive user stays logged in.")
+    smtp_url: Secret = _secret("Mail server for outgoing email. Empty: emails are written to the log.")
+    smtp_from: str = _text(
+        "Headwater <headwater@localhost>", r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$", "Sender of emails."
     )
-    session_lifetime: Duration = Field(
-        timedelta(days=30),
-        ge=timedelta(hours=1),
-        le=timedelta(days=400),
-        description="How long somebody who does not come by stays logged in.",
-    )
-    smtp_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="Mail server that takes Headwater's letters. Empty: they are written into the log."
-    )
-    smtp_from: str = Field(
-        "Headwater <headwater@localhost>",
-        pattern=r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$",
-        description="Who the letters are from.",
-    )
-    jwt_issuer: str = Field(
+    jwt_issuer: str = _text(
         "",
-        pattern=r"^[!-~]{0,500}$",
-        description="Outside issuer whose JWTs open the API, as their claim `iss` names it. Supabase: "
-        "https://PROJECT.supabase.co/auth/v1. Empty: none is believed.",
+        r"^[!-~]{0,500}$",
+        "External issuer whose JWTs the API accepts, as in their claim `iss`. Supabase: "
+        "https://PROJECT.supabase.co/auth/v1. Empty: none.",
     )
-    jwt_audience: str = Field(
-        "headwater",
-        pattern=r"^[!-~]{1,500}$",
-        description="Whom those JWTs must be meant for, their claim `aud`. Supabase: authenticated.",
+    jwt_audience: str = _text(
+        "headwater", r"^[!-~]{1,500}$", "Audience those JWTs must have, their claim `aud`. Supabase: authenticated."
     )
-    jwt_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="What those JWTs are signed with: an HS256 secret, or a public key in PEM."
+    jwt_key: Secret = _secret("Key those JWTs are signed with: an HS256 secret, or a public key in PEM.")
+    jwks_url: Annotated[str | None, BeforeValidator(_blank_is_none)] = _text(
+        None, r"^https?://\S+$", "Where the issuer publishes its keys (JWKS), instead of `jwt_key`."
     )
-    jwks_url: Annotated[str | None, BeforeValidator(_blank_is_none)] = Field(
-        None,
-        pattern=r"^https?://\S+$",
-        description="Where the issuer publishes its keys (JWKS), instead of `jwt_key`.",
-    )
-    oidc_issuer: str = Field(
+    oidc_issuer: str = _text(
         "",
-        pattern=r"^(https?://[^\s?#@]+)?$",
-        description="OpenID Connect issuer at which people may log in, too. Its address to come back to is "
-        "`public_url` and /auth/openid/callback. Empty: none.",
+        r"^(https?://[^\s?#@]+)?$",
+        "OpenID Connect issuer with which users may also log in. Its redirect URI is `public_url` and "
+        "/auth/openid/callback. Empty: none.",
     )
-    oidc_client_id: str = Field(
-        "", pattern=r"^[!-~]{0,500}$", description="Under which name Headwater is known to that issuer."
-    )
-    oidc_client_secret: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="How Headwater shows to that issuer that it is itself."
-    )
+    oidc_client_id: str = _text("", r"^[!-~]{0,500}$", "Client id of Headwater at that issuer.")
+    oidc_client_secret: Secret = _secret("Client secret of Headwater at that issuer.")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_log_word)] = Field(
         "info", description="Least severe event to log."
     )
     log_format: Annotated[Literal["auto", "console", "json"], BeforeValidator(_log_word)] = Field(
-        "auto", description="How events are written; `auto` is readable on a terminal and JSON otherwise."
+        "auto", description="Format of the log; `auto` is readable on a terminal and JSON otherwise."
     )
-    contact_url: str = Field(
-        DEFAULT_CONTACT,
-        pattern=r"^(https?://|mailto:)\S+$",
-        description="Where a site's owner can learn who asks; part of the User-Agent.",
+    contact_url: str = _text(
+        DEFAULT_CONTACT, r"^(https?://|mailto:)\S+$", "Contact for site owners; part of the User-Agent."
     )
     allow_loopback: bool = Field(
         False, description="Let outbound requests reach 127.0.0.1, this machine itself. For the demo and tests only."
@@ -292,274 +249,128 @@ class Settings(BaseModel):
         "default", description="What failures of a feed lead to, unless the source names another policy."
     )
     poll_enabled: bool = Field(True, description="Whether this process polls feeds, where it runs all stages.")
-    poll_max_failures: int = Field(
-        5,
-        ge=1,
-        le=1000,
-        description="In policy `backoff`: permanent failures since the last success after which a feed is disabled.",
+    poll_max_failures: int = _int(
+        5, 1, 1000, "In policy `backoff`: permanent failures since the last success after which a feed is disabled."
     )
-    poll_max_backoff: Duration = Field(
-        timedelta(days=1),
-        ge=timedelta(hours=1),
-        le=timedelta(days=30),
-        description="In policy `backoff`: longest wait between two tries of a feed that fails.",
+    poll_max_backoff: Duration = _time("1d", "1h", "30d", "In policy `backoff`: longest wait after a failed poll.")
+    poll_interval: Duration = _time("1h", "1s", "1d", "How often a feed is polled until its rhythm is known.")
+    poll_check_interval: Duration = _time(
+        "1s", "1s", "10m", "Longest time between two checks for due feeds while none is due; a new feed waits as long."
     )
-    poll_interval: Duration = Field(
-        timedelta(hours=1),
-        ge=timedelta(seconds=1),
-        le=timedelta(days=1),
-        description="How often a feed is polled of whose rhythm nothing is known; others are asked more or less often.",
+    poll_interval_min: Duration = _time("15m", "1s", "1d", "Shortest wait between two successful polls of a feed.")
+    poll_interval_max: Duration = _time(
+        "1d", "1s", "30d", "Longest wait between two successful polls of a feed, also if a site asks for more."
     )
-    poll_check_interval: Duration = Field(
-        timedelta(seconds=1),
-        ge=timedelta(seconds=1),
-        le=timedelta(minutes=10),
-        description="Longest time between two looks for due feeds while none is due; a new feed waits as long.",
+    poll_host_delay: Duration = _time("3s", "0s", "1h", "Minimum time between two polls of feeds on the same host.")
+    poll_concurrency: int = _int(10, 1, 500, "Maximum number of feeds one process polls at the same time.")
+    poll_timeout: Duration = _time("30s", "100ms", "10m", "Maximum time of one poll, redirects and body included.")
+    poll_max_bytes: int = _int(10_000_000, 1_000, 10**9, "Largest feed that is read, before and after decompression.")
+    poll_max_entries: int = _int(50, 1, 10_000, "Maximum number of entries taken from one poll, the newest first.")
+    parse_processes: int = _int(2, 1, 256, "Sandbox processes that parse feeds.")
+    parse_timeout: Duration = _time(
+        "10s", "100ms", "10m", "Maximum time to parse one feed before the process is killed."
     )
-    poll_interval_min: Duration = Field(
-        timedelta(minutes=15),
-        ge=timedelta(seconds=1),
-        le=timedelta(days=1),
-        description="Shortest wait between two good polls of a feed.",
+    parse_memory: int = _int(10**9, 10**8, 10**11, "Maximum memory, in bytes, of a process that parses feeds.")
+    worker_count: int = _int(10, 1, 1000, "Maximum number of hosts one process fetches pages from at the same time.")
+    user_agent: str = _text(
+        "", r"^[ -~]{0,200}$", "User-Agent of requests. Empty: Headwater, its version and `contact_url`."
     )
-    poll_interval_max: Duration = Field(
-        timedelta(days=1),
-        ge=timedelta(seconds=1),
-        le=timedelta(days=30),
-        description="Longest wait between two good polls of a feed, and the longest that a site may ask for.",
+    request_timeout: Duration = _time(
+        "30s", "100ms", "10m", "Maximum time of one request for a page, redirects and body included."
     )
-    poll_host_delay: Duration = Field(
-        timedelta(seconds=3),
-        ge=timedelta(0),
-        le=timedelta(hours=1),
-        description="Least time between two polls of feeds on the same host.",
+    claim_retry_delay: Duration = _time(
+        "1s", "10ms", "10m", "How long a fetcher that found no URL to fetch waits before it checks again."
     )
-    poll_concurrency: int = Field(10, ge=1, le=500, description="Most feeds one process polls at the same time.")
-    poll_timeout: Duration = Field(
-        timedelta(seconds=30),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=10),
-        description="Most time one poll may take, redirects and body included.",
+    max_retries: int = _int(8, 1, 100, "How often a page is retried before it is given up, over a day at least.")
+    fetch_host_delay: Duration = _time(
+        "1s", "0s", "1h", "Minimum time between two pages of a host; its robots.txt or source may ask for more."
     )
-    poll_max_bytes: int = Field(
-        10_000_000, ge=1_000, le=1_000_000_000, description="Largest feed that is read, before and after decompression."
+    fetch_crawl_delay_max: Duration = _time("30s", "0s", "1h", "Longest Crawl-delay of a robots.txt that is respected.")
+    fetch_max_bytes: int = _int(10_000_000, 1_000, 10**9, "Largest page that is read, before and after decompression.")
+    fetch_depth_max: int = _int(
+        10, 0, 100, "Maximum depth at which a URL may be found by links or sitemaps; deeper URLs are taken for a trap."
     )
-    poll_max_entries: int = Field(
-        50, ge=1, le=10_000, description="Most entries taken from a feed in one poll, the newest first."
+    fetch_host_urls_max: int = _int(500_000, 1, 10**9, "Maximum URLs of one host found by sitemaps and links.")
+    extract_processes: int = _int(2, 1, 256, "Sandbox processes that read pages and sitemaps.")
+    extract_timeout: Duration = _time(
+        "20s", "100ms", "10m", "Maximum time to read one page before the process is killed."
     )
-    parse_processes: int = Field(2, ge=1, le=256, description="Processes that read feeds; they can be killed.")
-    parse_timeout: Duration = Field(
-        timedelta(seconds=10),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=10),
-        description="Most time that reading one feed may take before its process is killed.",
+    sitemap_max_age: Duration = _time(
+        "7d",
+        "1h",
+        "3650d",
+        "Maximum age of a sitemap's page to be fetched, by its last change; undated ones always are.",
     )
-    parse_memory: int = Field(
-        1_000_000_000,
-        ge=100_000_000,
-        le=100_000_000_000,
-        description="Most memory, in bytes, that a process which reads feeds may take.",
+    sitemap_max_urls: int = _int(1_000, 1, 50_000, "Maximum pages taken from a sitemap in one visit, the newest first.")
+    sitemap_budget: int = _int(500, 1, 100_000, "Maximum number of sitemaps of one source read in a day.")
+    spider_budget: int = _int(
+        1_000, 1, 1_000_000, "Maximum new pages a day found by links of a source without a budget of its own."
     )
-    worker_count: int = Field(10, ge=1, le=1000, description="Most hosts one process fetches pages from at a time.")
-    user_agent: str = Field(
-        "",
-        pattern=r"^[ -~]{0,200}$",
-        description="What sites are told who asks. Empty: Headwater, its version and `contact_url`.",
+    elasticsearch_url: Secret = _secret(
+        "Elasticsearch or OpenSearch server that indexes every text. Empty: PostgreSQL alone searches."
     )
-    request_timeout: Duration = Field(
-        timedelta(seconds=30),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=10),
-        description="Most time one request for a page may take, redirects and body included.",
+    elasticsearch_api_key: Secret = _secret("API key for it; its URL may contain a name and password instead.")
+    elasticsearch_index: str = _text("raw_content", r"^[a-z][a-z0-9_-]{0,100}$", "Name of the index's alias.")
+    openrouter_api_key: Secret = _secret("API key of the service that writes summaries. Empty: this machine does.")
+    openrouter_base_url: str = _text(
+        "https://openrouter.ai/api/v1", r"^https?://\S+$", "OpenAI-compatible service that writes summaries."
     )
-    claim_retry_delay: Duration = Field(
-        timedelta(seconds=1),
-        ge=timedelta(milliseconds=10),
-        le=timedelta(minutes=10),
-        description="How long a fetcher that found no URL to fetch waits before it looks again.",
+    summary_model: str = _text("openai/gpt-4o-mini", r"^\S{1,200}$", "Model that writes summaries.")
+    summary_temperature: float = Field(0.3, ge=0, le=2, description="Temperature of the model; low is steady.")
+    summary_max_tokens: int = _int(1000, 100, 8000, "Longest summary, in tokens.")
+    summary_timeout: Duration = _time(
+        "60s", "5s", "5m", "Maximum time of one request for a summary; a failed one is retried once after 2 s."
     )
-    max_retries: int = Field(
-        8, ge=1, le=100, description="How often a page is tried again before it is given up, over a day at least."
+    summary_daily_limit: int = _int(20, 0, 10_000, "Maximum summaries one user may make in 24 hours; 0: no limit.")
+    summary_total_limit: int = _int(
+        1_000, 0, 1_000_000, "Maximum requests to the service a day for all users; then this machine does. 0: no limit."
     )
-    fetch_host_delay: Duration = Field(
-        timedelta(seconds=1),
-        ge=timedelta(0),
-        le=timedelta(hours=1),
-        description="Least time between two requests for pages of a host; its robots.txt or source may ask for more.",
+    retention_articles: Duration = _time(
+        "90d",
+        "0s",
+        "36500d",
+        "How long articles are kept at least, from when they were first seen and from their date; a month is dropped "
+        "when all of it is older, up to 31 days later. Starred articles are kept. 0: for ever.",
     )
-    fetch_crawl_delay_max: Duration = Field(
-        timedelta(seconds=30),
-        ge=timedelta(0),
-        le=timedelta(hours=1),
-        description="Longest Crawl-delay that a robots.txt is granted.",
+    retention_events: Duration = _time("365d", "0s", "36500d", "How long account events are kept. 0: for ever.")
+    retention_polls: Duration = _time("30d", "0s", "36500d", "How long poll outcomes are kept. 0: for ever.")
+    retention_clicks: Duration = _time(
+        "90d", "0s", "36500d", "How long views and clicks of users who agreed to analytics are kept. 0: for ever."
     )
-    fetch_max_bytes: int = Field(
-        10_000_000, ge=1_000, le=1_000_000_000, description="Largest page that is read, before and after decompression."
-    )
-    fetch_depth_max: int = Field(
-        10, ge=0, le=100, description="How many links or sitemaps deep a URL may be found before it counts as a trap."
-    )
-    fetch_host_urls_max: int = Field(
-        500_000, ge=1, le=1_000_000_000, description="Most URLs of one host that sitemaps and links may bring."
-    )
-    extract_processes: int = Field(
-        2, ge=1, le=256, description="Processes that read pages and sitemaps; they can be killed."
-    )
-    extract_timeout: Duration = Field(
-        timedelta(seconds=20),
-        ge=timedelta(milliseconds=100),
-        le=timedelta(minutes=10),
-        description="Most time that reading one page may take before its process is killed.",
-    )
-    sitemap_max_age: Duration = Field(
-        timedelta(days=7),
-        ge=timedelta(hours=1),
-        le=timedelta(days=3650),
-        description="How long ago a page of a sitemap may have changed to be fetched; one without a date always is.",
-    )
-    sitemap_max_urls: int = Field(
-        1_000, ge=1, le=50_000, description="Most pages taken from a sitemap in one visit, the newest first."
-    )
-    sitemap_budget: int = Field(
-        500, ge=1, le=100_000, description="Most sitemaps of one source that are read in a day."
-    )
-    spider_budget: int = Field(
-        1_000, ge=1, le=1_000_000, description="Most new pages a day found by links of a source that names no budget."
-    )
-    elasticsearch_url: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="Elasticsearch or OpenSearch that is told of every text. Empty: PostgreSQL alone searches."
-    )
-    elasticsearch_api_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="API key for it; a name and password may stand in its URL instead."
-    )
-    elasticsearch_index: str = Field(
-        "raw_content", pattern=r"^[a-z][a-z0-9_-]{0,100}$", description="Name of the alias that stands for the index."
-    )
-    openrouter_api_key: Annotated[SecretStr | None, BeforeValidator(_blank_is_none)] = Field(
-        None, description="Key of the service that writes summaries. Empty: they are made on this machine."
-    )
-    openrouter_base_url: str = Field(
-        "https://openrouter.ai/api/v1",
-        pattern=r"^https?://\S+$",
-        description="OpenAI-compatible service that is asked.",
-    )
-    summary_model: str = Field("openai/gpt-4o-mini", pattern=r"^\S{1,200}$", description="Model that writes summaries.")
-    summary_temperature: float = Field(0.3, ge=0, le=2, description="How freely it writes; low is steady.")
-    summary_max_tokens: int = Field(1000, ge=100, le=8000, description="Longest summary, in tokens.")
-    summary_timeout: Duration = Field(
-        timedelta(seconds=60),
-        ge=timedelta(seconds=5),
-        le=timedelta(minutes=5),
-        description="How long one try at a summary may take; a failed one is repeated once after 2 s.",
-    )
-    summary_daily_limit: int = Field(
-        20, ge=0, le=10_000, description="Most summaries one reader may make within 24 hours; 0: no limit."
-    )
-    summary_total_limit: int = Field(
-        1_000,
-        ge=0,
-        le=1_000_000,
-        description="Most questions to the service a day for all readers together; then summaries are made on this "
-        "machine. 0: no limit.",
-    )
-    retention_articles: Duration = Field(
-        timedelta(days=90),
-        ge=timedelta(0),
-        le=timedelta(days=36_500),
-        description="How long articles are kept at least, from when they were first seen and from the date they carry; "
-        "a month of them goes when all in it is older, up to 31 days later. What somebody starred stays. 0: for ever.",
-    )
-    retention_events: Duration = Field(
-        timedelta(days=365),
-        ge=timedelta(0),
-        le=timedelta(days=36_500),
-        description="How long it is kept what people did with their accounts. 0: for ever.",
-    )
-    retention_polls: Duration = Field(
-        timedelta(days=30),
-        ge=timedelta(0),
-        le=timedelta(days=36_500),
-        description="How long it is kept what each poll came to. 0: for ever.",
-    )
-    retention_clicks: Duration = Field(
-        timedelta(days=90),
-        ge=timedelta(0),
-        le=timedelta(days=36_500),
-        description="How long it is kept what readers who agreed to it opened and clicked. 0: for ever.",
-    )
-    alert_webhook_url: Annotated[SecretStr | None, BeforeValidator(_webhook)] = Field(
-        None,
-        description="Where incidents are told, by POST: JSON with a `text` that Slack and its like show. It may be a "
-        "private address. Empty: none is told there.",
+    alert_webhook_url: Annotated[SecretStr | None, BeforeValidator(_webhook)] = _secret(
+        "Webhook for incidents, by POST: JSON with a `text`, as Slack reads it. A private address is allowed. "
+        "Empty: none."
     )
     alert_email: Addressees = Field(
-        (), description="Whom incidents are told by letter, which needs `smtp_url`. Empty: nobody."
+        (), description="Email addresses to which incidents are sent; needs `smtp_url`. Empty: none."
     )
-    alert_every: Duration = Field(
-        timedelta(minutes=1),
-        ge=timedelta(seconds=1),
-        le=timedelta(hours=1),
-        description="How often it is looked whether something must be told.",
+    alert_every: Duration = _time("1m", "1s", "1h", "How often the alert conditions are evaluated.")
+    alert_disabled_percent: int = _int(
+        20, 0, 100, "Percentage of system feeds disabled above which there is an incident."
     )
-    alert_disabled_percent: int = Field(
-        20, ge=0, le=100, description="More than so many percent of the system feeds off are an incident."
+    alert_disabled_least: int = _int(2, 1, 1_000_000, "Smallest number of disabled system feeds for that incident.")
+    alert_disabled_for: Duration = _time(
+        "1d", "0s", "365d", "How long a system feed may be disabled before it is an incident."
     )
-    alert_disabled_least: int = Field(
-        2, ge=1, le=1_000_000, description="Fewest system feeds off that are such an incident, however few there are."
+    alert_critical_errors: int = _int(
+        3, 0, 1_000_000, "Failures in a row of a critical feed above which there is an incident."
     )
-    alert_disabled_for: Duration = Field(
-        timedelta(days=1),
-        ge=timedelta(0),
-        le=timedelta(days=365),
-        description="A system feed that is off for longer is an incident.",
+    alert_no_success: Duration = _time(
+        "1d", "0s", "365d", "How long a system or critical feed, or its paused host, may fail before it is an incident."
     )
-    alert_critical_errors: int = Field(
-        3, ge=0, le=1_000_000, description="A critical feed that failed more often in a row is an incident."
+    alert_stage_stopped: Duration = _time(
+        "15m", "2s", "30d", "How long a stage with due work may do none of it before it is an incident."
     )
-    alert_no_success: Duration = Field(
-        timedelta(days=1),
-        ge=timedelta(0),
-        le=timedelta(days=365),
-        description="A system or critical feed that, or whose paused host, has failed for longer is an incident.",
+    alert_queue_window: Duration = _time("6h", "6s", "30d", "How long a queue may only grow before it is an incident.")
+    alert_queue_least: int = _int(1_000, 1, 10**9, "Smallest queue whose growth is an incident.")
+    alert_settle: Duration = _time(
+        "10m", "0s", "7d", "How long a condition must be well before its incident ends. Meanwhile no message is sent."
     )
-    alert_stage_stopped: Duration = Field(
-        timedelta(minutes=15),
-        ge=timedelta(seconds=2),
-        le=timedelta(days=30),
-        description="A stage of whose due work nobody did any for so long is an incident.",
+    alert_digest: Duration = _time(
+        "1h", "0s", "7d", "Minimum time between two messages about single feeds; those in between are sent together."
     )
-    alert_queue_window: Duration = Field(
-        timedelta(hours=6),
-        ge=timedelta(seconds=6),
-        le=timedelta(days=30),
-        description="A queue that only grows for so long is an incident.",
-    )
-    alert_queue_least: int = Field(
-        1_000, ge=1, le=1_000_000_000, description="Smallest queue whose growth is an incident."
-    )
-    alert_settle: Duration = Field(
-        timedelta(minutes=10),
-        ge=timedelta(0),
-        le=timedelta(days=7),
-        description="How long what was wrong must be well before its incident is over. Within it nobody is told again.",
-    )
-    alert_digest: Duration = Field(
-        timedelta(hours=1),
-        ge=timedelta(0),
-        le=timedelta(days=7),
-        description="Least time between two messages about single feeds; what comes meanwhile is told together.",
-    )
-    drain_timeout: Duration = Field(
-        timedelta(seconds=10),
-        ge=timedelta(0),
-        le=timedelta(minutes=10),
-        description="How long work in flight may take to finish when Headwater stops.",
-    )
-    doctor_url: str = Field(
-        "https://example.com/",
-        pattern=r"^https?://\S+$",
-        description="Page that `headwater doctor` asks for, to see whether the network reaches out.",
-    )
+    drain_timeout: Duration = _time("10s", "0s", "10m", "How long work in progress may take to finish on shutdown.")
+    doctor_url: str = _text("https://example.com/", r"^https?://\S+$", "Page `headwater doctor` fetches.")
 
 
 @dataclass(frozen=True, slots=True)
