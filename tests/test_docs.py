@@ -30,7 +30,7 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_command_and_exit_code_is_documented() -> None:
-    page = read("docs/cli.md")
+    page = read("docs/install.md")
     leaves = [
         path for path in EVERY if path and not any(other[: len(path)] == path and other != path for other in EVERY)
     ]
@@ -67,11 +67,68 @@ def test_files_named_in_the_architecture_exist() -> None:
     assert [name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda page: page.name)
-def test_links_between_documents_lead_somewhere(page: Path) -> None:
-    targets = [target for target in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in target]
+def test_every_row_of_the_specification_names_code_and_tests_that_exist() -> None:
+    rows = re.findall(r"^\| (?:[0-9D][^|]*) \| [^|]+ \| [^|]*\|$", read("docs/specification.md"), re.MULTILINE)
+    paths = [path for row in rows for path in re.findall(r"`((?:\w+/)+[\w.]*|[a-z_]+\.py)`", row)]
 
-    assert [target for target in targets if not (page.parent / target.partition("#")[0]).exists()] == []
+    assert len(rows) > 60
+    assert len([path for path in paths if path.startswith("tests/")]) > 60
+    assert [path for path in paths if not (PACKAGE / path).exists() and not (ROOT / path).exists()] == []
+
+
+def test_the_glossary_has_one_line_for_each_term_in_order() -> None:
+    glossary = read("docs/architecture.md").partition("\n## Glossary\n")[2].partition("\n## ")[0]
+    terms = re.findall(r"^\| ([a-z][^|]*) \| [^|]+ \|$", glossary, re.MULTILINE)[1:]
+
+    assert {"source", "article", "host", "lease", "stage", "seed"} <= set(terms)
+    assert terms == sorted(terms)
+    assert len(terms) == len(set(terms))
+
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def links_of(page: Path) -> list[str]:
+    return [target for target in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in target]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """As Markdown pages are rendered: a heading in lower case, its words joined by hyphens."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    for link in links_of(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    reached, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        targets = [(page.parent / link.partition("#")[0]).resolve() for link in links_of(page)]
+        waiting += [target for target in targets if target.suffix == ".md"]
+        waiting += [note for target in targets if target.is_dir() for note in target.glob("*.md")]
+
+    assert [page.name for page in DOCUMENTS if page not in reached] == []
+
+
+def test_there_are_few_pages() -> None:
+    written = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "settings.md"]
+
+    assert len(written) <= 14, (
+        "add a section to a page that is there; only settings.md, which is generated, is not counted"
+    )
 
 
 def test_decisions_are_numbered_and_say_why() -> None:

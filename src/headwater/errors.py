@@ -383,7 +383,7 @@ class RightsMissing(Unavailable):
             f"The database's roles, grants or policies are incomplete: {'; '.join(problems[:3])}"
             f"{f'; and {len(problems) - 3} more' if len(problems) > 3 else ''}. "
             "Run `headwater migrate up` as the owner of the tables; what that login may not do, a superuser or the "
-            "owner of the role runs (docs/operating.md):\n" + "\n".join(f"{line};" for line in statements)
+            "owner of the role runs (docs/install.md):\n" + "\n".join(f"{line};" for line in statements)
         )
         self.login = login
         self.problems = tuple(problems)

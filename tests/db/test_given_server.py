@@ -1,4 +1,4 @@
-"""docs/operating.md is enough: its roles, its logins without superuser, its dump and its restore."""
+"""docs/install.md is enough: its roles, its logins without superuser, its dump and its restore."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ from headwater.server import create_app
 from tests.conftest import QUICK
 from tests.web.visitor import PASSWORD, Person, a_person
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "operating.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "install.md").read_text(encoding="utf-8")
 SQL = re.findall(r"^```sql\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[0]
 
 

@@ -1,4 +1,4 @@
-"""Expectations of feedparser's files that we reject on purpose, with the reason. `docs/parsing.md` tells the same."""
+"""Expectations of feedparser's files that we reject on purpose, with the reason. docs/polling.md lists the same."""
 
 _UNSEEN = "text of <title> and inside comments is not shown by a browser either"
 

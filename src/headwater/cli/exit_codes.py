@@ -1,4 +1,4 @@
-"""What a command's exit code means: the one table, shown by `headwater --help` and docs/cli.md."""
+"""What a command's exit code means: the one table, shown by `headwater --help` and docs/install.md."""
 
 from enum import IntEnum
 

@@ -57,7 +57,7 @@ def settings_page() -> str:
         lines.append(f"| `{PREFIX}{name.upper()}` | {text} | {allowed(name)} | {field.description} |")
     lines += [
         "",
-        "These names are read too, where ours is not set; most are those of seed 004:",
+        "These names are read too, where ours is not set; most are those of [seed 004](specification.md):",
         "",
         "| name | setting |",
         "|---|---|",

@@ -106,7 +106,7 @@ def _describe(fault: ConnectFault, conninfo: str, text: str) -> Diagnosis:
         ),
         ConnectFault.NO_LOGIN: (
             f"PostgreSQL at {server} has no login {user}",
-            f"Correct the user in DATABASE_URL, or create the roles (docs/operating.md): CREATE ROLE {user} LOGIN …;",
+            f"Correct the user in DATABASE_URL, or create the roles (docs/install.md): CREATE ROLE {user} LOGIN …;",
         ),
         ConnectFault.NOT_ADMITTED: (
             f"PostgreSQL at {server} does not admit {user} to the database {database}: {_last_line(text)}",

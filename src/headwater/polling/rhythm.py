@@ -3,7 +3,7 @@
 Most feeds are asked once an interval. One whose entries lie closer together than `OFTEN` is asked more often, with the
 square root of that gap: for a given number of requests, this makes the mean delay from publication to article smallest.
 One whose entries lie further apart than `SELDOM` is asked less often, in proportion to the gap: so few articles come
-from such feeds that hardly any is late. Measured in docs/simulation.md.
+from such feeds that hardly any is late. Measured in docs/performance.md.
 """
 
 from dataclasses import dataclass

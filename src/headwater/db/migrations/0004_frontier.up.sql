@@ -1,4 +1,4 @@
--- The frontier: which URL next, from which host, until when. The host is the queue (docs/frontier.md).
+-- The frontier: which URL next, from which host, until when. The host is the queue (docs/fetching.md).
 -- Keys are digests that the application makes, so that nothing is looked up to submit a URL: `host_id` is 64 bits of the
 -- host's name, `url_id` 64 bits of the canonical URL without its scheme, `shard` 4 bits of `host_id`. Together the two
 -- ids are the UUID that the API shows. Every key starts with `shard`, so that Citus can spread these tables on it.

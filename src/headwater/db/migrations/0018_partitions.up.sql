@@ -1,5 +1,5 @@
 -- Articles, and all that is kept of each, in monthly partitions by id: ids are made of the time, so a month is a range of
--- them. A month that is past its time is dropped as a whole (docs/retention.md).
+-- them. A month that is past its time is dropped as a whole (docs/operating.md).
 
 -- Where the partitions live: nobody's request may look inside.
 CREATE SCHEMA months;

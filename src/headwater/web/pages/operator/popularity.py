@@ -1,4 +1,4 @@
-"""/admin/popularity: how much each source is read, told by readers who agreed to be counted (docs/analytics.md)."""
+"""/admin/popularity: how much each source is read, by readers who consented (docs/operating.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
