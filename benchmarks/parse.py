@@ -20,7 +20,7 @@ import feedparser
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from headwater.polling.parse import parse_feed  # noqa: E402
+from headwater.feeds import parse_feed  # noqa: E402
 
 parse_theirs = cast("Callable[..., dict[str, list[object]]]", feedparser.parse)  # pyright: ignore[reportUnknownMemberType]
 

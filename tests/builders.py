@@ -6,7 +6,7 @@ from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles.types import NewArticle
 from headwater.db import Connection, Database
-from headwater.polling.parse.types import Entry, ParsedFeed
+from headwater.feeds.types import Entry, ParsedFeed
 from headwater.polling.types import ReadFeed
 from headwater.sources.follow import follow
 from headwater.sources.types import Source

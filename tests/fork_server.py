@@ -228,6 +228,6 @@ if __name__ == "__main__":
     from headwater.cli import make_app
 
     make_app()  # imports every command, and with it all of Headwater
-    for module in ("headwater.extraction.extract", "headwater.polling.parse"):
+    for module in ("headwater.extraction.extract", "headwater.feeds"):
         import_module(module)
     serve(socket.socket(fileno=int(sys.argv[1])))

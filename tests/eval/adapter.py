@@ -10,8 +10,8 @@ from datetime import datetime
 import can_ada
 from lxml import html as lxml_html
 
-from headwater.polling.parse import Entry, ParsedFeed, Place
-from headwater.polling.parse.people import name_in
+from headwater.feeds import Entry, GeoPoint, ParsedFeed
+from headwater.feeds.authors import name_in
 from headwater.reading.sanitise import sanitise
 from headwater.reading.text import without_markup
 
@@ -214,7 +214,7 @@ def adapt_entry(entry: Entry) -> Kept:
 class Point(Kept):
     """A place: points only, and no height."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: GeoPoint | None) -> None:
         super().__init__({"type": "Point", "coordinates": (place.longitude, place.latitude)} if place else {})
 
 

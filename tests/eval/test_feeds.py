@@ -13,7 +13,7 @@ from typing import Any, cast
 import feedparser
 import pytest
 
-from headwater.polling.parse import Entry, ParsedFeed, parse_feed
+from headwater.feeds import Entry, ParsedFeed, parse_feed
 from headwater.reading.text import without_markup
 from tests.eval.adapter import Line, Url, fold
 from tests.eval.corpus import FEEDS, real_feeds

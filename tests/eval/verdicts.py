@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 import feedparser
 
-from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
+from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
 from tests.eval.adapter import Html, NotKept, Version, adapt_entry, adapt_feed
 from tests.eval.corpus import DOCUMENT_URL, Case, cases
 

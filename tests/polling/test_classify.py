@@ -1,8 +1,8 @@
 import pytest
 
+from headwater.feeds.types import FeedParseError, NotAFeed
 from headwater.net import FetchError, FetchFailure
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type
-from headwater.polling.parse.types import FeedParseError, NotAFeed
 from headwater.polling.types import FailureClass
 from tests.clock import START
 

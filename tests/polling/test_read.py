@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.polling.parse import NotAFeed
+from headwater.feeds import NotAFeed
 from headwater.polling.read import read_feed
 from headwater.polling.types import ReadFeed
 from headwater.sandbox.codec import decode, encode

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.reading.links import absolute, link_set, link_target, rebased, unreferenced
+from headwater.reading.links import absolute, link_set, link_target, rebase, unescape_query
 
 BASE = "https://example.com/blog/feed.xml"
 
@@ -46,10 +46,10 @@ def test_any_text_on_any_base_is_a_link_or_none(text: str, base: str):
 
 
 def test_a_base_that_leads_nowhere_changes_nothing():
-    assert rebased(BASE, "javascript:x") == BASE
-    assert rebased(BASE, None) == BASE
-    assert rebased(f"https://example.com/{'x' * 800}/", "y" * 800).endswith("x/")
-    assert rebased(BASE, "/other/") == "https://example.com/other/"
+    assert rebase(BASE, "javascript:x") == BASE
+    assert rebase(BASE, None) == BASE
+    assert rebase(f"https://example.com/{'x' * 800}/", "y" * 800).endswith("x/")
+    assert rebase(BASE, "/other/") == "https://example.com/other/"
 
 
 def test_every_candidate_of_a_srcset_becomes_absolute():
@@ -59,7 +59,7 @@ def test_every_candidate_of_a_srcset_becomes_absolute():
 
 
 def test_a_query_that_was_escaped_twice_is_put_right():
-    assert unreferenced("http://e.org/?a=1&amp;b=2&c;") == "http://e.org/?a=1&b=2&c"
+    assert unescape_query("http://e.org/?a=1&amp;b=2&c;") == "http://e.org/?a=1&b=2&c"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from lxml import etree
 from headwater.content.types import Extracted, Finder
 from headwater.errors import InvalidUrl, PortTaken
 from headwater.extraction.extract import extract
-from headwater.polling.parse import parse_feed
-from headwater.polling.parse.types import Enclosure, Entry, ParsedFeed, Place
+from headwater.feeds import parse_feed
+from headwater.feeds.types import Enclosure, Entry, GeoPoint, ParsedFeed
 from headwater.polling.read import read_feed
 from headwater.sandbox.codec import decode, decode_error, encode, encode_error
 from headwater.sandbox.types import Overrun, Refused, SandboxError
@@ -71,7 +71,7 @@ def test_every_type_that_stages_return_comes_back_equal(value: Everything) -> No
     ("function", "value"),
     [
         (parse_feed, ParsedFeed("atom10", ttl=timedelta(hours=1), skip_hours=frozenset({1, 2}), entries=(
-            Entry("1", published_at=NOON, enclosures=(Enclosure("https://a/"),), place=Place(1.5, -2.0)),))),
+            Entry("1", published_at=NOON, enclosures=(Enclosure("https://a/"),), place=GeoPoint(1.5, -2.0)),))),
         (extract, Extracted("T", "x", keywords=[], authors=["Ann"], problems=[], published_at=NOON,
                             open_graph={"a": "b"}, linked_data=[{"a": [1, None, 2.5]}],
                             content_hash=b"\xff", simhash=2**63 - 1, origins={"title": Finder.JSON_LD})),

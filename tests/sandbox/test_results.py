@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from headwater.errors import InvalidUrl
-from headwater.polling.parse import NotAFeed, parse_feed
+from headwater.feeds import NotAFeed, parse_feed
 from headwater.sandbox import Overrun, Sandbox, SandboxClosed, SandboxError
 from tests.sandbox import work
 from tests.sandbox.conftest import new_sandbox

@@ -1,7 +1,7 @@
 """A parser with a bug, for a sandbox: it breaks on feeds that say so, and reads all others."""
 
-from headwater.polling.parse import ParsedFeed
-from headwater.polling.parse import parse_feed as parse_well
+from headwater.feeds import ParsedFeed
+from headwater.feeds import parse_feed as parse_well
 
 
 def parse_feed(body: bytes, *, url: str, content_type: str | None) -> ParsedFeed:

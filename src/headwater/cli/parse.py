@@ -11,10 +11,10 @@ import typer
 from headwater.cli.documents import WEB, Document, Failed, load_file, print_record
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, counted, load_quietly, print_table, progress, run, say
+from headwater.feeds import Entry, FeedParseError, NotAFeed, ParsedFeed, parse_feed
 from headwater.net import Client, FetchError
 from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
-from headwater.polling.parse import Entry, FeedParseError, NotAFeed, ParsedFeed, parse_feed
 from headwater.runtime import open_client, utc_now
 from headwater.settings import Settings
 from headwater.urls import parse_url

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from headwater.feeds.types import UnreadableBody
 from headwater.net import Client, FetchError, Response
 from headwater.net.answers import names_challenge, retry_after
 from headwater.polling.classify import (
@@ -14,7 +15,6 @@ from headwater.polling.classify import (
     classify_type,
 )
 from headwater.polling.freshness import freshness_of
-from headwater.polling.parse.types import UnreadableBody
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed
 from headwater.polling.rhythm import wants_full_answer

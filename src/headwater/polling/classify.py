@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from headwater.feeds.types import NotAFeed, UnreadableBody
 from headwater.net.answers import is_challenge, retry_after
 from headwater.net.types import FetchError, FetchFailure
-from headwater.polling.parse.types import NotAFeed, UnreadableBody
 from headwater.polling.types import FailureClass, PollFailed
 from headwater.reading.text import storable
 from headwater.sandbox import Overrun

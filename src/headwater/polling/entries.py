@@ -4,7 +4,7 @@ import hashlib
 
 from headwater.articles.types import NewArticle
 from headwater.errors import InvalidUrl
-from headwater.polling.parse.types import Entry, ParsedFeed
+from headwater.feeds.types import Entry, ParsedFeed
 from headwater.reading.text import storable, without_markup
 from headwater.urls import site_of, url_and_key, url_key
 

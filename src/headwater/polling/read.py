@@ -3,8 +3,8 @@
 What comes back is no more than is written.
 """
 
+from headwater.feeds import parse_feed
 from headwater.polling.entries import articles_of
-from headwater.polling.parse import parse_feed
 from headwater.polling.types import ReadFeed
 from headwater.reading.text import storable
 from headwater.urls import site_of

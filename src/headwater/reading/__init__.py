@@ -1,1 +1,1 @@
-"""Reading what sites send: bytes to text, dates, clean HTML, links. One set of guards for all who read."""
+"""Reading what sites send: encodings, dates, links, tags, safe HTML. The same guards for feeds, pages, sitemaps."""

@@ -9,7 +9,7 @@ MAX_LENGTH = 80
 
 _HALF = r"(?:\s*(?P<half>[ap])\.?m\b\.?)?"
 _MINUTE = r"[:.h](?P<minute>\d{1,2})(?:[:.](?P<second>\d{1,2})(?:[.,]\d{1,20})?)?"
-# An hour alone is one where it says so: T10, 3 PM.
+# An hour alone counts where it is marked: T10, 3 PM.
 _TIME = rf"(?P<hour>\d{{1,2}})(?:{_MINUTE}|(?<=T\d\d)|(?=\s*[ap]\.?m\b)){_HALF}"
 _WEEKDAY = r"(?:[^\W\d]+\.?\s*,?\s+|[^\W\d]+,)?"
 _NTH = r"(?:st|nd|rd|th)?"
@@ -81,20 +81,20 @@ _CLOCK = ("hour", "minute", "second")
 
 
 def parse_date(text: str | None) -> datetime | None:
-    """The moment meant by this text, in UTC; a date without a zone is taken as UTC."""
+    """The time that a text means, in UTC; a date without a zone is UTC."""
     if not text:
         return None
     text = text.strip()
     if len(text) > MAX_LENGTH:
         return None
     try:
-        return _at_once(text) or _usual(text) or _unusual(" ".join(text.split()))
+        return _rfc822_by_position(text) or _common(text) or _by_forms(" ".join(text.split()))
     except (ValueError, OverflowError):
         return None
 
 
-def _at_once(text: str) -> datetime | None:
-    """`Mon, 02 Jan 2006 15:04:05 -0700`, as most feeds write it: each part is where it always is."""
+def _rfc822_by_position(text: str) -> datetime | None:
+    """`Mon, 02 Jan 2006 15:04:05 -0700`, as most feeds write it, each part at a fixed position."""
     month = MONTHS.get(text[8:11]) if text[3:5] == ", " else None
     if month is None:
         return None
@@ -106,8 +106,8 @@ def _at_once(text: str) -> datetime | None:
         return None
 
 
-def _usual(text: str) -> datetime | None:
-    """The two forms that nearly all feeds use."""
+def _common(text: str) -> datetime | None:
+    """ISO 8601 and RFC 822 in full, the forms of nearly all feeds."""
     if text[4:5] == "-":
         return _iso(text) if _PLAIN_ISO.fullmatch(text) else None
     if not (found := _PLAIN_822.fullmatch(text)):
@@ -126,12 +126,12 @@ def _usual(text: str) -> datetime | None:
 def _iso(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:  # 23:59:60 and 24:00:00 are times too
+    except ValueError:  # 23:59:60 and 24:00:00
         return None
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _unusual(text: str) -> datetime | None:
+def _by_forms(text: str) -> datetime | None:
     for form in _FORMS:
         if (found := form.fullmatch(text)) and (moment := _moment(found.groupdict())):
             return moment
@@ -177,7 +177,7 @@ def _clock(parts: dict[str, str | None]) -> tuple[int, int, int]:
 
 
 def _zone(parts: dict[str, str | None]) -> timezone | None:
-    """The zone of a date, UTC where it has none or one that nobody knows; None where a rest of the text is no zone."""
+    """The zone of a date, UTC where it has none or an unknown one; None where the rest of the text is not a zone."""
     if parts.get("korean"):
         return _KOREA
     text = (parts.get("zone") or "").strip(" .,;")
@@ -187,6 +187,6 @@ def _zone(parts: dict[str, str | None]) -> timezone | None:
     name = text.strip("()[]. ").lower().removeprefix("etc/")
     if not name or name in ZONES:
         return timezone(timedelta(hours=ZONES.get(name, 0)))
-    # Behind a time any words are a zone, written out or unknown; behind a day they must look like one.
+    # After a time any words are a zone, written out or unknown; after a day they must look like one.
     timed = parts.get("hour") or parts.get("compact")
     return UTC if _NAMED_ZONE.fullmatch(text) or (timed and not _DIGIT.search(text)) else None

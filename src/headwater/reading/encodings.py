@@ -15,16 +15,16 @@ _WIDER = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
-"""Each is a superset of what the label says, and what pages under that label really are."""
+"""Each is a superset of the label's own encoding, and what pages with that label really use."""
 
 MULTI_BYTE = ("gb", "hz", "big5", "cp932", "cp949", "cp950", "euc", "iso2022", "shift", "johab")
-"""How encodings begin that take several bytes for a character: chance rarely makes valid text of these."""
+"""Prefixes of multi-byte encodings: random bytes are rarely valid in these."""
 
 _REFUSED = frozenset(
     {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
     | {"base64", "bz2", "hex", "quopri", "rot-13", "uu", "zlib"}
 )
-"""Codecs of Python's that are no encodings of text, or of none that anything on the web may have; each `_` as `-`."""
+"""Python's codecs that do not encode text, or not on the web; each `_` as `-`."""
 
 # Labels that browsers know and Python does not (https://encoding.spec.whatwg.org/#names-and-labels).
 _ALIASES = {
@@ -52,9 +52,9 @@ _CODECS = {
 
 
 def codec_of(label: str) -> str | None:
-    """The codec for what browsers read under this label; None where it names no encoding that a page may be in.
+    """The codec that browsers use for this label; None for an unknown or refused encoding.
 
-    UTF-16 and UTF-32 are none: bytes in which a label could be read, one byte a letter, are in neither.
+    UTF-16 and UTF-32 are refused: bytes in which a label can be read, one byte a letter, are in neither.
     """
     label = label.lower()
     try:

@@ -15,7 +15,7 @@ from headwater.urls import parse_url
 MAX_LENGTH = 8192
 MAX_BASE = 1024  # each short link below it becomes as long
 WEB = ("https://", "http://")
-"""How a URL begins that needs no base."""
+"""The start of a URL that needs no base."""
 
 _WHOLE = re.compile(r"https?://[^/?#\s][^\t\r\n]*+\Z")
 _WEB = re.compile(r"(https?):[/\\]{2,}", re.IGNORECASE)
@@ -37,7 +37,7 @@ def link_target(href: str | None, base: str) -> str | None:
 
 def absolute(text: str | None, base: str) -> str | None:
     """The http(s) URL meant by `text` on a page at `base`. One that is absolute already is kept as it was written."""
-    return (whole(text) or _unusual(text, base)) if text else None
+    return (whole(text) or _lenient(text, base)) if text else None
 
 
 def whole(text: str) -> str | None:
@@ -46,12 +46,12 @@ def whole(text: str) -> str | None:
     return text if _WHOLE.match(text) and len(text) <= MAX_LENGTH else None
 
 
-def _unusual(text: str, base: str) -> str | None:
+def _lenient(text: str, base: str) -> str | None:
     text = _BREAKS.sub("", text.strip())
     if not text or len(text) > MAX_LENGTH:
         return None
     if web := _WEB.match(text):
-        # "http:////example.com" is a slip that browsers forgive.
+        # Browsers accept "http:////example.com".
         host_and_path = text[web.end() :]
         return f"{web[1].lower()}://{host_and_path}" if host_and_path[:1] not in {"", "?", "#"} else None
     if _SCHEME.match(text) and not text.lower().startswith(("http:", "https:")):
@@ -67,30 +67,30 @@ def _joined(text: str, base: str) -> str | None:
     return joined.href if joined.protocol in {"http:", "https:"} else None
 
 
-def unreferenced(text: str) -> str:
-    """A URL whose query was escaped once too often: `?a=1&amp;b=2` or, half mended by something else, `?a=1&b;=2`."""
+def unescape_query(text: str) -> str:
+    """A URL whose query was escaped twice: `?a=1&amp;b=2`, or `?a=1&b;=2` after a wrong repair."""
     if "&" not in text:
         return text
     return _REFERENCE.sub(r"&\1", text.replace("&amp;", "&"))
 
 
 def kept_link(text: str, base: str) -> str | None:
-    """A link inside prose: absolute, or one that opens a program a reader expects. None for anything else."""
+    """A link inside a text: absolute, or of a scheme that opens a program (`mailto:`). None for anything else."""
     text = text.strip()
     scheme, colon, _ = text.partition(":")
     return text if colon and scheme.lower() in _PROGRAMS else absolute(text, base)
 
 
 def resolved(name: str, value: str, base: str) -> str | None:
-    """Where the attribute of this name leads on a page at `base`, its references read; None for nowhere. Only a link
-    that is followed may open a program: what is shown comes from the web."""
+    """The URL of an attribute, its references decoded, on a page at `base`; None where it is not kept. Only `href` may
+    open a program: pictures and citations are http(s)."""
     if name == "srcset":
         return link_set(value, base) or None
     return kept_link(value, base) if name == "href" else absolute(value, base)
 
 
 def link_set(text: str, base: str) -> str:
-    """A srcset with every candidate absolute; those that lead nowhere are left out."""
+    """A srcset with every candidate absolute; invalid ones are left out."""
     found: list[str] = []
     for candidate in _NEXT_IN_SET.split(text)[:64]:
         url, *descriptor = candidate.split()[:2] or [""]
@@ -100,7 +100,7 @@ def link_set(text: str, base: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def rebased(base: str, given: str | None) -> str:
-    """The base that an xml:base gives to what stands below it; one that leads nowhere, or too far, changes nothing."""
+def rebase(base: str, given: str | None) -> str:
+    """The base that an xml:base gives to the elements below it; one that is invalid or too long changes nothing."""
     found = absolute(given, base)
     return found if found and len(found) <= MAX_BASE else base

@@ -7,19 +7,19 @@ import html
 import re
 from html.entities import html5
 
-# Taken whole, so that none is read again; a name goes as far as it can, as its next character decides.
+# Matched whole, so that none is decoded twice; a name is as long as possible, as the character after it decides.
 _REFERENCE = re.compile(r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|([a-zA-Z][a-zA-Z0-9]*+)(;|=)?)")
-# Python reads no number of more than 4,300 digits; of these, zeros in front aside, eight are beyond Unicode already.
+# Python refuses numbers of more than 4,300 digits; without leading zeros, eight digits are beyond Unicode already.
 _LONG_NUMBER = re.compile(r"&#(?=[0-9]{8})0*+([0-9]*+)")
 
 
 def unescape(text: str) -> str:
-    """A text as HTML means it. `html.unescape` raises ValueError where a number has thousands of digits."""
+    """A text with its references decoded. `html.unescape` raises ValueError for numbers of thousands of digits."""
     return html.unescape(_LONG_NUMBER.sub(_shortened, text)) if "&" in text else text
 
 
 def unescape_attribute(value: str) -> str:
-    """An attribute's value as HTML means it: a name without `;` counts unless `=`, a letter or a digit follows it."""
+    """An attribute's value, decoded: a name without `;` counts unless `=`, a letter or a digit follows."""
     return _REFERENCE.sub(_meant, value) if "&" in value else value
 
 

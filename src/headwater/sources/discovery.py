@@ -14,11 +14,11 @@ from http import HTTPStatus
 import can_ada
 
 from headwater.errors import InvalidUrl
+from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge
 from headwater.observability.log import get_logger
 from headwater.polling.ask import moved_to
-from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.page_links import (
     READER_SCHEME,

@@ -11,9 +11,9 @@ from http import HTTPStatus
 from weakref import WeakValueDictionary
 
 from headwater.errors import InvalidUrl
+from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
-from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.custom.decide import one_line
 from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import cast
 
-from headwater.polling.parse.choose import MAX_ITEMS, newest
-from headwater.polling.parse.document import tidy_language
-from headwater.polling.parse.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
+from headwater.feeds.document import language_tag
+from headwater.feeds.newest import MAX_ITEMS, newest
+from headwater.feeds.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 from headwater.reading.dates import parse_date
 from headwater.reading.links import absolute
 from headwater.reading.sanitise import from_text, sanitise
@@ -18,7 +18,7 @@ from headwater.reading.text import storable
 Json = Mapping[str, object]
 
 MAX_SECONDS = 366 * 24 * 60 * 60
-"""Nothing that anybody attached plays longer than a year; what claims to is not believed."""
+"""The longest duration of an attachment that is believed: a year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
         _Draft(item, _moment(item, "date_published"), _moment(item, "date_modified"))
         for item in _objects(items)[:MAX_ITEMS]
     ]
-    language = tidy_language(_text(document, "language"))
+    language = language_tag(_text(document, "language"))
     authors = _authors(document)
     return ParsedFeed(
         format="json10" if version.rstrip("/").endswith(("/1", "/1.0")) else "json11",
@@ -59,7 +59,7 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
 
 def _load(text: str) -> Json:
     try:
-        document: object = json.loads(text, strict=False)  # with line breaks and tabs in strings, as some write them
+        document: object = json.loads(text, strict=False)  # some have line breaks and tabs in strings
     except (ValueError, RecursionError) as error:
         if "jsonfeed.org" in text[:4096]:
             raise FeedParseError("the JSON is broken") from error
@@ -83,7 +83,7 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
         updated_at=draft.updated_at,
         summary=from_text(_text(item, "summary")) or None,
         content=content or None,
-        language=tidy_language(_text(item, "language")) or language,
+        language=language_tag(_text(item, "language")) or language,
         categories=tuple(_words(item.get("tags"))),
         enclosures=tuple(_enclosures(item, url)),
         image_url=absolute(_text(item, "image") or _text(item, "banner_image"), url),
@@ -114,7 +114,7 @@ def _authors(of: Json) -> tuple[str, ...]:
 
 
 def _author(author: object) -> str:
-    """The name of an author, who should be an object and is at times just a name."""
+    """The name of an author: an object, at times just a string."""
     if isinstance(author, dict):
         return _line(cast("Json", author), "name") or _line(cast("Json", author), "url")
     return _line({"": author}, "") if isinstance(author, str) else ""

@@ -1,17 +1,17 @@
-"""Choosing: of many entries the newest few, before the costly part of reading them."""
+"""The newest entries of a feed, chosen before the costly part of reading them."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 MAX_ITEMS = 20_000
-"""No feed lists more; a body that does is not read to its end."""
+"""Entries of one feed; those after are not read."""
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Dated(Protocol):
-    """Anything that knows when it was published and last changed."""
+    """Anything with the times at which it was published and last changed."""
 
     @property
     def published_at(self) -> datetime | None: ...

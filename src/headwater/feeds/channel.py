@@ -1,16 +1,16 @@
-"""The feed itself: what a <channel> or <feed> says about the whole, and how often it wants to be asked."""
+"""The fields of the feed itself, from its <channel> or <feed>, polling hints included."""
 
 from datetime import timedelta
 
-from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
-from headwater.polling.parse.media import picture, whole
-from headwater.polling.parse.names import Element
-from headwater.polling.parse.people import authors
-from headwater.polling.parse.subjects import categories
-from headwater.polling.parse.text import HTML, PLAIN, plain
-from headwater.polling.parse.types import ParsedFeed
+from headwater.feeds.authors import authors
+from headwater.feeds.categories import categories
+from headwater.feeds.document import Document, Fields, attribute, each, first_text, language_tag
+from headwater.feeds.media import picture, whole
+from headwater.feeds.namespaces import Element
+from headwater.feeds.text_constructs import HTML, PLAIN, plain
+from headwater.feeds.types import ParsedFeed
 from headwater.reading.dates import parse_date
-from headwater.reading.links import unreferenced
+from headwater.reading.links import unescape_query
 from headwater.reading.sanitise import sanitise
 
 _PERIODS = {
@@ -69,7 +69,7 @@ def _title(document: Document, fields: Fields) -> str:
 def _site(document: Document, fields: Fields) -> str | None:
     links = fields.get("link", ())
     for link in links:
-        if link.get("href") is None and (url := document.link(link, unreferenced(plain(link)))):
+        if link.get("href") is None and (url := document.link(link, unescape_query(plain(link)))):
             return url
     return next(iter(_related(document, fields, "alternate")), None)
 
@@ -93,7 +93,7 @@ def _description(document: Document, fields: Fields) -> str | None:
 
 def _language(document: Document, element: Element, fields: Fields) -> str | None:
     if given := first_text(fields, "language", "dc:language"):
-        return tidy_language(given)
+        return language_tag(given)
     return document.language(element, None)
 
 

@@ -1,4 +1,4 @@
-"""What a feed says, in one shape for every format. Pure."""
+"""A parsed feed, the same for every format. Pure data."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from headwater.types import record
 
 
 class UnreadableBody(Exception):
-    """A body that gives no feed; `reason` says why, in words a person can act on."""
+    """A body from which no feed can be read; `reason` says why, in plain words."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -15,11 +15,11 @@ class UnreadableBody(Exception):
 
 
 class NotAFeed(UnreadableBody):
-    """The body is something else: a web page, a picture, an archive, some other XML or JSON."""
+    """The body is something else: a web page, a picture, an archive, other XML or JSON."""
 
 
 class FeedParseError(UnreadableBody):
-    """The body is empty, or is meant as a feed and cannot be read at all."""
+    """The body is empty, or begins like a feed and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Enclosure:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GeoPoint:
     """A point on Earth, in degrees."""
 
     latitude: float
@@ -43,7 +43,7 @@ class Place:
 
 @record
 class Entry:
-    """One thing a feed lists. URLs are absolute http(s); times are aware, in UTC; summary and content are safe HTML."""
+    """One entry of a feed. URLs are absolute http(s); times are aware, in UTC; summary and content are safe HTML."""
 
     id: str
     url: str | None = None
@@ -59,11 +59,11 @@ class Entry:
     image_url: str | None = None
     comments_url: str | None = None
     comment_count: int | None = None
-    place: Place | None = None
+    place: GeoPoint | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show: no link, title or text, and no file or picture."""
+        """Whether it has no link, title, text, file or picture."""
         shown = (self.url, self.title, self.summary, self.content, self.enclosures, self.image_url, self.comments_url)
         return not any(shown)
 

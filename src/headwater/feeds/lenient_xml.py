@@ -1,7 +1,7 @@
-"""Soup: a tree from text that is no well-formed XML. Loses no text, and no entry.
+"""A tree from text that is not well-formed XML. Loses no text and no entry.
 
-Reads tags one after the other and forgives what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes,
-tags left open or closed twice, an item inside an item, a CDATA section without an end. Linear in the text's length.
+Reads tags one after the other and tolerates what feeds get wrong: bare ampersands, HTML entities, undeclared prefixes,
+tags left open or closed twice, an item inside an item, an open CDATA section. Linear in the length of the text.
 """
 
 import re
@@ -9,11 +9,11 @@ from html.entities import html5, name2codepoint
 
 from lxml import etree
 
-from headwater.polling.parse.names import PREFIXES, UNDECLARED, Element, is_rss
+from headwater.feeds.namespaces import PREFIXES, UNDECLARED, Element, is_rss
 from headwater.reading.text import xml_safe
 
-ROOT = "{urn:soup}soup"
-"""The element around a text that has several at its top."""
+ROOT = "{urn:headwater}fragments"
+"""The element around several root elements."""
 MAX_DEPTH = 200
 MAX_TOKENS = 1_000_000
 MAX_ATTRIBUTES = 64
@@ -21,9 +21,9 @@ MAX_EXPANSION = 1_000_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"
 _PIECE = r"""[^<>"']++|"[^"<]*+"|'[^'<]*+'"""
-# No part runs past the next "<", but for one value in quotes, and of such no two overlap that open with the same mark:
-# no start is read more than a few times, and hostile text stays linear. What was looked ahead to is not given back, as
-# by a possessive group; but such groups, until 3.11.5, swallow text where they fail inside.
+# No part runs past the next "<" except one quoted value, and of these no two overlap that begin with the same quote: no
+# start is read more than a few times, and hostile text stays linear. The lookaheads do not backtrack, like possessive
+# groups, which until 3.11.5 may swallow text where they fail inside.
 _TOKEN = re.compile(
     rf"""
     <!\[CDATA\[(?P<cdata>.*?)\]\]>
@@ -40,13 +40,13 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# No name is begun in the middle of another: a long one without a value would be read once from each of its letters.
+# No match begins inside a name: a long name without a value would be read once from each of its letters.
 _ATTRIBUTE = re.compile(rf"""(?<![A-Za-z0-9_.:-])({_NAME})\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-Za-z0-9._-]{0,39}));")
 
 _VOID = frozenset({"br", "img", "hr", "input", "area", "col", "wbr", "embed", "param", "meta"})
 _ENTRIES = frozenset({"item", "entry"})
-# These hold text alone: a tag inside one means that its own end tag was forgotten or mistyped.
+# These contain text only: a tag inside one means that its end tag is missing or mistyped.
 _PLAIN = frozenset(
     {
         "link",
@@ -70,31 +70,31 @@ _FEED_WORDS = _ROOTS | _AFTER_TITLE | {"title"}
 
 
 def read(text: str, entities: dict[str, str]) -> Element | None:
-    """The root element of what can be understood, or None where no tag was found."""
+    """The root element, or None where the text has no tag."""
     text = xml_safe(text)
     for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
         text = _without_open(text, opening, closing)
-    return _Soup({name: xml_safe(value) for name, value in entities.items()}).tree(text)
+    return _LenientParser({name: xml_safe(value) for name, value in entities.items()}).tree(text)
 
 
 def _without_open(text: str, opening: str, closing: str) -> str:
-    """Drop the marks of sections that never end; what they hold is read as if a space stood there.
+    """Replace the start of a section that never ends with a space, and read its content.
 
-    Were it nothing, the text around a mark could make another, which this had already looked for.
+    Without the space, the text around it could form another start, which this has already searched for.
     """
     end = text.rfind(closing)
     return text[: end + 1] + text[end + 1 :].replace(opening, " ") if opening in text[end + 1 :] else text
 
 
-class _Soup:
+class _LenientParser:
     def __init__(self, entities: dict[str, str]) -> None:
         self._entities = entities
         self._room = MAX_EXPANSION
         self._namespaces: dict[str, str] = {}
         self._default = ""
         self._open: list[str] = []
-        self._entry: int | None = None  # where among the open the entry is; there is one at most
-        self._tags: list[tuple[str, str]] = []  # with the default namespace that held outside
+        self._entry: int | None = None  # index of the open entry, of which there is one at most
+        self._tags: list[tuple[str, str]] = []  # each with the default namespace outside it
         self._builder = etree.TreeBuilder()
 
     def tree(self, text: str) -> Element | None:
@@ -124,8 +124,8 @@ class _Soup:
                 self._data(self._decoded(token[0]))
 
     def _lost_its_end(self, word: str, rest: str) -> bool:
-        """Whether `<item` without a `>` before the next `<` is a tag all the same, and no bare `<` in a text."""
-        # Right in a channel or an item stands no text that could be lost.
+        """Whether `<item` without a `>` before the next `<` is a tag, and not a bare `<` in a text."""
+        # A channel or an item has no text of its own that could be lost.
         at_top = not self._open or self._open[-1] in _HOLDERS
         return word in _FEED_WORDS and (at_top or "=" in rest or ":" in rest or not rest.strip(" \t\r\n/"))
 
@@ -140,8 +140,8 @@ class _Soup:
         outside = self._default
         attributes = self._attributes(raw) if raw else {}
         if name.lower() == "rss" and PREFIXES.get(self._default.strip().lower()):
-            self._default = ""  # a module's namespace, declared by mistake for all
-        tag, word = self._clark(name), self._word(name)  # by now it may have declared its own prefix
+            self._default = ""  # a module's namespace, declared by mistake as the default
+        tag, word = self._clark(name), self._word(name)  # after its own namespace declarations
         self._builder.start(tag, attributes)
         if word in _ENTRIES:
             self._entry = len(self._open)
@@ -215,5 +215,5 @@ class _Soup:
         if (declared := self._entities.get(name)) is not None and len(declared) <= self._room:
             self._room -= len(declared)
             return declared
-        # HTML 4's names first, as XML feeds mean them: its &lang; is not HTML 5's.
+        # HTML 4's names first, as XML feeds mean them: its &lang; differs from HTML 5's.
         return chr(name2codepoint[name]) if name in name2codepoint else html5.get(f"{name};", reference[0])

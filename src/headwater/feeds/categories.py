@@ -1,7 +1,7 @@
-"""Subjects: the categories, tags and keywords of an entry or a feed, each once."""
+"""The categories, tags and keywords of an entry or a feed, each once."""
 
-from headwater.polling.parse.document import Fields
-from headwater.polling.parse.text import one_line, plain
+from headwater.feeds.document import Fields
+from headwater.feeds.text_constructs import one_line, plain
 
 MAX_CATEGORIES = 100
 MAX_LENGTH = 200
@@ -12,7 +12,7 @@ WORDS = _SINGLE | _LISTS
 
 
 def categories(fields: Fields) -> tuple[str, ...]:
-    """What it is about, in the order in which it says so."""
+    """All of them, in the order of the document."""
     found: dict[str, None] = {}
     for word in fields:
         if word in _SINGLE:

@@ -1,11 +1,11 @@
-"""People: the names behind an entry, out of the many ways in which feeds put a name and an address together."""
+"""The authors of an entry or a feed: names, from the many ways in which feeds write a name and an email address."""
 
 import re
 from functools import lru_cache
 
-from headwater.polling.parse.document import Document, Fields, each
-from headwater.polling.parse.names import Element
-from headwater.polling.parse.text import plain
+from headwater.feeds.document import Document, Fields, each
+from headwater.feeds.namespaces import Element
+from headwater.feeds.text_constructs import plain
 
 MAX_AUTHORS = 32
 MAX_NAME = 300
@@ -14,7 +14,7 @@ _WRITERS = ("author", "dc:creator", "dc:author")
 _SHOWS = ("itunes:author", "managingeditor")
 _PERSON = "podcast:person"
 WORDS = frozenset({*_WRITERS, *_SHOWS, _PERSON})
-# The others of a podcast's people are its guests, and those behind the scenes.
+# A podcast's other people are its guests and its crew.
 _HOSTS = frozenset({"author", "co-host", "guest host", "host", "writer"})
 
 _ADDRESS = re.compile(r"(?:mailto:)?[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}(?:\?subject=\S+)?")
@@ -22,7 +22,7 @@ _EMPTY = re.compile(r"\(\s*\)|<\s*>|\[\s*\]|&lt;\s*&gt;")
 
 
 def authors(document: Document, fields: Fields) -> tuple[str, ...]:
-    """Who wrote it, each name once."""
+    """The names, each once."""
     for words in (_WRITERS, _SHOWS):
         if written := [name for element in each(fields, *words) for name in _names(document, element)]:
             return tuple(dict.fromkeys(written))[:MAX_AUTHORS]
@@ -35,7 +35,7 @@ def _hosts(document: Document, fields: Fields) -> tuple[str, ...]:
 
 
 def source_authors(document: Document, fields: Fields) -> tuple[str, ...]:
-    """Who is behind the feed that an Atom entry was taken from: its authors, unless the entry has its own."""
+    """The authors of the feed that an Atom entry was copied from."""
     return next((found for source in fields["source"] if (found := authors(document, document.fields(source)))), ())
 
 
@@ -53,7 +53,7 @@ def _names(document: Document, element: Element) -> list[str]:
 
 @lru_cache(maxsize=256)  # a feed has few authors
 def name_in(text: str) -> str:
-    """The name in `ann@example.com (Ann)` or `Ann <ann@example.com>`; the address itself where it stands alone."""
+    """The name in `ann@example.com (Ann)` or `Ann <ann@example.com>`; the address where there is no name."""
     text = " ".join(text.split())
     if "@" not in text:
         return text

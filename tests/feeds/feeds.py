@@ -1,6 +1,6 @@
 """Small feeds for tests: what stands inside an item or a channel, and the feed around it."""
 
-from headwater.polling.parse import Entry, ParsedFeed, parse_feed
+from headwater.feeds import Entry, ParsedFeed, parse_feed
 
 URL = "https://example.com/blog/feed.xml"
 

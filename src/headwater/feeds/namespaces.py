@@ -1,7 +1,7 @@
-"""Names: an element's namespace and local name become one word, `title` or `dc:creator`, whatever prefix the feed used.
+"""Namespaces: an element's namespace and local name become one word, `title` or `dc:creator`, whatever its prefix.
 
 The namespaces of RSS and Atom all map to the bare word, so that Atom inside RSS, or RSS inside Atom, needs no rule.
-A namespace nobody knows falls back on its prefix: `media:` with a mistyped URI is still Media RSS.
+An unknown namespace falls back on its prefix: `media:` with a mistyped URI is still Media RSS.
 """
 
 from typing import cast
@@ -65,7 +65,7 @@ PREFIXES: dict[str, str] = {
 
 
 class Names:
-    """The words of one document: remembers each tag it has met, since a feed uses a few of them thousands of times."""
+    """The words of one document, cached by tag: a feed uses a few tags thousands of times."""
 
     __slots__ = ("known",)
 
@@ -82,7 +82,7 @@ class Names:
 
 
 def tag_of(element: Element) -> str:
-    """An element's Clark name: comments and instructions, whose tag is none, are never in our trees."""
+    """An element's Clark name: our trees have no comments or processing instructions."""
     return cast("str", element.tag)
 
 
@@ -97,7 +97,7 @@ def word_for(tag: str, prefix: str | None) -> str:
 
 
 def is_rss(uri: str) -> bool:
-    """Whether this is one of the many namespaces that RSS 2.0 was given before it had none."""
+    """Whether this is one of the many namespaces that were used for RSS 2.0, which has none."""
     return "backend.userland.com/rss" in uri
 
 

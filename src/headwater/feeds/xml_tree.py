@@ -1,6 +1,6 @@
-"""The tree: XML becomes lxml elements. Well-formed XML goes through libxml2; what it refuses goes to `soup`.
+"""XML to lxml elements: well-formed XML by libxml2, anything else by `lenient_xml`.
 
-Nothing is fetched, no DTD is loaded and libxml2 resolves no entity: it never sees a DOCTYPE, which is cut out before.
+Nothing is fetched, no DTD is loaded and libxml2 resolves no entity: the DOCTYPE is cut out before.
 """
 
 import re
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from headwater.polling.parse import soup
-from headwater.polling.parse.names import Element
+from headwater.feeds import lenient_xml
+from headwater.feeds.namespaces import Element
 
 MAX_ENTITIES = 256
 DOCTYPE_WITHIN = 100_000
@@ -29,7 +29,7 @@ def read_bytes(body: bytes) -> Element | None:
 
 
 class Read(NamedTuple):
-    """A root element, None where a text holds none; the UTF-8 it was read from; and whether that was well-formed."""
+    """A root element, None where a text has none; the UTF-8 it was read from; and whether that was well-formed."""
 
     root: Element | None
     data: bytes
@@ -44,7 +44,7 @@ def read_text(text: str) -> Read:
     return (
         Read(root, data, well_formed=True)
         if root is not None
-        else Read(soup.read(text, entities), data, well_formed=False)
+        else Read(lenient_xml.read(text, entities), data, well_formed=False)
     )
 
 
@@ -57,13 +57,13 @@ def _read(data: bytes) -> Element | None:
 
 
 def _without_tail(data: bytes) -> bytes:
-    """A feed without what some server put behind it, such as a script; all of it where that may hold entries."""
+    """A feed without what a server appended, such as a script; all of it where that may have entries."""
     end = max((mark.end() for mark in _END.finditer(data)), default=len(data))
     return data if _ENTRY.search(data, end) else data[:end]
 
 
 def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
-    """The text with its DOCTYPE cut out, and the plain entities that it declared: no entity may hold another."""
+    """The text without its DOCTYPE, and the plain entities that this declared: those that use no other entity."""
     prolog = _PROLOG.match(text, 0, DOCTYPE_WITHIN)
     start = prolog.end() if prolog else 0
     found = _DOCTYPE.match(text, start, start + DOCTYPE_WITHIN) if text[start : start + 2] == "<!" else None

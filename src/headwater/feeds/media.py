@@ -1,12 +1,12 @@
-"""Media: the files and pictures that come with an entry."""
+"""The enclosures and the picture of an entry."""
 
 import re
 from datetime import timedelta
 
-from headwater.polling.parse.document import Document, Fields, each, first_text
-from headwater.polling.parse.names import Element
-from headwater.polling.parse.text import plain
-from headwater.polling.parse.types import Enclosure
+from headwater.feeds.document import Document, Fields, each, first_text
+from headwater.feeds.namespaces import Element
+from headwater.feeds.text_constructs import plain
+from headwater.feeds.types import Enclosure
 
 MAX_ENCLOSURES = 64
 MAX_DIGITS = 15
@@ -20,8 +20,8 @@ PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "
 
 
 def enclosures(document: Document, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
-    """The files that come with an entry, each URL once, with what the first to name it says and the others add; a
-    picture counts when it is called an enclosure."""
+    """The files of an entry, each URL once, its fields from the first element that has them; a picture counts when it
+    is an <enclosure>."""
     files = [
         *fields.get("enclosure", ()),
         *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
@@ -63,8 +63,8 @@ def _enclosure(document: Document, element: Element, spoken: timedelta | None) -
 
 
 def _file(document: Document, element: Element) -> str | None:
-    """Where the file is. A podcast's other form of an episode has sources, some of them torrents: the first that is the
-    file itself counts."""
+    """The URL of the file. A podcast's alternateEnclosure has several sources, some of them torrents: the first that is
+    the file itself counts."""
     address = _address(element)
     if address or not len(element):
         return document.link(element, address or plain(element))
@@ -80,7 +80,7 @@ def _address(element: Element) -> str | None:
 
 
 def picture(document: Document, fields: Fields) -> str | None:
-    """The picture that stands for an entry or a feed."""
+    """The picture of an entry or a feed."""
     for element in each(fields, *_MARKED):
         if url := document.link(element, _address(element)):
             return url
@@ -106,12 +106,12 @@ def _is_picture(element: Element) -> bool:
 
 
 def _is_player(element: Element) -> bool:
-    """A Flash player is a page's machinery, and dead: not a file that comes with an entry."""
+    """Whether it is a Flash player, which is not a file of the entry."""
     return "shockwave" in (element.get("type") or "")
 
 
 def duration(text: str | None) -> timedelta | None:
-    """`1:02:03`, `62:03` or `3723` as a length of time."""
+    """`1:02:03`, `62:03` or `3723` as a duration."""
     found = _CLOCK.fullmatch(text.strip()) if text else None
     if not found:
         return None
@@ -120,6 +120,6 @@ def duration(text: str | None) -> timedelta | None:
 
 
 def whole(text: str | None) -> int | None:
-    """A number of bytes, comments or minutes: None where it is none, or is absurd."""
+    """A whole number, as of bytes, comments or minutes; None where it is not one, or too large."""
     text = text.strip() if text else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None

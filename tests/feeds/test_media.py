@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.polling.parse import Enclosure
-from headwater.polling.parse.media import duration, whole
-from tests.polling.parse.feeds import atom_entry, rss_item
+from headwater.feeds import Enclosure
+from headwater.feeds.media import duration, whole
+from tests.feeds.feeds import atom_entry, rss_item
 
 
 def test_a_podcast_episode_has_its_file_with_type_length_and_duration():

@@ -1,9 +1,9 @@
 import pytest
 from lxml import etree
 
-from headwater.polling.parse import Place, parse_feed
-from headwater.polling.parse.document import MAX_SETTLED, settle_links
-from tests.polling.parse.feeds import URL, atom, atom_entry, rss, rss_item
+from headwater.feeds import GeoPoint, parse_feed
+from headwater.feeds.document import MAX_RESOLVED, resolve_links
+from tests.feeds.feeds import URL, atom, atom_entry, rss, rss_item
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_long_xml_base_above_a_heap_of_links_fills_no_memory():
     links = '<a href="x"/>' * 10_000
     content = etree.fromstring(f'<content><div xml:base="{"y/" * 400}">{links}</div></content>')
 
-    settle_links(content, URL)
+    resolve_links(content, URL)
 
-    assert MAX_SETTLED < len(etree.tostring(content)) < MAX_SETTLED + 2 * len(links)
+    assert MAX_RESOLVED < len(etree.tostring(content)) < MAX_RESOLVED + 2 * len(links)
 
 
 @pytest.mark.parametrize(
@@ -246,16 +246,19 @@ def test_the_nearest_language_counts(entry: str, language: str | None):
 @pytest.mark.parametrize(
     ("item", "place"),
     [
-        ("<georss:point>45.256 -71.92</georss:point>", Place(45.256, -71.92)),
-        ("<geo:lat>45.256</geo:lat><geo:long>-71.92</geo:long>", Place(45.256, -71.92)),
-        ("<georss:where><gml:Point><gml:pos>45.256 -71.92</gml:pos></gml:Point></georss:where>", Place(45.256, -71.92)),
+        ("<georss:point>45.256 -71.92</georss:point>", GeoPoint(45.256, -71.92)),
+        ("<geo:lat>45.256</geo:lat><geo:long>-71.92</geo:long>", GeoPoint(45.256, -71.92)),
+        (
+            "<georss:where><gml:Point><gml:pos>45.256 -71.92</gml:pos></gml:Point></georss:where>",
+            GeoPoint(45.256, -71.92),
+        ),
         ('<gml:Point srsName="EPSG:26913"><gml:pos>45 71</gml:pos></gml:Point>', None),
         ("<georss:point>95 0</georss:point>", None),
         ("<georss:point>nan nan</georss:point>", None),
         ("<georss:point/>", None),
     ],
 )
-def test_a_place_is_a_point_on_earth(item: str, place: Place | None):
+def test_a_place_is_a_point_on_earth(item: str, place: GeoPoint | None):
     assert rss_item(item).place == place
 
 

@@ -1,32 +1,32 @@
-"""XML feeds: finds the feed in the tree, tells its format, and maps its channel and items."""
+"""XML feeds: finds the feed in the tree, detects its format, and maps its channel and items."""
 
 from dataclasses import replace
 from itertools import islice
 
-from headwater.polling.parse import channel, soup
-from headwater.polling.parse.choose import MAX_ITEMS, newest
-from headwater.polling.parse.document import Document, Fields, is_scoped
-from headwater.polling.parse.entry import Layout, draft, finish
-from headwater.polling.parse.mend import is_suspect
-from headwater.polling.parse.names import ATOM_10, RSS_090, RSS_10, Element, tag_of
-from headwater.polling.parse.sniff import PAGE_TAGS, is_page, mentions_feed
-from headwater.polling.parse.tree import read_text
-from headwater.polling.parse.types import FeedParseError, NotAFeed, ParsedFeed
+from headwater.feeds import channel, lenient_xml
+from headwater.feeds.document import Document, Fields, is_scoped
+from headwater.feeds.entry import Layout, draft, finish
+from headwater.feeds.mojibake import may_be_mojibake
+from headwater.feeds.namespaces import ATOM_10, RSS_090, RSS_10, Element, tag_of
+from headwater.feeds.newest import MAX_ITEMS, newest
+from headwater.feeds.sniff import PAGE_TAGS, is_page, mentions_feed
+from headwater.feeds.types import FeedParseError, NotAFeed, ParsedFeed
+from headwater.feeds.xml_tree import read_text
 
 _FEEDS = frozenset({"rss", "feed", "rdf:rdf"})
 _ROOTS = _FEEDS | {"channel"}
 _ITEMS = frozenset({"item", "entry"})
 _ITEM_TAGS = tuple(f"{{*}}{cased}" for word in sorted(_ITEMS) for cased in (word, word.title(), word.upper()))
-# What looks like an item in one of these is part of a text.
-_PROSE = frozenset({"title", "description", "summary", "content", "content:encoded", "xhtml:body", "body"})
-# Elsewhere an item may be one of any list; it is one of ours if it says what an entry says.
-_HOLDERS = _ROOTS | _ITEMS | {"items"}
-_TELLING = _PROSE | {"link", "guid", "id"}
+# What looks like an item inside one of these is part of a text.
+_TEXT = frozenset({"title", "description", "summary", "content", "content:encoded", "xhtml:body", "body"})
+# With another parent an item may belong to any list; it counts if it has a field of an entry.
+_PARENTS = _ROOTS | _ITEMS | {"items"}
+_ENTRY_FIELDS = _TEXT | {"link", "guid", "id"}
 _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094"}
 
 
 def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
-    """Read any text as XML. Raises NotAFeed for what is none, and FeedParseError for a feed that holds nothing."""
+    """Read any text as XML. Raises NotAFeed for anything else, and FeedParseError for a feed without content."""
     if is_page(text) and not mentions_feed(text):
         raise NotAFeed("it is a web page")
     tree, data, well_formed = read_text(text)
@@ -45,7 +45,7 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
     """Map a tree, given with the UTF-8 that it was read from. Raises NotAFeed."""
     root = _feed_root(tree)
     form = _format(root)
-    document = Document(url, form=form, scoped=is_scoped(data), suspect=is_suspect(data))
+    document = Document(url, form=form, scoped=is_scoped(data), mojibake=may_be_mojibake(data))
     head, fields = _head(document, root)
     about = channel.feed(document, head, fields, form=form)
     layouts: dict[tuple[str, ...], Layout] = {}
@@ -57,21 +57,21 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
 def _feed_root(tree: Element) -> Element:
     """The element that is the feed: the root, or one inside a wrapper or behind stray output, or a lone entry."""
     finder = Document("")
-    first = finder.word(tree[0] if tree.tag == soup.ROOT else tree)
+    first = finder.word(tree[0] if tree.tag == lenient_xml.ROOT else tree)
     if first.endswith("html"):
         return _in_page(finder, tree)
     for wanted in (_ROOTS, _ITEMS):
         if (root := _first(finder, tree, wanted)) is not None:
             return root
-    if _undressed(tree):
+    if _strip_module_namespace(tree):
         return _feed_root(tree)
     if first in PAGE_TAGS:
         raise NotAFeed("it is a web page")
     raise NotAFeed(f"it is XML, and no feed: its root is <{first[:60]}>")
 
 
-def _undressed(tree: Element) -> bool:
-    """Whether an <rss> had the namespace of a module for its own, which by now is taken off: RSS has none."""
+def _strip_module_namespace(tree: Element) -> bool:
+    """Whether an <rss> had a module's namespace as its default, which is now removed: RSS has none."""
     uri, _, local = tag_of(tree).rpartition("}")
     if not uri or tree.prefix is not None or local.lower() != "rss":
         return False
@@ -82,7 +82,7 @@ def _undressed(tree: Element) -> bool:
 
 
 def _in_page(finder: Document, tree: Element) -> Element:
-    """The feed that stands in a page, as behind an error message that was never closed."""
+    """The feed inside a page, as after an error message that was never closed."""
     root = _first(finder, tree, _FEEDS)
     if root is None or next(tree.iter(*_ITEM_TAGS), None) is None:
         raise NotAFeed("it is a web page")
@@ -120,7 +120,7 @@ def _uses(root: Element, uri: str) -> bool:
 
 
 def _head(document: Document, root: Element) -> tuple[Element, Fields]:
-    """The element that speaks for the feed, and its fields."""
+    """The element with the feed's own fields, and these."""
     if document.word(root) in _ITEMS:
         return root, {}
     around = document.fields(root)
@@ -135,17 +135,17 @@ def _head(document: Document, root: Element) -> tuple[Element, Fields]:
 
 
 def _items(document: Document, tree: Element) -> list[Element]:
-    """The items of a document in its own order, wherever they stand: beside the channel, in a wrapper or in another."""
+    """The items in document order, wherever they are: beside the channel, in a wrapper or inside another item."""
     tagged = islice(tree.iter(*_ITEM_TAGS), MAX_ITEMS)
     found = [item for item in tagged if document.word(item) in _ITEMS]
     parents = {item.getparent() for item in found}
-    if texts := _texts(document, parents):
+    if texts := _inside_text(document, parents):
         found = [item for item in found if item.getparent() not in texts] or found
-    lists = {parent for parent in parents if parent is not None and not _holds_items(document, parent)}
-    return [item for item in found if item.getparent() not in lists or _tells(document, item)] if lists else found
+    lists = {parent for parent in parents if parent is not None and not _is_parent(document, parent)}
+    return [item for item in found if item.getparent() not in lists or _is_entry(document, item)] if lists else found
 
 
-def _texts(document: Document, elements: set[Element | None]) -> set[Element | None]:
+def _inside_text(document: Document, elements: set[Element | None]) -> set[Element | None]:
     """Those of the elements that are part of a text."""
     known: dict[Element | None, bool] = {None: False}  # so that no element is looked at twice
     for element in elements:
@@ -156,13 +156,13 @@ def _texts(document: Document, elements: set[Element | None]) -> set[Element | N
             node = node.getparent()
         is_text = known[node]
         for inner in reversed(path):
-            is_text = known[inner] = is_text or document.word(inner) in _PROSE
+            is_text = known[inner] = is_text or document.word(inner) in _TEXT
     return {element for element in elements if known[element]}
 
 
-def _holds_items(document: Document, element: Element) -> bool:
-    return element.tag == soup.ROOT or document.word(element) in _HOLDERS
+def _is_parent(document: Document, element: Element) -> bool:
+    return element.tag == lenient_xml.ROOT or document.word(element) in _PARENTS
 
 
-def _tells(document: Document, item: Element) -> bool:
-    return any(document.word(child) in _TELLING for child in item)
+def _is_entry(document: Document, item: Element) -> bool:
+    return any(document.word(child) in _ENTRY_FIELDS for child in item)

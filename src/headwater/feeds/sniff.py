@@ -1,8 +1,8 @@
-"""Sniffing: what a body is, told by its first bytes and not by its label."""
+"""What a body is by its first bytes, whatever its label says."""
 
 import re
 
-from headwater.polling.parse.types import FeedParseError, NotAFeed
+from headwater.feeds.types import FeedParseError, NotAFeed
 
 _BINARY = (
     (b"%PDF-", "a PDF document"),
@@ -28,11 +28,11 @@ PAGE_TAGS = frozenset(
     | {"div", "p", "span", "a", "b", "i", "br", "hr", "img", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5"}
     | {"header", "main", "nav"}
 )
-"""Tags with which a page begins whose <html> was left out."""
+"""Tags with which a page begins when its <html> is missing."""
 
 
 def refuse_binary(body: bytes) -> None:
-    """Turn away what is no text at all. Raises FeedParseError for an empty body, and NotAFeed."""
+    """Raises FeedParseError for an empty body, and NotAFeed for one that is not text."""
     if not body.strip():
         raise FeedParseError("the body is empty")
     for mark, kind in _BINARY:
@@ -41,15 +41,15 @@ def refuse_binary(body: bytes) -> None:
 
 
 def is_json(text: str) -> bool:
-    """Whether the text sets out to be JSON."""
+    """Whether the text begins like JSON."""
     return _JSON.match(text) is not None
 
 
 def is_page(text: str) -> bool:
-    """Whether the text opens like a web page."""
+    """Whether the text begins like a web page."""
     return _PAGE.match(text[:4096]) is not None
 
 
 def mentions_feed(text: str) -> bool:
-    """Whether a tag that only a feed has stands anywhere in the text."""
+    """Whether the text has a tag that only feeds have."""
     return _FEED.search(text) is not None

@@ -1,23 +1,23 @@
-"""Entries: an <item> or <entry> becomes an Entry, whichever vocabulary its children come from."""
+"""An <item> or <entry> becomes an Entry, whichever vocabulary its children come from."""
 
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from headwater.polling.parse.document import Document, Fields, attribute, each, first_text, tidy_language
-from headwater.polling.parse.media import FILES, PICTURES, enclosures, picture, whole
-from headwater.polling.parse.names import RDF, Element
-from headwater.polling.parse.people import WORDS as AUTHORS
-from headwater.polling.parse.people import authors, source_authors
-from headwater.polling.parse.places import WORDS as PLACES
-from headwater.polling.parse.places import place
-from headwater.polling.parse.prose import PROSE, prose, prose_words
-from headwater.polling.parse.subjects import WORDS as CATEGORIES
-from headwater.polling.parse.subjects import categories
-from headwater.polling.parse.text import HTML, INLINE, plain
-from headwater.polling.parse.types import Entry
+from headwater.feeds.authors import WORDS as AUTHORS
+from headwater.feeds.authors import authors, source_authors
+from headwater.feeds.categories import WORDS as CATEGORIES
+from headwater.feeds.categories import categories
+from headwater.feeds.content import ALL_WORDS, content_words, summary_and_content
+from headwater.feeds.document import Document, Fields, attribute, each, first_text, language_tag
+from headwater.feeds.geo import WORDS as PLACES
+from headwater.feeds.geo import place
+from headwater.feeds.media import FILES, PICTURES, enclosures, picture, whole
+from headwater.feeds.namespaces import RDF, Element
+from headwater.feeds.text_constructs import HTML, INLINE, plain
+from headwater.feeds.types import Entry
 from headwater.reading.dates import parse_date
-from headwater.reading.links import unreferenced
+from headwater.reading.links import unescape_query
 from headwater.reading.links import whole as whole_url
 
 MAX_ID = 2048
@@ -40,10 +40,10 @@ _ABOUT = f"{{{RDF}}}about"
 
 
 class Layout:
-    """Where an entry with these children says what. Most entries of a feed have the same: it is worked out once."""
+    """Which fields an entry with these children has. Most entries of a feed share one: it is computed once."""
 
     __slots__ = (
-        *("authors", "categories", "comments", "counts", "enclosures", "languages", "picture", "place", "prose"),
+        *("authors", "categories", "comments", "counts", "enclosures", "languages", "picture", "place", "content"),
         *("published", "titles", "updated"),
     )
 
@@ -57,11 +57,11 @@ class Layout:
             not has.isdisjoint(those) for those in (AUTHORS, CATEGORIES, FILES, PICTURES, PLACES)
         )
         self.comments = "comments" in has
-        self.prose = prose_words(has)
+        self.content = content_words(has)
 
 
 class Draft(NamedTuple):
-    """An entry of which only the dates are read: enough to choose by, before the costly part."""
+    """An entry with its dates: enough to choose the newest, before the costly part."""
 
     element: Element
     fields: Fields
@@ -71,7 +71,7 @@ class Draft(NamedTuple):
 
 
 def draft(document: Document, element: Element, layouts: dict[tuple[str, ...], Layout]) -> Draft:
-    """Read what is needed to choose among entries; `layouts` remembers those of one document."""
+    """Read what is needed to choose among entries; `layouts` is the cache of one document."""
     fields = document.fields(element)
     words = tuple(fields)
     layout = layouts.get(words)
@@ -84,12 +84,12 @@ def draft(document: Document, element: Element, layouts: dict[tuple[str, ...], L
 
 
 def finish(document: Document, drafted: Draft, *, feed_language: str | None, feed_authors: tuple[str, ...]) -> Entry:
-    """Read the rest, and make it safe."""
+    """Read the rest, sanitised."""
     fields, layout = drafted.fields, drafted.layout
     links = [link for link in fields.get("link", ()) if link.attrib]
     url = _url(document, drafted, links)
     title = _title(document, fields, layout)
-    summary, content = prose(document, fields, layout.prose)
+    summary, content = summary_and_content(document, fields, layout.content)
     return Entry(
         id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
         url=url,
@@ -135,10 +135,10 @@ def _url(document: Document, drafted: Draft, attributed: list[Element]) -> str |
         return url
     if not attributed:
         for link in fields.get("link", ()):
-            if url := document.link(link, unreferenced(plain(link))):
+            if url := document.link(link, unescape_query(plain(link))):
                 return url
     for link in sorted(fields["link"], key=_rank) if attributed else ():
-        if _rank(link) < _UNRELATED and (url := document.link(link, link.get("href") or unreferenced(plain(link)))):
+        if _rank(link) < _UNRELATED and (url := document.link(link, link.get("href") or unescape_query(plain(link)))):
             return url
     for element in each(fields, "guid", "id"):
         if (text := _permalink(element)) and (url := document.link(element, text)):
@@ -161,7 +161,7 @@ def _rank(link: Element) -> int:
 
 
 def _permalink(element: Element) -> str | None:
-    """The URL that a guid is, unless it says that it is none; a bare word, a number or a sentence is no URL either."""
+    """A guid that is a URL: not marked otherwise, and not a bare word, a number or a sentence."""
     if (element.get("isPermaLink") or element.get("ispermalink") or "true").strip().lower() != "true":
         return None
     text = plain(element)
@@ -184,11 +184,11 @@ def _digest(element: Element, title: str, written: str | None) -> str:
 def _language(document: Document, drafted: Draft, otherwise: str | None) -> str | None:
     languages = drafted.layout.languages
     if languages and (given := first_text(drafted.fields, *languages)):
-        return tidy_language(given)
+        return language_tag(given)
     if not document.scoped:
         return otherwise
-    told = each(drafted.fields, *PROSE, "title")
-    return document.language(told[0] if told else drafted.element, otherwise)
+    texts = each(drafted.fields, *ALL_WORDS, "title")
+    return document.language(texts[0] if texts else drafted.element, otherwise)
 
 
 def _comments(document: Document, fields: Fields, links: list[Element]) -> str | None:

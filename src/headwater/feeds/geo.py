@@ -1,19 +1,19 @@
-"""Places: where on Earth an entry is, from GeoRSS, GML or the W3C's geo."""
+"""The location of an entry, from GeoRSS, GML or the W3C's geo vocabulary."""
 
 import math
 
-from headwater.polling.parse.document import Document, Fields, first_text
-from headwater.polling.parse.names import Element
-from headwater.polling.parse.text import plain
-from headwater.polling.parse.types import Place
+from headwater.feeds.document import Document, Fields, first_text
+from headwater.feeds.namespaces import Element
+from headwater.feeds.text_constructs import plain
+from headwater.feeds.types import GeoPoint
 
 WORDS = frozenset({"georss:point", "georss:where", "geo:point", "geo:lat", "gml:point", "where"})
-# GML may count in metres of some grid; these, and those without a name, count in degrees, latitude first.
+# GML coordinates may be metres of some grid; in these systems, and without a name, they are degrees, latitude first.
 _IN_DEGREES = ("4326", "wgs84", "wgs 84")
 
 
-def place(document: Document, fields: Fields) -> Place | None:
-    """The point that an entry names; lines and areas are left out."""
+def place(document: Document, fields: Fields) -> GeoPoint | None:
+    """The point of an entry; lines and areas are ignored."""
     if point := first_text(fields, "georss:point"):
         return _place(point)
     if latitude := first_text(fields, "geo:lat"):
@@ -24,7 +24,7 @@ def place(document: Document, fields: Fields) -> Place | None:
     return None
 
 
-def _inside(document: Document, element: Element) -> Place | None:
+def _inside(document: Document, element: Element) -> GeoPoint | None:
     parts = {document.word(node): plain(node) for node in element.iter("*") if not len(node)}
     if "geo:lat" in parts:
         return _place(f"{parts['geo:lat']} {parts.get('geo:long', '')}")
@@ -34,10 +34,10 @@ def _inside(document: Document, element: Element) -> Place | None:
     return _place(parts.get("gml:pos", ""))
 
 
-def _place(text: str) -> Place | None:
+def _place(text: str) -> GeoPoint | None:
     try:
         latitude, longitude, *_ = (float(number) for number in text[:100].replace(",", " ").split())
     except ValueError:
         return None
     on_earth = math.isfinite(latitude) and math.isfinite(longitude) and abs(latitude) <= 90 and abs(longitude) <= 180
-    return Place(latitude, longitude) if on_earth else None
+    return GeoPoint(latitude, longitude) if on_earth else None

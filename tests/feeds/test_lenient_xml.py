@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from headwater.polling.parse import ParsedFeed, UnreadableBody, parse_feed
-from headwater.polling.parse.tree import read_text
-from tests.polling.parse.feeds import URL
+from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
+from headwater.feeds.xml_tree import read_text
+from tests.feeds.feeds import URL
 
 
 def parsed(body: str) -> ParsedFeed:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.polling.parse import FeedParseError, NotAFeed, UnreadableBody, parse_feed
-from tests.polling.parse.feeds import URL
+from headwater.feeds import FeedParseError, NotAFeed, UnreadableBody, parse_feed
+from tests.feeds.feeds import URL
 
 ITEM = "<title>One</title><link>http://example.com/1</link><description>First</description>"
 ATOM_ENTRY = '<title>One</title><link href="http://example.com/1"/><id>tag:1</id><summary>First</summary>'

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.polling.parse.feeds import atom, rss
+from tests.feeds.feeds import atom, rss
 
 RSS = """
 <title>A &amp;amp; B</title><link>/</link><description>About &lt;b&gt;it&lt;/b&gt;</description>

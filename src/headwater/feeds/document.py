@@ -1,22 +1,22 @@
-"""One document while it is read: its words, where it stands, and what its elements inherit from those around them."""
+"""One XML document while it is mapped: the words of its elements, and the base URL and language they inherit."""
 
 import re
 from itertools import islice
 
 from lxml import etree
 
-from headwater.polling.parse.mend import mended
-from headwater.polling.parse.names import XML_BASE, XML_LANG, Element, Names
-from headwater.polling.parse.text import line, markup, plain
+from headwater.feeds.mojibake import fix_mojibake
+from headwater.feeds.namespaces import XML_BASE, XML_LANG, Element, Names
+from headwater.feeds.text_constructs import line, markup, plain
 from headwater.reading.html_rules import LINKS
-from headwater.reading.links import absolute, rebased, resolved, whole
+from headwater.reading.links import absolute, rebase, resolved, whole
 
 Fields = dict[str, list[Element]]
 
 MAX_ANCESTORS = 16
 
-# Nobody is shown more: a long base and many short links would fill any memory.
-MAX_SETTLED = 1_000_000
+# A long base and many short links would fill any memory.
+MAX_RESOLVED = 1_000_000
 
 _has_bases = etree.XPath("boolean(.//*/@xml:base)")
 _SCOPED = re.compile(rb"xml:(?:base|lang)")
@@ -25,21 +25,21 @@ _NONE: list[Element] = []
 
 
 def is_scoped(document: bytes) -> bool:
-    """Whether anything in a document, given in UTF-8, says where it stands or in which language. Most say nothing."""
+    """Whether a document, given in UTF-8, uses xml:base or xml:lang. Most do not."""
     return _SCOPED.search(document) is not None
 
 
 class Document:
-    """What every part of the mapping needs to know of the document it reads from."""
+    """What every part of the mapping needs of the document."""
 
-    __slots__ = ("_around", "_around_base", "_names", "_suspect", "guess", "is_cdf", "scoped", "url")
+    __slots__ = ("_around", "_around_base", "_mojibake", "_names", "guess", "is_cdf", "scoped", "url")
 
-    def __init__(self, url: str, *, form: str = "", scoped: bool = False, suspect: bool = False) -> None:
+    def __init__(self, url: str, *, form: str = "", scoped: bool = False, mojibake: bool = False) -> None:
         self.url = url
         self.guess = not form.startswith("atom")
         self.is_cdf = form == "cdf"
         self.scoped = scoped
-        self._suspect = suspect
+        self._mojibake = mojibake
         self._names = Names()
         self._around: Element | None = None
         self._around_base = url
@@ -49,7 +49,7 @@ class Document:
         return self._names.of(element)
 
     def fields(self, element: Element) -> Fields:
-        """An element's children under their words; those of a media:group stand beside it."""
+        """An element's children by word; those of a media:group count as its siblings."""
         found: Fields = {}
         self._collect(element, found)
         return found
@@ -71,55 +71,55 @@ class Document:
             return self.url
         parent = element.getparent()
         if parent is None:
-            return rebased(self.url, element.get(XML_BASE))
+            return rebase(self.url, element.get(XML_BASE))
         if parent is not self._around:
-            # Siblings ask one after the other: the way up is walked once for all of them.
+            # Siblings are read one after the other: their ancestors are walked once.
             self._around = parent
             self._around_base = self.url
             for around in reversed([parent, *islice(parent.iterancestors(), MAX_ANCESTORS)]):
-                self._around_base = rebased(self._around_base, around.get(XML_BASE))
-        return rebased(self._around_base, element.get(XML_BASE))
+                self._around_base = rebase(self._around_base, around.get(XML_BASE))
+        return rebase(self._around_base, element.get(XML_BASE))
 
     def language(self, element: Element, otherwise: str | None) -> str | None:
-        """The language that xml:lang gives to this element; a blank one says that there is none."""
+        """The language that xml:lang gives to this element; a blank one means none."""
         if not self.scoped:
             return otherwise
         for node in (element, *islice(element.iterancestors(), MAX_ANCESTORS)):
             if (given := node.get(XML_LANG)) is not None:
-                return tidy_language(given)
+                return language_tag(given)
         return otherwise
 
     def line(self, element: Element) -> str:
         """A title: one plain line."""
         text = line(element, guess=self.guess)
-        return mended(text) if self._suspect else text
+        return fix_mojibake(text) if self._mojibake else text
 
     def markup(self, element: Element, default: str) -> str:
-        """Prose, as HTML that is not yet safe; its links start from the element's base."""
+        """Text as HTML that is not yet safe, its links relative to the element's base."""
         if self.scoped and len(element) and _has_bases(element):
-            settle_links(element, self.base(element))
+            resolve_links(element, self.base(element))
         html = markup(element, default, guess=self.guess)
-        return mended(html) if self._suspect else html
+        return fix_mojibake(html) if self._mojibake else html
 
     def link(self, element: Element, text: str | None) -> str | None:
         """An absolute URL from a text or attribute of this element."""
         return (whole(text) or absolute(text, self.base(element))) if text else None
 
 
-def settle_links(element: Element, base: str) -> None:
-    """Make those links inside an element absolute that an xml:base inside it has start from elsewhere than `base`."""
-    room = MAX_SETTLED
+def resolve_links(element: Element, base: str) -> None:
+    """Make those links inside an element absolute to which an xml:base inside it gives another base than `base`."""
+    room = MAX_RESOLVED
     bases = {element: base}
     for node in element.iterdescendants("*"):
         outer = node.getparent()
-        bases[node] = own = rebased(bases[outer] if outer is not None else base, node.get(XML_BASE))
-        room -= _settle(node, own) if own != base else 0
+        bases[node] = own = rebase(bases[outer] if outer is not None else base, node.get(XML_BASE))
+        room -= _resolve(node, own) if own != base else 0
         if room < 0:
             return
 
 
-def _settle(node: Element, base: str) -> int:
-    """Make the links of one element absolute: how many characters that took."""
+def _resolve(node: Element, base: str) -> int:
+    """Make the links of one element absolute; returns their length."""
     links = {name: link for name, value in node.items() if name in LINKS and (link := resolved(name, value, base))}
     for name, link in links.items():
         node.set(name, link)
@@ -141,10 +141,10 @@ def first_text(fields: Fields, *words: str) -> str:
 
 
 def attribute(element: Element, name: str) -> str | None:
-    """An attribute in lower or upper case: the oldest formats shout."""
+    """An attribute in lower or upper case, as the oldest formats write it."""
     return (element.get(name) or element.get(name.upper())) if element.attrib else None
 
 
-def tidy_language(tag: str) -> str | None:
-    """A language tag as everybody writes it: `en_US ` becomes en-US."""
+def language_tag(tag: str) -> str | None:
+    """A language tag in its usual form: `en_US ` becomes en-US."""
     return tag.strip().replace("_", "-")[:35] or None

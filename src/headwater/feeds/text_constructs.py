@@ -1,6 +1,6 @@
-"""Text constructs: an element that carries prose becomes a plain line (titles) or HTML that is yet to be sanitised.
+"""Text constructs: an element with text becomes one plain line (titles) or HTML that is yet to be sanitised.
 
-Formats disagree on how markup travels: escaped, inline, as XHTML, in base64, or not at all though it is there anyway.
+Formats differ in how they carry markup: escaped, inline, as XHTML, in base64, or as plain text that has markup anyway.
 """
 
 import re
@@ -10,7 +10,7 @@ from html.entities import html5
 
 from lxml import etree
 
-from headwater.polling.parse.names import Element, tag_of
+from headwater.feeds.namespaces import Element, tag_of
 from headwater.reading.html_rules import TAGS
 from headwater.reading.text import storable, without_markup
 
@@ -35,7 +35,7 @@ def plain(element: Element) -> str:
 
 
 def line(element: Element, *, guess: bool) -> str:
-    """An element's text as one plain line; `guess` where the format leaves open whether markup is meant."""
+    """An element's text as one plain line; `guess` where the format does not define whether it is markup."""
     if len(element):
         text = without_markup(inner_html(element)[:MAX_TITLE])
     else:
@@ -54,7 +54,7 @@ def one_line(text: str) -> str:
 
 
 def markup(element: Element, default: str, *, guess: bool) -> str:
-    """An element's prose as HTML, not yet safe; '' where it holds none."""
+    """An element's text as HTML, not yet safe; '' where it has none."""
     if len(element):
         return inner_html(element)
     text = element.text
@@ -65,15 +65,15 @@ def markup(element: Element, default: str, *, guess: bool) -> str:
         text, kind = _unpacked(text)
     if kind == HTML:
         return text
-    # Atom says what it means, and still its biggest publisher writes `&nbsp;` into summaries that it calls text.
+    # Atom names the type, and still its biggest publisher writes `&nbsp;` into summaries of type text.
     if kind == PLAIN and (guess or "<" not in text) and looks_like_html(text):
         return text
     return escape(text, quote=False)
 
 
 def kind_of(element: Element, default: str) -> str:
-    """The media type of an element's text, plain for a word that is none; PACKED where it says so, or where its type is
-    none that is written out."""
+    """The media type of an element's text, plain for an unknown word; PACKED for base64, and for types that are not
+    text."""
     if not element.attrib:
         return default
     given = (element.get("type") or "").strip().lower()
@@ -86,7 +86,7 @@ def kind_of(element: Element, default: str) -> str:
 
 
 def looks_like_html(text: str) -> bool:
-    """Whether nominally plain text is HTML after all: it closes a tag or names a character, and all of it is known."""
+    """Whether nominally plain text is HTML: it has an end tag or a reference, and all tags and entities are known."""
     if ("&" not in text and "</" not in text) or not _CLOSING.search(text):
         return False
     if any(name.lower() not in TAGS for name in _TAG_NAME.findall(text)):
@@ -95,7 +95,7 @@ def looks_like_html(text: str) -> bool:
 
 
 def inner_html(element: Element) -> str:
-    """What stands inside an element, as HTML, without prefixes and without the <div> that Atom's xhtml must have."""
+    """The content of an element as HTML, without prefixes and without the <div> that Atom's xhtml must have."""
     for node in element.iterdescendants("*"):
         tag = tag_of(node)
         if tag[0] == "{":
@@ -108,7 +108,7 @@ def inner_html(element: Element) -> str:
 
 
 def _unpacked(text: str) -> tuple[str, str]:
-    """What base64 holds and what that is, nothing for a picture and the like; text that is no base64 is plain."""
+    """Decoded base64 and its type, '' for binary data; text that is not base64 is plain."""
     try:
         packed = b64decode("".join(text.split()), validate=True)
     except ValueError:
