@@ -148,7 +148,7 @@ def suggest(page: Page, name: str, url: str) -> None:
     page.goto("/discover")
     form = page.locator("#suggest-form")
     form.get_by_label("Name").fill(name)
-    form.get_by_label("Address of the feed").fill(url)
+    form.get_by_label("Feed URL").fill(url)
     form.get_by_role("button", name="Suggest").click()
     expect(page.locator("#suggested .rows")).to_contain_text(name, timeout=60_000)
 
@@ -208,9 +208,9 @@ def photograph_for_readme(browser: Browser, place: Place) -> None:
         with open_page(browser, place, storage_state=profile, **dress) as page:
             page.goto("/read?shelf=all", wait_until="networkidle")
             if scheme == "light":
-                page.get_by_role("button", name="Mark read").nth(2).click()
-                page.get_by_role("button", name="Star").nth(1).click()
-                expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
+                page.get_by_role("button", name="Mark as read").nth(2).click()
+                page.get_by_role("button", name="Star", exact=True).nth(1).click()
+                expect(page.get_by_role("button", name="Unstar")).to_be_visible()
             page.keyboard.press("j")
             page.mouse.move(0, 0)
             page.evaluate("scrollTo(0, 0)")

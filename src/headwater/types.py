@@ -37,12 +37,6 @@ class SourceState(StrEnum):
     IN_REVIEW = "in_review"  # a reader suggested it, and no moderator has decided yet
     REJECTED = "rejected"  # a moderator rejected it
 
-    @property
-    def label(self) -> str:
-        """The word for it on pages: `Auto-disabled`."""
-        text = {"auto_disabled": "auto-disabled", "in_review": "in review"}.get(self.value, self.value)
-        return text.capitalize()
-
 
 class PageKind(StrEnum):
     """What a URL is fetched for."""

@@ -50,8 +50,8 @@ async def test_where_nobody_has_looked_yet_the_pages_say_so(operator: Person, pa
     page = await operator.open(path)
 
     assert page.status_code == 200
-    assert "No incident is open" in page.text
-    assert "Nobody has looked yet" in page.text
+    assert "No active alerts" in page.text
+    assert "Not checked yet" in page.text
 
 
 @pytest.mark.parametrize("path", ["/admin", "/admin/alerts", "/admin/alerts/open"])
@@ -65,7 +65,7 @@ async def test_what_is_open_is_shown_with_where_it_leads(
     clock.move(minutes=3)
     page = await operator.open(path)
 
-    assert "1 open incident" in page.text
+    assert "1 active alert" in page.text
     assert f'href="/admin/sources/{source.id}"' in page.text
     assert "&lt;b&gt;Feed&lt;/b&gt; &amp; co has failed 4 times in a row." in page.text
     assert "3 minutes ago" in page.text
@@ -84,9 +84,9 @@ async def test_what_is_over_is_shown_and_who_was_told(
     await evaluate(database, clock, receiver.url)
     page = await operator.open("/admin/alerts")
 
-    assert "Nothing has been wrong yet." in before.text
-    assert "No incident is open" in page.text
-    assert "Told to webhook." in page.text
+    assert "No resolved alerts." in before.text
+    assert "No active alerts" in page.text
+    assert "Sent to webhook." in page.text
     assert "A critical feed fails" in page.text
 
 
@@ -99,7 +99,7 @@ async def test_what_could_not_be_told_is_shown_and_the_webhooks_address_is_not(
     await evaluate(database, clock, receiver.url)
     page = await operator.open("/admin/alerts")
 
-    assert "Not yet told to webhook, in 1 try: It answered with 403: &lt;script&gt;no&lt;/script&gt;" in page.text
+    assert "Not yet sent to webhook after 1 attempt: It answered with 403: &lt;script&gt;no&lt;/script&gt;" in page.text
     assert receiver.url not in page.text
 
 
@@ -109,8 +109,8 @@ async def test_a_stage_that_looks_no_more_is_missed(operator: Person, database: 
     clock.move(minutes=11)
     late = await operator.part("/admin/alerts/open")
 
-    assert "Does the stage" not in soon.text
-    assert "Does the stage <code>alerting</code> run anywhere?" in late.text
+    assert "Is the stage" not in soon.text
+    assert "Is the stage <code>alerting</code> running?" in late.text
 
 
 async def test_five_hundred_incidents_fill_no_page(operator: Person, database: Database, clock: MovableClock) -> None:
@@ -120,7 +120,7 @@ async def test_five_hundred_incidents_fill_no_page(operator: Person, database: D
     await evaluate(database, clock)
     page = await operator.part("/admin/alerts/open")
 
-    assert "61 open incidents" in page.text
+    assert "61 active alerts" in page.text
     assert page.text.count('<li class="incident') == 20
     assert "and 41 more" in page.text
     assert page.text.index('class="incident critical"') < page.text.index('class="incident warning"')

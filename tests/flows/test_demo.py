@@ -18,7 +18,7 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
         with Reader(demo.url) as reader:
             behind_the_door = reader.log_in(email, password)
             followed = reader.open("/feeds")
-            wait_for(lambda: "No feed meets this filter" in reader.open("/feeds?status=pending"), demo)
+            wait_for(lambda: "No feeds match this filter" in reader.open("/feeds?status=pending"), demo)
             working = reader.open("/feeds?status=working")
             articles = reader.open("/read")
             found = wait_for(lambda: lines(reader.open("/read?shelf=all&q=lighthouse")), demo)

@@ -300,13 +300,13 @@ def can_log_in_on_the_new_server(world: World, words: Words, said: str) -> bool:
     assert EMAIL in said
     given = {"DATABASE_URL": words["NEW_URL"], "HEADWATER_MIGRATION_DATABASE_URL": words["NEW_OWNER_URL"]}
     with world.headwater.start("serve", **given) as serving, Reader(serving.url) as reader:
-        assert "Operate" in reader.log_in(EMAIL, PASSWORD)
+        assert "Admin" in reader.log_in(EMAIL, PASSWORD)
         return reader.get("/admin/sources").status_code == 200
 
 
 def can_come_in(world: World, _words: Words, _said: str) -> bool:
     with Reader(world.url) as reader:
-        return "Operate" in reader.log_in(LOCKED_OUT, NEW_PASSWORD)
+        return "Admin" in reader.log_in(LOCKED_OUT, NEW_PASSWORD)
 
 
 def has_let_go_what_is_past_its_time(_world: World, _words: Words, said: str) -> bool:

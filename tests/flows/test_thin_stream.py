@@ -72,7 +72,7 @@ def test_a_running_headwater_polls_what_a_reader_adds_and_shows_it(headwater: He
         metrics = up.get("/metrics")[1]
         code = up.stop()
 
-    assert "You are the first here" in first
+    assert "This is the first account" in first
     assert "No feeds yet." in empty
     assert added == 204
     assert "The Gazette" in feeds

@@ -48,7 +48,7 @@ async def filled(database: Database, clock: MovableClock) -> None:
 
 
 async def test_an_empty_log_says_what_it_is_for(admin: Person) -> None:
-    assert "Nobody has changed anything yet." in (await admin.open("/admin/audit")).text
+    assert "No entries yet." in (await admin.open("/admin/audit")).text
 
 
 @pytest.mark.usefixtures("filled")
@@ -125,7 +125,7 @@ async def test_settings_are_shown_as_they_are_and_secrets_are_masked(database: D
     assert "8123" in port
     assert '<span class="origin">set</span>' in port
     assert '<span class="origin">default</span>' in page.partition("HEADWATER_HOST<")[2].partition("</tr>")[0]
-    assert "No setting speaks of that." in none
+    assert "No settings match." in none
 
 
 async def test_pages_that_were_told_no_settings_say_so(admin: Person) -> None:

@@ -38,7 +38,7 @@ async def test_where_nobody_has_an_account_the_first_page_leads_to_making_one(pe
     first = await person.open("/", follow_redirects=True)
 
     assert first.url.path == "/auth/register"
-    assert "You are the first here" in first.text
+    assert "This is the first account" in first.text
 
 
 async def test_who_registers_is_let_in(person: Person) -> None:
@@ -146,7 +146,7 @@ async def test_hidden_accounts_are_confirmed_by_mail_and_answered_alike(
     assert (new.status_code, again.status_code) == (200, 200)
     pages = {re.sub(r"[0-9a-f]{64}", "", page.text) for page in (new, again)}
     assert len(pages) == 1
-    assert "Check your mail" in again.text
+    assert "Check your email" in again.text
     assert not {"headwater_access", "headwater_refresh"} & (set(new.cookies) | set(again.cookies))
     subjects = [letter.subject for letter in await collect(database, clock)]
     assert subjects == ["Confirm your address for Headwater", "You have an account already"]

@@ -105,12 +105,12 @@ async def test_what_was_counted_goes_when_they_take_it_back(ada: Person, article
     await do_everything(ada, article)
     page = (await ada.open("/account")).text
     assert "You agreed." in page
-    assert "Take it back" in page
+    assert "Withdraw" in page
 
     await ada.submit("/account/analytics", answer="no")
 
     assert await counted(database) == []
-    assert "as you wished" in (await ada.open("/account")).text
+    assert "as you chose" in (await ada.open("/account")).text
 
 
 async def test_it_goes_with_the_account(ada: Person, article: str, database: Database) -> None:
@@ -138,7 +138,7 @@ async def test_a_browser_that_asks_not_to_be_followed_is_taken_at_its_word(
     assert await counted(database) == []
     assert "data-counted" not in (await ada.client.get("/read?shelf=all", headers=asks)).text
     assert "data-counted" not in (await ada.client.get(article, headers=asks)).text
-    assert "asks not to be followed" in (await ada.client.get("/account", headers=asks)).text
+    assert "sends Do Not Track or Global Privacy Control" in (await ada.client.get("/account", headers=asks)).text
 
 
 async def test_pages_tell_nothing_of_clicks_unless_the_reader_agreed(ada: Person, article: str) -> None:

@@ -62,8 +62,8 @@ def names(text: str) -> list[str]:
 
 
 async def test_nothing_to_discover_is_said(ada: Person) -> None:
-    assert "There is nothing to discover yet." in (await ada.open("/discover")).text
-    assert "Nothing here fits." in (await ada.open("/discover?q=zzz")).text
+    assert "Nothing to discover yet." in (await ada.open("/discover")).text
+    assert "No sources match." in (await ada.open("/discover?q=zzz")).text
 
 
 async def test_public_sources_are_browsed_by_category_and_searched(
@@ -98,14 +98,14 @@ async def test_following_is_one_press_and_is_counted(
     said = await ada.send("POST", f"/discover/{beta.id}/follow")
     again = await ada.send("POST", f"/discover/{beta.id}/follow")
 
-    assert "You follow it" in said.text
+    assert "Following" in said.text
     assert "1 reader" in said.text
     assert (again.status_code, again.headers["hx-retarget"]) == (409, f"#public-{beta.id}-errors")
     assert names((await ada.open("/discover")).text) == ["Beta", "Alpha"], "what is followed comes first"
     assert "Beta" in (await ada.part("/feeds")).text
     async with a_person(app) as bob:
         await bob.register("bob@example.com")
-        assert "You follow it" not in (await bob.open("/discover")).text
+        assert "Following" not in (await bob.open("/discover")).text
 
 
 async def test_what_is_not_public_cannot_be_followed_here(ada: Person, database: Database, clock: MovableClock) -> None:
@@ -143,12 +143,12 @@ async def test_a_suggestion_is_shown_with_what_came_of_it(
     said = await suggest(ada, site)
     feed_id = SourceId(UUID(re.findall(r"suggestions/([0-9a-f-]{36})/withdraw", said)[0]))
 
-    assert "waits for a moderator" in said
+    assert "is in review" in said
     assert names((await ada.open("/discover")).text) == []
     async with database.as_system() as conn:
         await judge.reject(conn, feed_id, reason="A farm of <links>.", actor=COMMAND_LINE, now=clock())
     after = (await ada.open("/discover")).text
-    assert "not taken" in after
+    assert "Rejected" in after
     assert "A farm of &lt;links&gt;." in after
     assert (await ada.send("POST", f"/discover/suggestions/{feed_id}/withdraw")).status_code == 409
 
@@ -217,4 +217,4 @@ async def test_where_nobody_looks_at_feeds_nothing_is_suggested(
         answer = await person.send("POST", "/discover/suggest", name="x", url=site.url("good.example/feed"))
 
     assert answer.status_code == 500
-    assert "Failed to suggest it" in answer.text
+    assert "Failed to suggest the feed" in answer.text

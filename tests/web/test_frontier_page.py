@@ -114,9 +114,9 @@ async def test_an_empty_frontier_says_so(operator: Person) -> None:
     shown = await operator.open("/admin/frontier")
 
     assert shown.status_code == 200
-    assert "The frontier is empty" in shown.text
-    assert "No URL is known yet" in shown.text
-    assert "every host with something due is asked in its turn" in shown.text
+    assert "The crawl queue is empty" in shown.text
+    assert "No URLs yet" in shown.text
+    assert "No throttled hosts." in shown.text
 
 
 async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator: Person, database: Database) -> None:
@@ -130,7 +130,7 @@ async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator
 
     shown = re.sub(r"\s+", " ", (await operator.part("/admin/frontier/stats")).text)
 
-    assert '<a href="/admin/frontier?status=dead">dead</a></dt><dd>' in shown
+    assert '<a href="/admin/frontier?status=dead">Gave up</a></dt><dd>' in shown
     assert f'href="/admin/frontier?source={source.id}">Harbour News</a>' in shown
     assert '<span class="mode both">both</span>' in shown
     assert str(deleted.id) not in shown
@@ -160,7 +160,7 @@ async def test_filters_narrow_the_table(operator: Person, database: Database, qu
     assert set(listed(whole)) == set(listed(part))
     assert {url.rstrip("/") for url in listed(part) if "harbour.example/feed" not in url} == expected
     assert part.headers["hx-replace-url"].startswith("/admin/frontier?")
-    assert ("No URL fits this filter" in part.text) == (not expected)
+    assert ("No URLs match this filter" in part.text) == (not expected)
 
 
 async def test_a_source_narrows_the_table_and_is_named(operator: Person, database: Database) -> None:
@@ -171,7 +171,7 @@ async def test_a_source_narrows_the_table_and_is_named(operator: Person, databas
     shown = await operator.open(f"/admin/frontier?source={source.id}")
 
     assert listed(shown) == ["https://harbour.example/1"]
-    assert "Only of <b>Harbour News</b>" in shown.text
+    assert "Source: <b>Harbour News</b>" in shown.text
 
 
 async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person, database: Database) -> None:
@@ -200,10 +200,10 @@ async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: D
 
     words = re.sub(r"\s+", " ", unescape((await operator.open("/admin/frontier")).text))
 
-    assert re.search(r"Failed 1 time: upstream_failure: 503; tried again in \d+ (minutes|hours?)", words)
-    assert "Given up 1 minute ago: gone: 410" in words
-    assert re.search(r"Fetched 1 minute ago, again in 1[12] hours", words)
-    assert "Waits for its host’s turn" in words
+    assert re.search(r"Failed 1 time: upstream_failure: 503; next retry in \d+ (minutes|hours?)", words)
+    assert "Gave up 1 minute ago: gone: 410" in words
+    assert re.search(r"Fetched 1 minute ago, next fetch in 1[12] hours", words)
+    assert "Waiting for its host" in words
 
 
 async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Person, database: Database) -> None:
@@ -220,9 +220,9 @@ async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Per
 
     words = re.sub(r"\s+", " ", (await operator.part("/admin/frontier/stats")).text)
 
-    assert re.search(r"busy\.example.*?2 URLs · 4 s apart.*?429: too many requests; asked again.*?in 2 hours", words)
-    assert re.search(r"patient\.example.*?1 URL · 2 s apart.*?Retry-After; asked again.*?in 3 hours", words)
-    assert re.search(r"mute\.example.*?robots.txt cannot be read; asked again.*?in 4 hours", words)
+    assert re.search(r"busy\.example.*?2 URLs · 4 s apart.*?429: too many requests; next request.*?in 2 hours", words)
+    assert re.search(r"patient\.example.*?1 URL · 2 s apart.*?Retry-After; next request.*?in 3 hours", words)
+    assert re.search(r"mute\.example.*?robots.txt cannot be read; next request.*?in 4 hours", words)
     assert "well.example" not in words
 
 
@@ -232,8 +232,8 @@ async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, da
 
     words = re.sub(r"\s+", " ", (await operator.open("/admin/frontier?host=busy.example")).text)
 
-    assert "<b>busy.example</b>: 1 URL, 4 s between two requests, slowed 1 time for saying 429." in words
-    assert "asked again in 2 hours" in words
+    assert "<b>busy.example</b>: 1 URL, 4 s between requests, slowed 1 time after a 429 response." in words
+    assert "next request in 2 hours" in words
 
 
 async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person, database: Database) -> None:
@@ -242,7 +242,7 @@ async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person,
 
     done = await operator.send("POST", "/admin/frontier/retry", ids=str(url_id))
 
-    assert "1 URL waits again" in done.text
+    assert "1 URL queued for retry" in done.text
     assert done.headers["hx-trigger"] == "refreshFrontier"
     assert await status_of(database, url_id) is Status.PENDING
     [line] = await written(database)
@@ -283,21 +283,21 @@ async def test_all_that_fit_are_tried_again_step_by_step(
         sent = {} if found is None else {name: str(value) for name, value in json.loads(found[1]).items()}
 
     assert steps > 1
-    assert "7 URLs wait again" in said
+    assert "7 URLs queued for retry" in said
     assert {await status_of(database, one) for one in ids} == {Status.PENDING}
     assert await status_of(database, kept[0]) is Status.FAILED
     lines = await written(database)
     assert 1 <= len(lines) <= steps
-    assert {(line.deed, line.subject_name) for line in lines} == {(Deed.URLS_RETRIED, "all that are dead")}
+    assert {(line.deed, line.subject_name) for line in lines} == {(Deed.URLS_RETRIED, "all given-up URLs")}
 
 
 async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> None:
     refused = await operator.send("POST", "/admin/frontier/retry-all", status="fetched")
 
     assert refused.status_code == 400
-    assert "Only what is failed or dead" in refused.text
+    assert "Only failed or given-up" in refused.text
     assert refused.headers["hx-retarget"] == "#frontier-said"
-    assert "Try all again" not in (await operator.part("/admin/frontier/urls?status=fetched")).text
+    assert "Retry all" not in (await operator.part("/admin/frontier/urls?status=fetched")).text
 
 
 async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person, database: Database) -> None:
@@ -308,8 +308,8 @@ async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person,
     data = {"ids": [str(one) for one in ids]}
     done = await operator.client.post("/admin/frontier/delete", headers=headers, data=data)
 
-    assert any("Forget https://a.example/1?" in question for question in asked)
-    assert "2 URLs are forgotten" in done.text
+    assert any("Delete https://a.example/1?" in question for question in asked)
+    assert "2 URLs deleted" in done.text
     assert [await status_of(database, one) for one in ids] == [None, None]
     assert {(line.deed, line.subject_name) for line in await written(database)} == {
         (Deed.URL_DELETED, "https://a.example/1"),
@@ -326,7 +326,7 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
     again = await operator.send("POST", "/admin/frontier/submit", url="https://new.example/1")
 
     assert "is queued" in done.text
-    assert "was known" in again.text
+    assert "is already known" in again.text
     async with database.as_system() as conn:
         [url] = (await listing.list_urls(conn, wanted=UrlFilter(host="new.example"), now=START, limit=9)).urls
     assert (url.origin, url.priority, url.source_id) == (Origin.MANUAL, 9, source.id)
@@ -338,17 +338,17 @@ async def test_a_url_is_submitted_by_hand(operator: Person, database: Database) 
         ("submit", {"url": "ftp://x.example/"}, "cannot be fetched"),
         ("submit", {"url": ""}, "cannot be fetched"),
         ("submit", {"url": "https://x.example/", "priority": "11"}, "1 to 10"),
-        ("submit", {"url": "https://x.example/", "priority": "²"}, "no whole number"),
-        ("submit", {"url": "https://x.example/", "source": str(UUID(int=3))}, "no such source"),
-        ("submit", {"url": "https://x.example/", "source": "x'--"}, "no such source"),
-        ("retry", {}, "Choose URLs first"),
-        ("retry", {"ids": "x"}, "no such URL"),
+        ("submit", {"url": "https://x.example/", "priority": "²"}, "Not a whole number"),
+        ("submit", {"url": "https://x.example/", "source": str(UUID(int=3))}, "Source not found"),
+        ("submit", {"url": "https://x.example/", "source": "x'--"}, "Source not found"),
+        ("retry", {}, "Select URLs first"),
+        ("retry", {"ids": "x"}, "URL not found"),
         ("retry", {"ids": str(UUID(int=3))}, ""),
-        ("delete", {"ids": ""}, "Choose URLs first"),
+        ("delete", {"ids": ""}, "Select URLs first"),
         ("delete", {"ids": str(UUID(int=3))}, ""),
-        ("retry-all", {"cursor": "%%%"}, "no such place"),
-        ("retry-all", {"so_far": "-1"}, "no whole number"),
-        ("retry-all", {"status": "odd"}, "no such status"),
+        ("retry-all", {"cursor": "%%%"}, "Invalid cursor"),
+        ("retry-all", {"so_far": "-1"}, "Not a whole number"),
+        ("retry-all", {"status": "odd"}, "Unknown status"),
         ("retry-all", {"q": "x" * 201}, "at most"),
         ("retry-all", {"q": "\0"}, "q contains the character U+0000"),
     ],
@@ -414,4 +414,4 @@ async def test_the_table_is_narrowed_to_a_source_by_its_name_and_tells_the_total
     assert f">{len(listed(by_name))} URLs</p>" in by_name.text
     assert by_name.headers["hx-replace-url"] == f"/admin/frontier?source={source.id}"
     assert set(listed(by_id)) == set(listed(by_name))
-    assert (nobody.status_code, "There is no source with this name." in nobody.text) == (400, True)
+    assert (nobody.status_code, "No source has this name." in nobody.text) == (400, True)

@@ -103,10 +103,10 @@ def desk(database: Database, inspector: Inspector, site: Site, clock: MovableClo
 async def test_an_empty_queue_says_so(mo: Person) -> None:
     page = (await mo.open("/admin/moderation")).text
 
-    assert "Nothing waits." in page
+    assert "No pending suggestions." in page
     for show in ("unreviewed", "approved", "rejected"):
         assert (await mo.open(f"/admin/moderation?show={show}")).status_code == 200
-    assert "No domain is blocked." in (await mo.open("/admin/moderation/domains")).text
+    assert "No blocked domains." in (await mo.open("/admin/moderation/domains")).text
 
 
 async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> None:
@@ -120,12 +120,12 @@ async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> N
         "Good News",
         feed.url,
         "ada@example.com",
-        "0 karma, 0 approved, 0 rejected",
+        "reputation 0, 0 approved, 0 rejected",
         "2 articles",
         "The harbour opens",
         "Bold &amp; brave",
         "polled every 30 minutes",
-        "Perhaps it is here already",
+        "Possible duplicates",
         "same name",
     ):
         assert text in page
@@ -140,7 +140,7 @@ async def test_approving_answers_in_place(mo: Person, desk: Desk) -> None:
 
     assert said.status_code == 200
     assert "is approved" in said.text
-    assert "1 karma now" in said.text
+    assert "a reputation of 1 now" in said.text
     assert 'hx-swap-oob="true">0<' in said.text
     assert await desk.status() == [("approved", None)]
     assert await desk.karma() == 1
@@ -220,7 +220,7 @@ async def test_the_queue_is_searched(mo: Person, desk: Desk) -> None:
     await desk.suggest("next.example/feed", "Next")
 
     assert "Good News" not in (await mo.open("/admin/moderation?q=NEXT")).text
-    assert "Nothing here fits" in (await mo.open("/admin/moderation?q=zzz")).text
+    assert "No suggestions match" in (await mo.open("/admin/moderation?q=zzz")).text
 
 
 @pytest.mark.parametrize("query", ["show=odd", "cursor=odd", "cursor=é", "q=" + "x" * 201, "q=%00"])
@@ -240,10 +240,10 @@ async def test_domains_are_blocked_and_unblocked(mo: Person, desk: Desk) -> None
     unblocked = await mo.send("POST", "/admin/moderation/domains/unblock", domain="good.example")
     gone = await mo.send("POST", "/admin/moderation/domains/unblock", domain="good.example")
 
-    assert "1 suggestion of it was rejected" in blocked.text
+    assert "1 suggestion was rejected" in blocked.text
     assert await desk.status() == [("rejected", WHY)]
     assert (again.status_code, odd.status_code, gone.status_code) == (409, 400, 404)
-    assert "No domain is blocked." in unblocked.text
+    assert "No blocked domains." in unblocked.text
     assert str(feed.id) in (await mo.open("/admin/moderation?show=rejected")).text
 
 

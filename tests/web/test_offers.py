@@ -101,17 +101,17 @@ async def test_every_state_has_its_face(ada: Person, database: Database) -> None
     off = await shown()
 
     assert '<span class="badge">Pending</span>' in pending
-    assert "Waiting for its first poll." in pending
-    assert '<span class="badge">Working</span>' in working
+    assert "Waiting for the first poll." in pending
+    assert '<span class="badge">Healthy</span>' in working
     assert "polled <time" in working
     assert "next in 2 hours" in working
     assert '<span class="badge">Failing</span>' in failing
     assert "The server does not answer in time." in failing
-    assert "tried again in 2 hours" in failing
+    assert "retry in 2 hours" in failing
     assert '<span class="badge">Auto-disabled</span>' in resting
-    assert "Disabled after failures; retried in 3 days, or when you say so." in resting
-    assert "Disabled after failures, until you try again." in off
-    assert ["Try again</button>" in face for face in (pending, working, failing, resting, off)] == [
+    assert "Disabled after failures; next retry in 3 days." in resting
+    assert "Disabled after failures, until you retry." in off
+    assert ["Retry</button>" in face for face in (pending, working, failing, resting, off)] == [
         False, False, False, True, True,
     ]  # fmt: skip
 
@@ -210,7 +210,7 @@ async def test_a_page_is_searched_then_its_feeds_are_offered(ada: Person, databa
 
     assert "Looking for its feeds…" in searching
     assert watched(searching) == [f"{feed}:sought"]
-    assert "This is a page. Its feeds:" in offered
+    assert "This is a web page. Feeds found on it:" in offered
     assert "Follow The &lt;b&gt;feed&lt;/b&gt;" in offered
     assert re.findall(rf'hx-post="/feeds/{feed}/switch" name="url" value="([^"]+)"', offered) == [
         FEED_URL.replace("&", "&amp;"), "https://example.com/comments.xml",

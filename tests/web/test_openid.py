@@ -113,7 +113,7 @@ async def test_a_code_is_no_good_to_another_browser(app: Litestar, person: Perso
         inside = await victim.open("/dashboard")
 
     assert [planted.status_code, begun.status_code, inside.status_code] == [401, 401, 303]
-    assert "was not begun here" in planted.text
+    assert "was not started here" in planted.text
 
 
 async def test_an_attempt_is_good_once(person: Person) -> None:

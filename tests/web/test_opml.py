@@ -105,9 +105,9 @@ async def test_a_file_is_followed_line_by_line_and_each_line_tells_what_came_of_
 
     assert sent.status_code == 303
     assert "Done: 5 lines." in page
-    assert "2 added · 1 followed already · 2 invalid" in page
+    assert "2 added · 1 already followed · 2 invalid" in page
     assert re.findall(r'<span class="badge">(.+?)</span>', page) == [
-        "added", "followed already", "invalid", "invalid", "added",
+        "added", "already followed", "invalid", "invalid", "added",
     ]  # fmt: skip
     assert "Invalid URL format. Must start with http:// or https://" in page
     assert "Feed URL is required" in page
@@ -125,7 +125,7 @@ async def test_the_page_has_the_form_the_export_and_earlier_imports(ada: Person)
     assert 'action="/opml" enctype="multipart/form-data"' in page
     assert 'href="/opml/export"' in page
     assert "old &lt;reader&gt;.opml" in page
-    assert "2 feeds added, 1 followed already, 2 invalid" in page
+    assert "2 feeds added, 1 already followed, 2 invalid" in page
 
 
 async def test_the_report_shows_one_outcome_and_goes_on_where_it_is_long(ada: Person) -> None:
@@ -177,7 +177,7 @@ async def test_a_file_that_is_too_large_is_refused_beside_the_form(ada: Person, 
     refused = await upload(ada, b" " * size)
 
     assert refused.status_code in {400, 413}
-    assert "This file is too large: 5 MB are read." in refused.text
+    assert "The file is too large (5 MB at most)." in refused.text
     assert 'action="/opml"' in refused.text
 
 

@@ -61,7 +61,7 @@ async def test_everybody_is_listed_with_how_they_use_it(admin: Person, bob: Pers
 
 
 async def test_nobody_found_is_said(admin: Person) -> None:
-    assert "Nobody has such an address." in (await admin.open("/admin/people?q=zzz")).text
+    assert "No users match." in (await admin.open("/admin/people?q=zzz")).text
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "page=-1", "q=" + "x" * 300, "q=%00"])
@@ -146,6 +146,6 @@ async def test_many_people_have_pages(admin: Person, bob: Person, monkeypatch: p
 
     first, second = (await admin.open("/admin/people")).text, (await admin.open("/admin/people?page=2")).text
 
-    assert "Page 1 of 2, 2 accounts" in first
+    assert "Page 1 of 2, 2 users" in first
     assert "bob@example.com" not in first
     assert "bob@example.com" in second

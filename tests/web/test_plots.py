@@ -44,9 +44,9 @@ def test_the_tallest_column_fills_the_height_and_parts_stand_on_each_other() -> 
         ("unreached", 50, 50),
     ]
     assert plot.targets[0].words == (
-        "Sun 01 Mar 12:00 to 13:00: 13 polls, 69.2% well; failed: 1 gone or moved, 3 no answer"
+        "Sun 01 Mar 12:00 to 13:00: 13 polls, 69.2% succeeded; failed: Not found or gone 1, Network error 3"
     )
-    assert [part.words for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% well"]
+    assert [part.words for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% succeeded"]
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

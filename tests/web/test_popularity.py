@@ -47,8 +47,8 @@ async def test_before_anybody_agreed_it_says_so(operator: Person) -> None:
     shown = words((await operator.open("/admin/popularity")).text)
 
     assert "0 of 1 reader agreed to be counted" in shown
-    assert "Nobody has agreed to be counted yet" in shown
-    assert "At no time in this period" in shown
+    assert "No reader has agreed to be counted yet" in shown
+    assert "readers in this period" in shown
 
 
 async def test_numbers_and_rate_are_told_per_source(operator: Person, database: Database) -> None:
@@ -113,7 +113,7 @@ async def test_what_cannot_be_shown_is_refused_in_words(operator: Person, query:
         refused = await operator.open(f"{path}?{query}")
 
         assert refused.status_code == 400
-        assert "Choose a period" in refused.text
+        assert "Unknown period or order" in refused.text
 
 
 async def test_readers_find_no_way_in(app: Litestar, operator: Person) -> None:

@@ -122,10 +122,10 @@ async def test_an_article_is_starred_and_found_among_the_stars(ada: Person) -> N
 
     buttons = await ada.send("POST", f"/articles/{article}/star")
 
-    assert "Remove the star" in buttons.text
+    assert "Unstar" in buttons.text
     assert shown((await ada.open("/read?shelf=starred")).text) == ["Story 1"]
     await ada.send("POST", f"/articles/{article}/unstar")
-    assert "No stars yet" in (await ada.open("/read?shelf=starred")).text
+    assert "No starred articles" in (await ada.open("/read?shelf=starred")).text
 
 
 async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> None:
@@ -140,7 +140,7 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
     after = await ada.open("/read")
 
     assert above == ["Story 1"]
-    assert "All read." in after.text
+    assert "No unread articles" in after.text
 
 
 async def test_a_line_marks_itself_and_all_above_it_read(ada: Person) -> None:

@@ -119,7 +119,7 @@ async def test_the_list_is_a_part_and_not_a_page(ada: Person) -> None:
 
 async def test_an_empty_list_says_what_to_do(ada: Person) -> None:
     assert "No feeds yet" in (await ada.part("/feeds")).text
-    assert "No feed meets this filter" in (await ada.part("/feeds", params={"search": "x"})).text
+    assert "No feeds match this filter" in (await ada.part("/feeds", params={"search": "x"})).text
 
 
 async def test_the_list_is_filtered_by_name_whatever_the_case_and_by_status(ada: Person, database: Database) -> None:
@@ -389,7 +389,7 @@ async def test_a_page_past_the_last_one_is_the_last_one(ada: Person) -> None:
 
     assert "Page 2 of 2, 21 feeds" in beyond
     assert beyond.count('class="feed ') == 1
-    assert "No feed meets this filter." in nothing
+    assert "No feeds match this filter." in nothing
 
 
 async def test_nobody_reaches_anothers_feed(app: Litestar, ada: Person, database: Database) -> None:

@@ -613,7 +613,7 @@ async def test_without_a_key_it_is_made_on_this_machine_and_says_so(
         part = await ada.send("POST", "/summaries")
 
     assert part.status_code == 200
-    assert "Made on this machine, without a language model" in part.text
+    assert "Generated on this server, without a language model" in part.text
     assert "Storm Edda flooded the old harbour of Bremvik on Tuesday night." in part.text
     assert 'href="/articles/' in part.text
     assert service.requests == []

@@ -30,7 +30,7 @@ from headwater.sources.custom.inspect import Inspector
 from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.urls import masked
-from headwater.web.format import count, gentle, host, moment, since, state_label, until
+from headwater.web import format as formats
 from headwater.web.pages.account import account_pages
 from headwater.web.pages.auth import auth_pages
 from headwater.web.pages.dashboard import dashboard
@@ -73,9 +73,8 @@ def csrf_field(request: Request[Any, Any, Any]) -> Markup:
 def _teach(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
-    filters.update(count=count, gentle=gentle, host=host, moment=moment, place=place_of, since=since, until=until)
-    filters["state_label"] = state_label
-    filters["masked"] = masked
+    filters |= {filter_.__name__: filter_ for filter_ in formats.FILTERS}
+    filters |= {"masked": masked, "place": place_of}
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 

@@ -1,12 +1,30 @@
-"""How values read on a page."""
+"""Values as text for pages."""
 
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from headwater.frontier.types import Status
+from headwater.polling.types import FailureClass
+from headwater.sources.health.types import Trouble
 from headwater.types import SourceState
 
+STATES = {SourceState.WORKING: "Healthy", SourceState.AUTO_DISABLED: "Auto-disabled"}
+REASONS = {
+    FailureClass.UPSTREAM_FAILURE: "Server error (5xx)",
+    FailureClass.NETWORK: "Network error",
+    FailureClass.DNS: "DNS error",
+    FailureClass.SSRF_BLOCKED: "Blocked address",
+}
+TROUBLES = {
+    Trouble.LOST: "Not found or gone",
+    Trouble.REFUSED: "Refused",
+    Trouble.BROKEN: "Server error",
+    Trouble.UNREACHED: "Network error",
+    Trouble.UNREADABLE: "Parse error",
+    Trouble.OTHER: "Other",
+}
 _STEPS = (
     (timedelta(days=365), "year"),
     (timedelta(days=30), "month"),
@@ -18,22 +36,22 @@ _STEPS = (
 
 
 def since(then: datetime, now: datetime) -> str:
-    """How long ago: `3 minutes ago`."""
+    """Time since: `3 minutes ago`."""
     return f"{_largest(now - then)} ago" if now - then >= timedelta(seconds=1) else "just now"
 
 
 def until(then: datetime, now: datetime) -> str:
-    """How soon: `in 3 minutes`."""
+    """Time until: `in 3 minutes`."""
     return f"in {_largest(then - now)}" if then - now >= timedelta(seconds=1) else "any moment"
 
 
 def moment(then: datetime) -> str:
-    """The exact time, for a title or a machine."""
+    """The exact time, for a tooltip."""
     return then.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def host(url: str) -> str:
-    """Where a URL leads, without the details."""
+    """The host of a URL, without `www.`."""
     return (urlsplit(url).hostname or url).removeprefix("www.")
 
 
@@ -47,12 +65,36 @@ def _largest(length: timedelta) -> str:
     return count(length // size, unit)
 
 
-def gentle(html: str) -> Markup:
-    """Sanitised HTML as it is shown: pictures are loaded when they are reached, and told nothing of the reader."""
-    lazily = '<img loading="lazy" decoding="async" referrerpolicy="no-referrer" '
-    return Markup(html.replace("<img ", lazily))  # noqa: S704  sanitised before it was stored
+def lazy_images(html: str) -> Markup:
+    """Sanitised HTML whose images load lazily and without a Referer."""
+    attributes = '<img loading="lazy" decoding="async" referrerpolicy="no-referrer" '
+    return Markup(html.replace("<img ", attributes))  # noqa: S704  sanitised before it was stored
 
 
 def state_label(state: str) -> str:
-    """The word for a source's state: `Auto-disabled`."""
-    return SourceState(state).label
+    """The label of a source's state: `Auto-disabled`."""
+    return STATES.get(SourceState(state)) or _words(state)
+
+
+def reason_label(reason: str) -> str:
+    """The label of a class of failures: `Server error (5xx)`. A reason that a person wrote is unchanged."""
+    return REASONS.get(FailureClass(reason)) or _words(reason) if reason in set(FailureClass) else reason
+
+
+def trouble_label(name: str) -> str:
+    """The label of a group of failures, by the name of its member: `Server error`."""
+    return TROUBLES[Trouble[name.upper()]]
+
+
+def url_status_label(status: str) -> str:
+    """The label of a URL's status: `Gave up`."""
+    return "Gave up" if status == Status.DEAD else _words(status)
+
+
+def _words(value: str) -> str:
+    return value.replace("_", " ").capitalize()
+
+
+FILTERS = (
+    count, host, lazy_images, moment, reason_label, since, state_label, trouble_label, until, url_status_label,
+)  # fmt: skip

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from math import log10
 
 from headwater.sources.health.types import Bar, Period, PollEvent, Trouble, trouble_of
+from headwater.web.format import trouble_label
 
 WIDTH = HEIGHT = 100.0
 GAP = 0.2  # of a column
@@ -128,8 +129,8 @@ def poll_words(poll: PollEvent) -> str:
 def _column_words(bar: Bar, step: timedelta) -> str:
     end = bar.at + step
     when = f"{bar.at:%a %d %b %H:%M} to {end:%H:%M}" if step < timedelta(days=1) else f"{bar.at:%a %d %b %H:%M} + 24 h"
-    troubles = [f"{count} {trouble.value}" for trouble in Trouble if (count := bar.of(trouble))]
-    share = f", {bar.uptime:.1%} well" if bar.uptime is not None else ""
+    troubles = [f"{trouble_label(trouble.name)} {count}" for trouble in Trouble if (count := bar.of(trouble))]
+    share = f", {bar.uptime:.1%} succeeded" if bar.uptime is not None else ""
     return f"{when}: {bar.polls:,} polls{share}" + (f"; failed: {', '.join(troubles)}" if troubles else "")
 
 

@@ -78,9 +78,9 @@ def register(page: Page) -> str:
     page.goto("/auth/register")
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
-    page.get_by_label("Password again").fill(PASSWORD)
+    page.get_by_label("Confirm password").fill(PASSWORD)
     page.get_by_label("I accept the").check()
-    page.get_by_role("button", name="Register").click()
+    page.get_by_role("button", name="Sign up").click()
     page.wait_for_url("**/dashboard")
     return email
 
@@ -91,7 +91,7 @@ def add_feed(page: Page, name: str, url: str, category: str = "") -> None:
         page.get_by_text("Add a feed", exact=True).click()
     form = page.locator("#feed-add-form")
     form.get_by_label("Name").fill(name)
-    form.get_by_label("Address").fill(url)
+    form.get_by_label("Website or feed URL").fill(url)
     form.get_by_label("Category").fill(category)
     form.get_by_role("button", name="Add feed").click()
     expect(feed_line(page, name)).to_be_visible()
@@ -108,7 +108,7 @@ def state_of(page: Page, name: str) -> Locator:
 def follow(page: Page, name: str, url: str, category: str = "") -> None:
     """Add a feed and wait until it has been read, without a reload."""
     add_feed(page, name, url, category)
-    expect(state_of(page, name)).to_have_text("Working")
+    expect(state_of(page, name)).to_have_text("Healthy")
 
 
 def overflow_of(page: Page) -> int:

@@ -113,7 +113,7 @@ def test_delete_after_a_search_takes_the_feed_off_the_list(reader: Page) -> None
         button(reader, "Delete", "Feed 07")
         until_asked(reader, waiting)
 
-    expect(reader.get_by_text("No feed meets this filter.")).to_be_visible()
+    expect(reader.get_by_text("No feeds match this filter.")).to_be_visible()
 
 
 def test_a_deletion_shows_although_the_list_was_replaced_meanwhile(reader: Page) -> None:
@@ -121,7 +121,7 @@ def test_a_deletion_shows_although_the_list_was_replaced_meanwhile(reader: Page)
         button(reader, "Delete", "Feed 01")
         until_asked(reader, waiting)
         with reader.expect_response(LIST):
-            reader.get_by_label("Show").select_option("pending")
+            reader.get_by_label("Status").select_option("pending")
 
     expect(feed_line(reader, "Feed 01")).to_have_count(0)
     expect(feed_line(reader, "Feed 02")).to_be_visible()
@@ -129,7 +129,7 @@ def test_a_deletion_shows_although_the_list_was_replaced_meanwhile(reader: Page)
 
 def test_a_line_that_is_opened_while_the_list_loads_stays_open(reader: Page) -> None:
     with held(reader, LIST, "GET") as lists:
-        reader.get_by_label("Show").select_option("pending")
+        reader.get_by_label("Status").select_option("pending")
         until_asked(reader, lists)
         button(reader, "Edit", "Feed 03")
         expect(reader.get_by_role("button", name="Save")).to_be_visible()

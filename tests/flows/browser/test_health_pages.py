@@ -108,7 +108,7 @@ async def fill(database: Database) -> str:
 def test_the_pages_have_no_fault_when_they_are_full(operator: Page, filled: str) -> None:
     for path in ("/admin", "/admin?period=30d", "/admin/sources", "/admin/sources?status=auto_disabled", filled):
         operator.goto(path, wait_until="networkidle")
-        for table in operator.get_by_text("As a table").all():
+        for table in operator.get_by_text("Show as table").all():
             table.click()
         assert faults_of(operator) == []
     operator.goto("/admin/sources")
@@ -128,12 +128,12 @@ def test_a_number_leads_to_the_list_behind_it(operator: Page, filled: str) -> No
 
 def test_the_period_is_switched_without_a_new_page_and_what_is_open_stays_open(operator: Page, filled: str) -> None:
     operator.goto("/admin")
-    operator.get_by_text("As a table").click()
+    operator.get_by_text("Show as table").click()
     operator.evaluate("window.isTheSame = true")
 
     operator.get_by_role("link", name="30 days").click()
 
-    expect(operator.get_by_role("heading", name="The last 30 days")).to_be_visible()
+    expect(operator.get_by_role("heading", name="Last 30 days")).to_be_visible()
     expect(operator.locator("#past-table table")).to_be_visible()
     assert operator.url.endswith("/admin?period=30d")
     assert operator.evaluate("window.isTheSame")
@@ -171,12 +171,12 @@ def test_a_source_is_worked_on_by_keyboard_alone(operator: Page, filled: str) ->
 
     operator.get_by_role("button", name="Reset errors").focus()
     operator.keyboard.press("Enter")
-    expect(said).to_contain_text("forgotten")
+    expect(said).to_contain_text("Errors reset")
     expect(story).to_contain_text("It works")
 
-    operator.get_by_label("Why it is to be switched off").focus()
+    operator.get_by_label("Reason for disabling").focus()
     operator.keyboard.press("Enter")
-    expect(said).to_contain_text("forgotten")  # the browser itself demands a reason
+    expect(said).to_contain_text("Errors reset")  # the browser itself demands a reason
     operator.keyboard.type("They asked us to stop")
     operator.keyboard.press("Enter")
     expect(story).to_contain_text("Switched off by hand today at ")
@@ -184,17 +184,17 @@ def test_a_source_is_worked_on_by_keyboard_alone(operator: Page, filled: str) ->
     operator.get_by_role("button", name="Enable").focus()
     operator.keyboard.press("Space")
     expect(story).to_contain_text("It waits for its first poll. It is due now.")
-    expect(operator.locator("#source-log")).to_contain_text("source.disabled")
+    expect(operator.locator("#source-log")).to_contain_text("source disabled")
 
 
 def test_settings_are_saved_or_refused_where_one_looks(operator: Page, filled: str) -> None:
     operator.goto(filled)
     form = operator.locator("#settings")
 
-    form.get_by_label("Polled every so many minutes").fill("7")
+    form.get_by_label("Poll interval (minutes)").fill("7")
     form.get_by_role("button", name="Save").click()
     expect(form.locator(".problem")).to_contain_text("at least 15 minutes")
-    form.get_by_label("Polled every so many minutes").fill("30")
+    form.get_by_label("Poll interval (minutes)").fill("30")
     form.get_by_role("button", name="Save").click()
 
     expect(form.locator(".notice")).to_have_text("Saved.")
@@ -213,14 +213,14 @@ def test_a_feed_is_adopted_and_a_source_deleted_only_after_a_question(operator: 
         dialog.accept()
 
     operator.once("dialog", agree)
-    operator.get_by_role("button", name="Adopt").click()
-    expect(operator.locator("#said")).to_contain_text("another address from now on")
+    operator.get_by_role("button", name="Use this feed").click()
+    expect(operator.locator("#said")).to_contain_text("Feed URL changed")
     operator.once("dialog", refuse)
-    operator.get_by_role("button", name="Delete this source").click()
+    operator.get_by_role("button", name="Delete source").click()
     operator.reload()
     expect(operator.get_by_role("heading", level=1)).to_have_text("Gazette 69")
     operator.once("dialog", agree)
-    operator.get_by_role("button", name="Delete this source").click()
+    operator.get_by_role("button", name="Delete source").click()
 
     operator.wait_for_url("**/admin/sources")
     assert len(asked) == 3

@@ -60,21 +60,21 @@ async def get_well(database: Database) -> None:
 
 def test_incidents_come_and_go_on_the_page_that_is_open(operator: Page, served: Served) -> None:
     operator.goto("/admin")
-    expect(operator.get_by_role("heading", name="No incident is open")).to_be_visible()
+    expect(operator.get_by_role("heading", name="No active alerts")).to_be_visible()
 
     served.run(fall_ill)
-    expect(operator.get_by_role("heading", name="2 open incidents")).to_be_visible(timeout=RENEWED_MS)
+    expect(operator.get_by_role("heading", name="2 active alerts")).to_be_visible(timeout=RENEWED_MS)
     expect(operator.get_by_text("Feed 1 has failed 4 times in a row.")).to_be_visible()
     assert faults_of(operator) == []
 
-    operator.get_by_role("link", name="All incidents").click()
-    expect(operator.get_by_text("Nothing has been wrong yet.")).to_be_visible()
-    expect(operator.get_by_text("Not yet told to webhook").first).to_be_visible()
+    operator.get_by_role("link", name="All alerts").click()
+    expect(operator.get_by_text("No resolved alerts.")).to_be_visible()
+    expect(operator.get_by_text("Not yet sent to webhook").first).to_be_visible()
 
     served.run(get_well)
-    expect(operator.get_by_role("heading", name="1 open incident")).to_be_visible(timeout=RENEWED_MS)
+    expect(operator.get_by_role("heading", name="1 active alert")).to_be_visible(timeout=RENEWED_MS)
     operator.reload()
-    expect(operator.get_by_role("region", name="What is over").get_by_text("A critical feed fails")).to_be_visible()
+    expect(operator.get_by_role("region", name="Resolved").get_by_text("A critical feed fails")).to_be_visible()
     assert faults_of(operator) == []
 
     operator.get_by_role("link", name="A system feed has been off for long").click()

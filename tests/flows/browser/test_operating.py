@@ -68,13 +68,13 @@ def place_of(served: Served) -> Place:
 def test_the_frontier_has_no_fault_empty_or_full(operator: Page, served: Served) -> None:
     operator.goto("/admin/frontier", wait_until="networkidle")
     assert faults_of(operator) == []
-    expect(operator.get_by_text("The frontier is empty")).to_be_visible()
+    expect(operator.get_by_text("The crawl queue is empty")).to_be_visible()
 
 
 def test_what_is_chosen_stays_chosen_while_the_table_renews_itself(operator: Page, dead: None) -> None:
     operator.goto("/admin/frontier?status=dead", wait_until="networkidle")
     assert faults_of(operator) == []
-    tick = operator.get_by_role("checkbox", name=f"Choose {DEAD[2]}")
+    tick = operator.get_by_role("checkbox", name=f"Select {DEAD[2]}")
     tick.check()
 
     with operator.expect_response("**/admin/frontier/urls?**"):
@@ -82,8 +82,8 @@ def test_what_is_chosen_stays_chosen_while_the_table_renews_itself(operator: Pag
     operator.wait_for_load_state("networkidle")
 
     expect(tick).to_be_checked()
-    operator.get_by_role("button", name="Try chosen again").click()
-    expect(operator.get_by_text("1 URL waits again.")).to_be_visible()
+    operator.get_by_role("button", name="Retry selected").click()
+    expect(operator.get_by_text("1 URL queued for retry.")).to_be_visible()
     expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD) - 1)
 
 
@@ -107,7 +107,7 @@ def test_deleting_asks_first_and_the_line_goes_without_a_reload(operator: Page, 
     operator.once("dialog", agree)
     button.click()
 
-    expect(operator.get_by_text("1 URL is forgotten.")).to_be_visible()
+    expect(operator.get_by_text("1 URL deleted.")).to_be_visible()
     expect(operator.locator(".of-urls .queued")).to_have_count(len(DEAD) - 1)
     assert all(DEAD[0] in message for message in asked)
     assert len(asked) == 2
@@ -119,10 +119,10 @@ def test_all_that_fit_are_tried_again_and_it_says_how_many(operator: Page, dead:
     expect(operator).to_have_url("/admin/frontier?status=dead")
     operator.once("dialog", lambda dialog: dialog.accept())
 
-    operator.get_by_role("button", name="Try all again that fit").click()
+    operator.get_by_role("button", name="Retry all matching").click()
 
-    expect(operator.get_by_text(f"{len(DEAD)} URLs wait again.")).to_be_visible()
-    expect(operator.get_by_text("No URL fits this filter.")).to_be_visible()
+    expect(operator.get_by_text(f"{len(DEAD)} URLs queued for retry.")).to_be_visible()
+    expect(operator.get_by_text("No URLs match this filter.")).to_be_visible()
 
 
 def test_a_url_is_submitted_and_appears(operator: Page) -> None:
@@ -201,7 +201,7 @@ def test_a_reader_says_yes_in_place_and_their_clicks_are_told_beside_the_link(re
     before = clicks(served)
     reader.goto("/dashboard", wait_until="networkidle")
     assert faults_of(reader) == []
-    reader.get_by_role("button", name="Yes, count me").click()
+    reader.get_by_role("button", name="Yes", exact=True).click()
     expect(reader.get_by_text("Thank you.")).to_be_visible()
     assert faults_of(reader) == []
 
@@ -231,7 +231,7 @@ def test_whoever_says_no_tells_nothing(reader: Page, served: Served) -> None:
 
 def test_a_link_leads_on_when_telling_fails(reader: Page, served: Served) -> None:
     reader.goto("/account#analytics")
-    reader.get_by_role("button", name="Count what I read").click()
+    reader.get_by_role("button", name="Allow counting").click()
     expect(reader.get_by_text("You agreed.")).to_be_visible()
     reader.route("**/click", lambda route: route.abort())
 
@@ -247,4 +247,4 @@ def test_a_browser_that_asks_not_to_be_followed_is_not_asked(browser: Browser, s
 
         expect(page.get_by_text("May we count")).to_have_count(0)
         page.goto("/account")
-        expect(page.get_by_text("asks not to be followed")).to_be_visible()
+        expect(page.get_by_text("sends Do Not Track or Global Privacy Control")).to_be_visible()

@@ -64,8 +64,8 @@ def test_register_follow_read_star_search_and_log_out(page: Page, place: Place) 
     title = page.locator("[data-open]").first.inner_text()
     page.locator("[data-open]").first.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(title)
-    page.get_by_role("button", name="Star").click()
-    expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
+    page.get_by_role("button", name="Star", exact=True).click()
+    expect(page.get_by_role("button", name="Unstar")).to_be_visible()
 
     page.goto("/read?shelf=starred")
     expect(page.locator("[data-open]")).to_have_text([title])
@@ -88,7 +88,7 @@ def test_a_feed_turns_from_pending_to_working_before_ones_eyes(at_feeds: Page) -
 
         stand.gate.set()
 
-        expect(state_of(at_feeds, "Slow Review")).to_have_text("Working")
+        expect(state_of(at_feeds, "Slow Review")).to_have_text("Healthy")
         expect(feed_line(at_feeds, "Slow Review")).to_contain_text("1 article ")
 
 
@@ -99,7 +99,7 @@ RSS = """<rss version="2.0"><channel><title>Slow Review</title><link>http://x.ex
 def test_a_day_is_summed_up_where_the_feeds_are(at_feeds: Page) -> None:
     at_feeds.locator("#summary-container").get_by_role("button", name="Generate").click()
 
-    expect(at_feeds.locator("#summary-container")).to_contain_text("Made on this machine", timeout=30_000)
+    expect(at_feeds.locator("#summary-container")).to_contain_text("Generated on this server", timeout=30_000)
 
 
 def test_feeds_come_along_from_another_reader_and_leave_again(page: Page, place: Place) -> None:
@@ -131,7 +131,7 @@ def test_the_empty_list_leads_to_the_form_that_fills_it(page: Page) -> None:
     register(page)
     page.goto("/read")
 
-    page.get_by_role("link", name="Add the first").click()
+    page.get_by_role("link", name="Add a feed").click()
 
     expect(page.locator("#feed-add-form").get_by_label("Name")).to_be_visible()
 
@@ -140,7 +140,7 @@ def test_a_refused_feed_says_why_and_keeps_what_was_typed(at_feeds: Page, place:
     at_feeds.get_by_text("Add a feed", exact=True).click()
     form = at_feeds.locator("#feed-add-form")
     form.get_by_label("Name").fill("Again")
-    form.get_by_label("Address").fill(place.zoo.url("daily", "/feed.xml"))
+    form.get_by_label("Website or feed URL").fill(place.zoo.url("daily", "/feed.xml"))
 
     form.get_by_role("button", name="Add feed").click()
 
@@ -173,10 +173,10 @@ def test_a_phone_reaches_everything_and_nothing_sticks_out(browser: Browser, pla
         page.locator("[data-open]").first.tap()
         expect(page.locator("article.page")).to_be_visible()
         widths.append(overflow_of(page))
-        page.get_by_role("button", name="Star").tap()
-        expect(page.get_by_role("button", name="Remove the star")).to_be_visible()
-        page.get_by_role("button", name="Remove the star").tap()
-        page.get_by_role("navigation", name="Places").get_by_role("link", name="Feeds").tap()
+        page.get_by_role("button", name="Star", exact=True).tap()
+        expect(page.get_by_role("button", name="Unstar")).to_be_visible()
+        page.get_by_role("button", name="Unstar").tap()
+        page.get_by_role("navigation", name="Main").get_by_role("link", name="Feeds").tap()
         expect(state_of(page, "Rivage")).to_be_visible()
         widths.append(overflow_of(page))
 
@@ -191,10 +191,10 @@ def test_marking_moves_nothing_and_keeps_the_focus(at_list: Page) -> None:
 
     at_list.keyboard.press("Enter")
 
-    expect(line.get_by_role("button", name="Remove the star")).to_be_focused()
+    expect(line.get_by_role("button", name="Unstar")).to_be_focused()
     assert [box.bounding_box() for box in (line, at_list.locator(".line").nth(2), button)] == before
     at_list.keyboard.press("Enter")
-    expect(line.get_by_role("button", name="Star")).to_be_focused()
+    expect(line.get_by_role("button", name="Star", exact=True)).to_be_focused()
 
 
 def test_the_keys_walk_mark_and_open(at_list: Page) -> None:
@@ -283,7 +283,7 @@ def test_keys_are_letters_where_one_types(at_list: Page) -> None:
 def test_a_question_mark_shows_the_keys_and_escape_gives_the_focus_back(at_list: Page) -> None:
     at_list.keyboard.press("j")
     at_list.keyboard.press("?")
-    expect(at_list.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(at_list.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     at_list.keyboard.press("j")
     expect(at_list.locator(".line").first).to_have_class(re.compile("current"))
 
@@ -309,7 +309,7 @@ def test_by_keyboard_alone_from_the_door_to_an_article(page: Page, place: Place)
         keys.press("Tab")
         keys.type(text)
     keys.press("Enter")
-    expect(state_of(page, "Rivage")).to_have_text("Working")
+    expect(state_of(page, "Rivage")).to_have_text("Healthy")
     page.locator("body").focus()
     press_until(page, "Tab", ".feed .name")
     keys.press("Enter")
@@ -336,4 +336,4 @@ def test_a_whole_list_is_read_at_once(browser: Browser, place: Place) -> None:
 
         page.keyboard.press("A")
 
-        expect(page.get_by_role("heading", name="All read.")).to_be_visible()
+        expect(page.get_by_role("heading", name="No unread articles")).to_be_visible()

@@ -27,7 +27,7 @@ def suggest(page: Page, name: str, url: str) -> None:
     page.goto("/discover")
     form = page.locator("#suggest-form")
     form.get_by_label("Name").fill(name)
-    form.get_by_label("Address of the feed").fill(url)
+    form.get_by_label("Feed URL").fill(url)
     form.get_by_label("Category").fill("Zoology")
     form.get_by_role("button", name="Suggest").click()
 
@@ -41,23 +41,23 @@ def test_a_feed_is_suggested_approved_polled_found_and_followed(browser: Browser
     ):
         register(boss)
         boss.goto("/admin/moderation")
-        expect(boss.get_by_text("Nothing waits.")).to_be_visible()
+        expect(boss.get_by_text("No pending suggestions.")).to_be_visible()
         assert faults_of(boss) == []
         register(ada)
         suggest(ada, "Zoo Daily", url)
-        expect(ada.locator("#suggested .badge")).to_have_text("waits")
+        expect(ada.locator("#suggested .badge")).to_have_text("In review")
         assert faults_of(ada) == []
 
         line = boss.locator(".suggestion")  # it comes by itself
         expect(line.get_by_role("link", name="Zoo Daily")).to_be_visible()
         expect(boss.locator("#waiting-count")).to_have_text("1")
-        expect(boss.get_by_text("Nothing waits.")).to_be_hidden()
+        expect(boss.get_by_text("No pending suggestions.")).to_be_hidden()
         assert faults_of(boss) == []
         boss.keyboard.press("j")
         boss.keyboard.press("r")
-        expect(line.get_by_label("Why, for")).to_be_visible()
+        expect(line.get_by_label("Reason, shown to")).to_be_visible()
         boss.keyboard.press("r")
-        expect(line.get_by_label("Why, for")).to_be_hidden()
+        expect(line.get_by_label("Reason, shown to")).to_be_hidden()
         boss.keyboard.press("a")
         expect(line).to_contain_text("is approved")
         expect(boss.locator("#waiting-count")).to_have_text("0")
@@ -70,18 +70,18 @@ def test_a_feed_is_suggested_approved_polled_found_and_followed(browser: Browser
         bob.get_by_label("Search").fill("zoology")
         expect(found).to_be_visible()
         found.get_by_role("button", name="Follow Zoo Daily").click()
-        expect(found).to_contain_text("You follow it")
+        expect(found).to_contain_text("Following")
         assert faults_of(bob) == []
         bob.goto("/dashboard")
-        expect(bob.locator(".feed .badge")).to_have_text("Working")  # it was polled since it was approved
+        expect(bob.locator(".feed .badge")).to_have_text("Healthy")  # it was polled since it was approved
         ada.reload()
-        expect(ada.locator("#suggested .badge")).to_have_text("public")
+        expect(ada.locator("#suggested .badge")).to_have_text("Approved")
         for path in ("/admin/moderation?show=approved", "/admin/people", "/admin/audit", "/admin/settings"):
             boss.goto(path, wait_until="networkidle")
             assert faults_of(boss) == []
         boss.goto("/admin/moderation/domains")
         boss.get_by_role("textbox", name="Domain").fill("spam.example")
-        boss.get_by_role("textbox", name="Why").fill("A farm of links.")
+        boss.get_by_role("textbox", name="Reason").fill("A farm of links.")
         boss.get_by_role("button", name="Block", exact=True).click()
         expect(boss.get_by_role("button", name="Unblock spam.example")).to_be_visible()
         assert faults_of(boss) == []
@@ -95,8 +95,8 @@ def test_a_refused_feed_tells_why_and_a_page_offers_its_feeds(browser: Browser, 
         expect(ada.locator("#suggest-errors").get_by_role("button")).not_to_have_count(0)
         assert faults_of(ada) == []
         ada.locator("#suggest-errors").get_by_role("button").first.click()
-        expect(ada.locator("#suggested .badge").first).to_have_text("waits")
+        expect(ada.locator("#suggested .badge").first).to_have_text("In review")
         suggest(ada, "Zoo Daily", place.zoo.url("daily", "/feed.xml"))
         expect(ada.locator("#suggest-errors .problem")).to_contain_text("Subscribe to it instead")
-        ada.get_by_role("link", name="Show it, to follow it").click()
+        ada.get_by_role("link", name="Show it").click()
         expect(ada.get_by_role("button", name="Follow Zoo Daily")).to_be_visible()

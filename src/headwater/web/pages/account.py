@@ -53,7 +53,7 @@ async def change_password(
             raise Invalid("Passwords do not match")
         tokens = await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
         issued.extend([tokens] if tokens else [])
-        return "Your password is changed. You are logged out everywhere else, and your API tokens are revoked."
+        return "Password changed. All other sessions are logged out and your API tokens are revoked."
 
     page = await _try(request, database, clock, "password", change)
     page.cookies = [
@@ -74,7 +74,7 @@ async def change_email(
 
     async def change() -> str:
         await access.ask_for_email(request.user, data.email, data.current_password, session=request.auth)
-        return f"A letter is on its way to {data.email.strip()}. Follow its link, and it is your address."
+        return f"We sent an email to {data.email.strip()}. Follow its link to confirm the change."
 
     return await _try(request, database, clock, "email", change)
 
@@ -84,7 +84,7 @@ async def end_session(request: AnyRequest, session_id: FromPath[UUID], database:
     """Log out somewhere else. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
         if not await sessions_store.end(conn, session_id=session_id):
-            raise NotFound("That session has ended already.")
+            raise NotFound("This session has already ended.")
     return Redirect("/account#sessions", status_code=303)
 
 
@@ -113,7 +113,7 @@ async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: 
     """A token that is no good any more. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
         if not await tokens_store.remove(conn, token_id=token_id):
-            raise NotFound("That token is revoked already.")
+            raise NotFound("This token is already revoked.")
     return Redirect("/account#tokens", status_code=303)
 
 

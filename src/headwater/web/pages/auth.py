@@ -140,7 +140,7 @@ async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -
         await access.reset_password(data.token, data.password)
     except HeadwaterError as error:
         return _again("auth/reset.html", data, error)
-    return Template("auth/login.html", context={"form": Login(), "notice": "Your password is changed. Log in with it."})
+    return Template("auth/login.html", context={"form": Login(), "notice": "Password changed. Log in with the new password."})
 
 
 @get("/auth/confirm", role=PUBLIC, sync_to_thread=False)
@@ -157,7 +157,7 @@ async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access])
     except HeadwaterError as error:
         return _again("auth/confirm.html", data, error)
     return Template(
-        "auth/login.html", context={"form": Login(), "notice": "Your address is confirmed. Log in with it."}
+        "auth/login.html", context={"form": Login(), "notice": "Email confirmed. You can log in now."}
     )
 
 
@@ -165,7 +165,7 @@ async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access])
 async def leave_for_openid(request: AnyRequest, openid: NamedDependency[OpenId | None]) -> Template | Redirect:
     """To somebody else's door. Raises NotFound."""
     if openid is None:
-        raise NotFound("People log in here, and nowhere else.")
+        raise NotFound("Login with another provider is not set up.")
     attempt = Attempt(secrets.token_urlsafe(32))
     try:
         address = await openid.address(attempt)
@@ -189,7 +189,7 @@ async def come_from_openid(
     state = request.query_params.get("state", "")  # as a parameter its name is the framework's own
     try:
         if openid is None or not attempt.seed or not attempt.is_answered_by(state):
-            raise NotLoggedIn("This log-in was not begun here, or took too long. Try again.")
+            raise NotLoggedIn("This login was not started here, or took too long. Try again.")
         identity = await openid.identify(attempt, code=code, issuer=iss)
         visitor = visitor_of(request)
         user = await outsiders.account_of(identity, may_be_first=not access.asks_for_code(visitor))

@@ -111,7 +111,7 @@ async def follow(
     return Template("discover/line.html", context={"one": now_followed or found})
 
 
-@post("/discover/suggest", status_code=200, exception_handlers=refusals("Failed to suggest it", place="suggest-errors"))
+@post("/discover/suggest", status_code=200, exception_handlers=refusals("Failed to suggest the feed", place="suggest-errors"))
 async def suggest(
     request: AnyRequest,
     data: Annotated[Suggestion, Form],
@@ -122,7 +122,7 @@ async def suggest(
 ) -> Template | Redirect:
     """Suggest a feed for everybody. Raises Unavailable, TooManyAttempts."""
     if inspector is None:
-        raise Unavailable("Nobody can look at feeds here.")
+        raise Unavailable("Feeds cannot be checked on this server.")
     try:
         feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data), quotas=quotas)
     except (InvalidProposal, FeedTaken) as error:
@@ -135,7 +135,7 @@ async def suggest(
 @post(
     "/discover/suggestions/{source_id:uuid}/withdraw",
     status_code=200,
-    exception_handlers=refusals("Failed to take it back", place="suggest-errors"),
+    exception_handlers=refusals("Failed to withdraw the suggestion", place="suggest-errors"),
 )
 async def take_back(
     request: AnyRequest,
@@ -208,7 +208,7 @@ def _proposal(form: Suggestion) -> Proposal:
     """Raises InvalidProposal."""
     interval = form.interval.strip()
     if interval and not (interval.isascii() and interval.isdigit() and len(interval) <= DIGITS):
-        raise InvalidProposal({"refresh_interval_minutes": "An interval is a whole number of minutes."})
+        raise InvalidProposal({"refresh_interval_minutes": "The interval must be a whole number of minutes."})
     return Proposal(form.name, form.url, form.category, int(interval) if interval else None)
 
 

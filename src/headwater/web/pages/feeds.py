@@ -164,7 +164,7 @@ async def drop(
 @post(
     "/feeds/{feed_id:str}/retry",
     status_code=204,
-    exception_handlers=refusals("Failed to try again", place="feed-item-{feed_id}-errors"),
+    exception_handlers=refusals("Failed to retry", place="feed-item-{feed_id}-errors"),
 )
 async def retry(
     request: AnyRequest,

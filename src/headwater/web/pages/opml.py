@@ -30,7 +30,7 @@ NUMBER_MAX = 9  # digits
 
 def refuse_upload(request: AnyRequest, error: HTTPException) -> Template:
     """A body that is too large or that is no form, said on the page with the form."""
-    message = "This file is too large: 5 MB are read." if error.status_code == 413 else "Choose a file first."
+    message = "The file is too large (5 MB at most)." if error.status_code == 413 else "Choose a file first."
     context = {"user": request.user, "error": message, "imports": ()}
     return Template("opml/page.html", context=context, status_code=error.status_code)
 
@@ -130,14 +130,14 @@ async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
 
 def _known(found: Import | None) -> Import:
     if found is None:
-        raise NotFound("There is no such import of yours.")
+        raise NotFound("Import not found.")
     return found
 
 
 def _read_query(show: str, after: str) -> tuple[LineOutcome | None, int]:
     """What the address says. Raises Invalid."""
     if show not in {"", *LineOutcome} or not (after.isascii() and after.isdigit() and len(after) <= NUMBER_MAX):
-        raise Invalid("This report has no such part. Begin at its top.")
+        raise Invalid("Invalid page. Start at the first page.")
     return LineOutcome(show) if show else None, int(after)
 
 

@@ -101,7 +101,7 @@ async def article(
     async with database.as_user(request.user.id) as conn:
         found = await lists.find_article(conn, article_id=chosen)
         if found is None:
-            raise NotFound("This article is not among those of your feeds.")
+            raise NotFound("Article not found.")
         is_opened = not is_head(request.scope)
         if is_opened and not found.is_read:
             await _mark(conn, request, chosen, clock(), is_read=True)
@@ -120,7 +120,7 @@ async def click(
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
         if await lists.find_article(conn, article_id=chosen) is None:
-            raise NotFound("This article is not among those of your feeds.")
+            raise NotFound("Article not found.")
         await count(conn, request, chosen, Deed.CLICK, clock)
 
 
@@ -140,11 +140,11 @@ async def mark(
         "unstar": {"is_starred": False},
     }
     if deed not in deeds:
-        raise NotFound("There is no such button.")
+        raise NotFound("Unknown action.")
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
         if await lists.find_article(conn, article_id=chosen) is None:
-            raise NotFound("This article is not among those of your feeds.")
+            raise NotFound("Article not found.")
         await _mark(conn, request, chosen, clock(), **deeds[deed])
         if deed == "star":
             await count(conn, request, chosen, Deed.STAR, clock)
@@ -181,11 +181,11 @@ async def mark_all(
 def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuery:
     """What the address says. Raises Invalid."""
     if shelf not in set(Shelf):
-        raise Invalid("There is no such list. Choose unread, all or starred.")
+        raise Invalid("Unknown list. Use unread, all or starred.")
     try:
         chosen = UUID(feed) if feed else None
     except ValueError as error:
-        raise Invalid("There is no such feed.") from error
+        raise Invalid("Feed not found.") from error
     return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
 
 
@@ -207,9 +207,9 @@ def _place(text: str) -> Place | None:
         at, _, article_id = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition("|")
         place = Place(datetime.fromisoformat(at), ArticleId(UUID(article_id)))
     except (ValueError, binascii.Error) as error:
-        raise Invalid("This list has no such place. Begin at its top.") from error
+        raise Invalid("Invalid cursor. Start at the first page.") from error
     if place.listed_at.tzinfo is None:
-        raise Invalid("This list has no such place. Begin at its top.")
+        raise Invalid("Invalid cursor. Start at the first page.")
     return place
 
 

@@ -25,7 +25,7 @@ async def alerts(request: AnyRequest, database: NamedDependency[Database], clock
     return Template("operator/alerts_page.html", context=context)
 
 
-@get("/admin/alerts/open", role=Role.SUPER_ADMIN, exception_handlers=refusals("The incidents could not be renewed."))
+@get("/admin/alerts/open", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load alerts"))
 async def open_incidents(database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
     """What is open."""
     async with database.transaction() as conn:

@@ -39,7 +39,7 @@ async def audit(
     return Template("operator/audit.html", context={**context, "user": request.user, "deeds": list(Deed)})
 
 
-@get("/admin/audit/lines", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load the log"))
+@get("/admin/audit/lines", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load the audit log"))
 async def lines(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
@@ -57,9 +57,9 @@ async def lines(
 def read_filter(deed: str, person: str, subject: str) -> Wanted:
     """What the filters say. Raises Invalid."""
     if deed and deed not in set(Deed):
-        raise Invalid("There is no such deed.")
+        raise Invalid("Unknown action.")
     if max(len(person), len(subject)) > TEXT_MAX or "\0" in person + subject:
-        raise Invalid(f"A text to look for has at most {TEXT_MAX} characters.")
+        raise Invalid(f"A search text has at most {TEXT_MAX} characters.")
     return Wanted(Deed(deed) if deed else None, actor=person.strip(), subject=subject.strip())
 
 
@@ -81,7 +81,7 @@ def _place(word: str) -> AuditCursor | None:
     try:
         place = from_word(word) if word else None
     except ValueError as error:
-        raise Invalid("This list has no such place. Begin at its top.") from error
+        raise Invalid("Invalid cursor. Start at the first page.") from error
     return AuditCursor(place.discovered_at, place.id) if place else None
 
 

@@ -42,6 +42,7 @@ from headwater.frontier.types import (
 )
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import Clock, SourceId
+from headwater.web.format import count
 from headwater.web.refusals import refusals
 
 AnyRequest = Request[Any, Any, Any]
@@ -130,7 +131,7 @@ async def urls(
     return Template("operator/frontier_urls.html", context=context, headers={"HX-Replace-Url": address})
 
 
-@get("/admin/frontier/stats", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load the numbers"))
+@get("/admin/frontier/stats", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load statistics"))
 async def stats(
     database: NamedDependency[Database],
     clock: NamedDependency[Clock],
@@ -166,14 +167,14 @@ async def submit(
     )
     async with database.transaction() as conn:
         if submission.source_id and not await list_labels(conn, source_ids=[submission.source_id]):
-            raise Invalid("There is no such source.")
+            raise Invalid("Source not found.")
         [submitted] = await store.submit(conn, submissions=[submission], now=clock())
     if submitted.fate is Fate.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
     words = {
         Fate.QUEUED: "is queued",
-        Fate.KNOWN: "was known, and waits its turn",
-        Fate.REVIVED: "was dead, and waits again",
+        Fate.KNOWN: "is already known",
+        Fate.REVIVED: "had been given up and is queued again",
     }
     return _said(request, f"{submitted.url} {words[submitted.fate]}.", "")
 
@@ -182,7 +183,7 @@ async def submit(
     "/admin/frontier/retry",
     role=Role.SUPER_ADMIN,
     status_code=200,
-    exception_handlers=refusals("Failed to try again", place=SAID),
+    exception_handlers=refusals("Failed to retry", place=SAID),
 )
 async def retry(
     request: AnyRequest,
@@ -205,7 +206,7 @@ async def retry(
             now=clock(),
             detail={"urls": [url.url for url in found]},
         )
-    return _said(request, "1 URL waits again." if len(found) == 1 else f"{len(found)} URLs wait again.", data.back)
+    return _said(request, f"{count(len(found), 'URL')} queued for retry.", data.back)
 
 
 @post(
@@ -235,14 +236,14 @@ async def remove(
                 now=clock(),
                 detail={"status": url.status.value, "last_error": url.last_error},
             )
-    return _said(request, "1 URL is forgotten." if len(found) == 1 else f"{len(found)} URLs are forgotten.", data.back)
+    return _said(request, f"{count(len(found), 'URL')} deleted.", data.back)
 
 
 @post(
     "/admin/frontier/retry-all",
     role=Role.SUPER_ADMIN,
     status_code=200,
-    exception_handlers=refusals("Failed to try again", place=SAID),
+    exception_handlers=refusals("Failed to retry", place=SAID),
 )
 async def retry_all(
     request: AnyRequest,
@@ -253,7 +254,7 @@ async def retry_all(
     """Try again what failed or is dead and fits the filter: one step of it. Raises Invalid."""
     wanted = read_filter(data.status, data.source, data.host, data.origin, data.q)
     if wanted.status not in {None, *RETRIED}:
-        raise Invalid("Only what is failed or dead can be tried again.")
+        raise Invalid("Only failed or given-up URLs can be retried.")
     so_far = read_number(data.so_far)
     is_written = False
 
@@ -264,7 +265,7 @@ async def retry_all(
                 conn,
                 actor=actor_of(request),
                 deed=Deed.URLS_RETRIED,
-                subject_name=f"all that {words_of(wanted)}",
+                subject_name=f"all {words_of(wanted)}",
                 subject_id=None,
                 now=clock(),
                 detail=filter_values(wanted),
@@ -287,11 +288,11 @@ async def retry_all(
 def read_filter(status: str, source: str, host: str, origin: str, text: str) -> UrlFilter:
     """What the filters say. Raises Invalid."""
     if status and status not in set(Status):
-        raise Invalid(f"There is no such status. Choose one of {', '.join(Status)}.")
+        raise Invalid(f"Unknown status. Use one of {', '.join(Status)}.")
     if origin and origin not in set(Origin):
-        raise Invalid(f"There is no such origin. Choose one of {', '.join(Origin)}.")
+        raise Invalid(f"Unknown origin. Use one of {', '.join(Origin)}.")
     if max(len(host), len(text)) > TEXT_MAX or "\0" in host + text:
-        raise Invalid(f"A host or text to look for has at most {TEXT_MAX} characters.")
+        raise Invalid(f"A host or search text has at most {TEXT_MAX} characters.")
     return UrlFilter(
         Status(status) if status else None,
         read_source(source),
@@ -306,7 +307,7 @@ def read_source(text: str) -> SourceId | None:
     try:
         return SourceId(UUID(text)) if text else None
     except ValueError as error:
-        raise Invalid("There is no such source.") from error
+        raise Invalid("Source not found.") from error
 
 
 def read_ids(given: list[str] | str) -> list[UUID]:
@@ -315,9 +316,9 @@ def read_ids(given: list[str] | str) -> list[UUID]:
     try:
         ids = [UUID(text) for text in texts if text]
     except ValueError as error:
-        raise Invalid("There is no such URL.") from error
+        raise Invalid("URL not found.") from error
     if not 0 < len(ids) <= PAGE:
-        raise Invalid("Choose URLs first." if not ids else f"At most {PAGE} URLs at a time.")
+        raise Invalid("Select URLs first." if not ids else f"At most {PAGE} URLs at a time.")
     return list(dict.fromkeys(ids))
 
 
@@ -326,13 +327,13 @@ def read_cursor(word: str) -> UrlCursor | None:
     try:
         return from_word(word) if word else None
     except ValueError as error:
-        raise Invalid("This list has no such place. Begin at its top.") from error
+        raise Invalid("Invalid cursor. Start at the first page.") from error
 
 
 def read_number(text: str) -> int:
     """A whole number. Raises Invalid."""
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
-        raise Invalid("That is no whole number.")
+        raise Invalid("Not a whole number.")
     return int(text)
 
 
@@ -351,8 +352,8 @@ def filter_values(wanted: UrlFilter) -> dict[str, str]:
 def words_of(wanted: UrlFilter) -> str:
     """A filter in words, for the audit log."""
     narrowed = [f"{name} {value}" for name, value in filter_values(wanted).items() if name != "status"]
-    state = {None: "failed or are dead", Status.FAILED: "failed", Status.DEAD: "are dead"}.get(wanted.status, "")
-    return ", ".join([state, *narrowed])
+    state = {Status.FAILED: "failed", Status.DEAD: "given-up"}.get(wanted.status or "", "failed and given-up")
+    return ", ".join([f"{state} URLs", *narrowed])
 
 
 async def _source_id(conn: Connection, text: str) -> str:
@@ -362,7 +363,7 @@ async def _source_id(conn: Connection, text: str) -> str:
         return text
     found = await find_label(conn, name=text) if len(text) <= NAME_MAX and "\0" not in text else None
     if found is None:
-        raise Invalid("There is no source with this name.")
+        raise Invalid("No source has this name.")
     return str(found.id)
 
 

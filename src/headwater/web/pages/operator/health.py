@@ -64,14 +64,14 @@ async def health(
     return Template("operator/health.html", context={**context, "user": request.user})
 
 
-@get("/admin/health/now", role=Role.SUPER_ADMIN, exception_handlers=refusals("The numbers could not be renewed."))
+@get("/admin/health/now", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load statistics"))
 async def now(database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
     """How things stand."""
     async with database.transaction() as conn:
         return Template("operator/health_now.html", context=await _now(conn, clock()))
 
 
-@get("/admin/health/past", role=Role.SUPER_ADMIN, exception_handlers=refusals("The plots could not be renewed."))
+@get("/admin/health/past", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load plots"))
 async def past(
     database: NamedDependency[Database], clock: NamedDependency[Clock], period: FromQuery[str] = "24h"
 ) -> Template:

@@ -155,7 +155,7 @@ async def block(
         rejected = await judge.block(
             conn, domain=domain, reason=reason, reject_waiting=bool(data.reject), actor=actor_of(request), now=clock()
         )
-        told = {"notice": f"Nothing is taken from {domain} any more.", "rejected": rejected}
+        told = {"notice": f"{domain} is blocked.", "rejected": rejected}
         return _listed(request, await _domains(conn, clock) | told)
 
 
@@ -175,7 +175,7 @@ async def unblock(
     domain = _plain(data.domain)
     async with database.as_system() as conn:
         await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())
-        return _listed(request, await _domains(conn, clock) | {"notice": f"{domain} is not blocked any more."})
+        return _listed(request, await _domains(conn, clock) | {"notice": f"{domain} is no longer blocked."})
 
 
 async def _some(database: Database, clock: Clock, show: str, text: str, cursor: str) -> dict[str, object]:
@@ -235,12 +235,12 @@ def _shown(text: str) -> Shown:
     try:
         return Shown(text)
     except ValueError as error:
-        raise Invalid(f"There is no such list. Choose one of {', '.join(Shown)}.") from error
+        raise Invalid(f"Unknown list. Use one of {', '.join(Shown)}.") from error
 
 
 def _plain(text: str) -> str:
     if len(text) > TEXT_MAX or "\0" in text:
-        raise Invalid(f"A text to look for has at most {TEXT_MAX} characters.")
+        raise Invalid(f"A search text has at most {TEXT_MAX} characters.")
     return text.strip()
 
 
@@ -248,7 +248,7 @@ def _place(word: str) -> QueueCursor | None:
     try:
         place = from_word(word) if word else None
     except ValueError as error:
-        raise Invalid("This list has no such place. Begin at its top.") from error
+        raise Invalid("Invalid cursor. Start at the first page.") from error
     return QueueCursor(place.discovered_at, SourceId(place.id)) if place else None
 
 

@@ -49,7 +49,7 @@ async def people(
     return Template("operator/people.html", context={**context, "user": request.user})
 
 
-@get("/admin/people/list", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load people"))
+@get("/admin/people/list", role=Role.SUPER_ADMIN, exception_handlers=refusals("Failed to load users"))
 async def listed(
     request: AnyRequest,
     database: NamedDependency[Database],
@@ -79,7 +79,7 @@ async def give_role(
     try:
         role = Role(data.role)
     except ValueError as error:
-        raise Invalid(f"There is no such role. Choose one of {', '.join(Role)}.") from error
+        raise Invalid(f"Unknown role. Use one of {', '.join(Role)}.") from error
     async with database.as_system() as conn:
         before = await change_role(conn, user_id=UserId(person_id), role=role)
         if before.role != role:
@@ -99,7 +99,7 @@ async def give_role(
     "/admin/people/{person_id:uuid}/sign-out",
     role=Role.SUPER_ADMIN,
     status_code=200,
-    exception_handlers=refusals("Failed to log them out", place="person-{person_id}-errors"),
+    exception_handlers=refusals("Failed to log the user out", place="person-{person_id}-errors"),
 )
 async def end_all(
     request: AnyRequest,
@@ -124,7 +124,7 @@ async def end_all(
 async def _some(database: Database, clock: Clock, text: str, page: str) -> dict[str, object]:
     number = int(page) if page.isascii() and page.isdigit() and len(page) <= 6 else 0
     if number < 1 or len(text) > TEXT_MAX or "\0" in text:
-        raise Invalid("There is no such page of people.")
+        raise Invalid("Invalid page.")
     text = text.strip()
     async with database.as_system() as conn:
         total = await users.count_people(conn, text=text)
@@ -147,7 +147,7 @@ async def _told(
         return Redirect("/admin/people", status_code=303)
     person = await users.find_person(conn, user_id=person_id)
     if person is None:
-        raise NotFound("There is no such account.")
+        raise NotFound("User not found.")
     context = {"person": person, "roles": list(Role), "now": clock(), "notice": notice, "user": request.user}
     return Template("operator/people_line.html", context=context)
 

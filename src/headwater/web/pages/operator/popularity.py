@@ -51,7 +51,7 @@ async def popularity(
 @get(
     "/admin/popularity/numbers",
     role=Role.SUPER_ADMIN,
-    exception_handlers=refusals("Failed to load the numbers"),
+    exception_handlers=refusals("Failed to load statistics"),
 )
 async def numbers(
     database: NamedDependency[Database],
@@ -68,7 +68,7 @@ async def numbers(
 def read_query(period: str, sort: str) -> tuple[Period, Order]:
     """How far back, and what comes first. Raises Invalid."""
     if period not in set(Period) or sort not in set(Order):
-        raise Invalid(f"Choose a period ({', '.join(Period)}) and what to sort by ({', '.join(Order)}).")
+        raise Invalid(f"Unknown period or order. Periods: {', '.join(Period)}. Orders: {', '.join(Order)}.")
     return Period(period), Order(sort)
 
 

@@ -68,9 +68,9 @@ def new_source(form: SourceForm) -> Changes:
 def changes_to(source: Source, form: SourceForm) -> Changes:
     """What is different from what the form first showed, and nothing else. Raises Invalid."""
     if source.feed_url and not form.feed_url.strip():
-        raise Invalid("A feed cannot be taken away from its source. Disable it, or delete the source.")
+        raise Invalid("A feed URL cannot be removed. Disable the feed or delete the source.")
     if not form.name.strip():
-        raise Invalid("A source needs a name.")
+        raise Invalid("Name is required.")
     return _changes(form, form_of(source), is_new=False)
 
 
@@ -117,7 +117,7 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
 
 def _whole(text: str, what: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise Invalid(f"{what} is a whole number; {text[:40]!r} is none.")
+        raise Invalid(f"{what} must be a whole number, not {text[:40]!r}.")
     return int(text)
 
 

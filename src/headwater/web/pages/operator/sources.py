@@ -36,6 +36,7 @@ from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, SourceOrder
 from headwater.types import Clock, SourceId, SourceState
 from headwater.urls import masked
+from headwater.web.format import count
 from headwater.web.pages.operator.source_form import SourceForm, changes_to, form_of, new_source
 from headwater.web.plots import strip_of
 from headwater.web.refusals import refusals
@@ -51,7 +52,7 @@ TEXT_MAX = 255
 AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last success
 NO_CATEGORY = "-"  # as a filter: those without one
 CHANGED = {"HX-Trigger": "sourceChanged"}
-BROKEN = "That did not work. Please try again."
+BROKEN = "Something went wrong. Please try again."
 REFUSED = refusals(BROKEN, place="said")
 # How feeds are polled where nobody says otherwise; the story of a feed rests on it.
 USUAL_POLLING = PollingOptions(
@@ -70,9 +71,9 @@ USUAL_POLLING = PollingOptions(
 Operation = Callable[..., Awaitable[object]]
 # What a button does, and what is said when it is done.
 DEEDS: Mapping[str, tuple[Operation, str]] = {
-    "refresh": (operate.refresh, "It is read as soon as its host may be asked."),
-    "enable": (operate.enable_whole, "It is enabled, and polled as soon as its host may be asked."),
-    "reset": (operate.reset_errors, "What was counted against it is forgotten."),
+    "refresh": (operate.refresh, "Queued: it is fetched as soon as its host allows."),
+    "enable": (operate.enable_whole, "Enabled. It is polled as soon as its host allows."),
+    "reset": (operate.reset_errors, "Errors reset."),
 }
 
 
@@ -184,7 +185,7 @@ async def enable_all(
     """Enable all disabled sources that meet a filter, each in a transaction of its own; no more than some at a time."""
     wanted = data.wanted(clock())
     if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
-        raise Invalid("Choose a state first: auto-disabled or disabled.")
+        raise Invalid("Choose a status first: auto-disabled or disabled.")
     async with database.as_system() as conn:
         found = await store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
     enabled = 0
@@ -194,9 +195,8 @@ async def enable_all(
                 source = await sources.find_by_id(conn, source_id=line.id)
                 await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
             enabled += 1
-    more = " There are more: press again for the next ones." if found.next else ""
-    are = "source is" if enabled == 1 else "sources are"
-    message = f"{enabled:,} {are} enabled.{more}"
+    more = " There are more: press again." if found.next else ""
+    message = f"{count(enabled, 'source')} enabled.{more}"
     return Template("operator/said.html", context={"message": message}, headers=CHANGED)
 
 
@@ -233,7 +233,7 @@ async def change(
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         wanted = changes_to(source, data)
         if wanted == operate.NOTHING:
-            return _say("Nothing was different, so nothing was changed.")
+            return _say("No changes.")
         await operate.change(conn, source, wanted=wanted, actor=actor_of(request), now=clock())
     return _say("Saved.")
 
@@ -264,7 +264,7 @@ async def disable(
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
-    return _say("It is switched off.")
+    return _say("Disabled.")
 
 
 @post("/admin/sources/{source_id:uuid}/adopt", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
@@ -282,7 +282,7 @@ async def adopt(
         # The page shows what may be a secret masked, and sends it back so.
         url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
         await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
-    return _say("Its feed has another address from now on, and is polled at once.")
+    return _say("Feed URL changed. It is polled at once.")
 
 
 @post("/admin/sources/{source_id:uuid}/test", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=REFUSED)
@@ -291,7 +291,7 @@ async def try_out(
 ) -> Template:
     """Ask for its feed now and show what would come of it; nothing is kept."""
     if trials is None:
-        raise Invalid("This server cannot ask other sites. Use `headwater source poll --explain` where it can.")
+        raise Invalid("This server makes no outgoing requests. Use `headwater source poll --explain` where it can.")
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("operator/source_trial.html", context={"trial": await trials.attempt(source)})
@@ -306,7 +306,7 @@ async def try_page(
 ) -> Template:
     """Read a page of it now, with its selectors and without; nothing is kept."""
     if trials is None:
-        raise Invalid("This server cannot ask other sites. Use `headwater source test` where it can.")
+        raise Invalid("This server makes no outgoing requests. Use `headwater source test` where it can.")
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("operator/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
@@ -322,7 +322,7 @@ async def act(
 ) -> Template:
     """What takes no more than a press of a button."""
     if deed not in DEEDS:
-        raise NotFound("There is no such button.")
+        raise NotFound("Unknown action.")
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
         await DEEDS[deed][0](conn, source, actor=actor_of(request), now=clock())
