@@ -18,13 +18,13 @@ from headwater.accounts.openid import OpenId
 from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
-from headwater.asgi.errors import break_down, refuse, refuse_http
+from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
 from headwater.asgi.forms import FORM_BYTES, PARTS_MAX
 from headwater.asgi.guard import guard
 from headwater.asgi.headers import add_security_headers
 from headwater.asgi.health import health_routes
 from headwater.asgi.observe import observe
-from headwater.asgi.session import FOUND_BY_HTTPS
+from headwater.asgi.session import PUBLIC_HTTPS
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, PortTaken
 from headwater.types import Clock
@@ -61,10 +61,14 @@ def create_app(
             "inspector": Provide(lambda: inspector, sync_to_thread=False),
             "outsiders": Provide(lambda: outsiders, sync_to_thread=False),
         },
-        exception_handlers={HeadwaterError: refuse, HTTPException: refuse_http, Exception: break_down},
+        exception_handlers={
+            HeadwaterError: respond_to_error,
+            HTTPException: respond_to_http_error,
+            Exception: respond_to_bug,
+        },
         before_send=[add_security_headers],
         template_config=templates,
-        state=State({FOUND_BY_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
+        state=State({PUBLIC_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
         openapi_config=None,  # the API describes itself: api/openapi.py
         logging_config=None,
         request_max_body_size=FORM_BYTES,  # more only where a route says so

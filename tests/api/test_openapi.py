@@ -11,7 +11,7 @@ from litestar import Litestar
 from pydantic import SecretStr
 
 from headwater.api.openapi import GIVEN, operations
-from headwater.asgi.problems import KINDS
+from headwater.asgi.problems import PROBLEM_TYPES
 from headwater.db import Database
 from tests.api.conftest import TOKEN
 from tests.app import create_app
@@ -64,7 +64,7 @@ def test_every_refusal_is_in_the_handbook() -> None:
     page = (ROOT / "docs/api.md").read_text()
     told = {int(status) for status in re.findall(r"^\| (\d{3}) \|", page, re.MULTILINE)}
 
-    assert told == set(KINDS) - {500}
+    assert told == set(PROBLEM_TYPES) - {500}
 
 
 def test_every_operation_has_a_sentence_and_tells_its_refusals(document: dict[str, Any]) -> None:

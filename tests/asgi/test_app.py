@@ -79,7 +79,7 @@ async def test_a_person_is_refused_with_a_page(web: AsyncClient) -> None:
     response = await web.get("/nothing", headers=HTML)
 
     assert response.status_code == 404
-    assert "There is nothing here" in response.text
+    assert "Page not found" in response.text
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])

@@ -312,7 +312,7 @@ async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Per
     assert "2 sources enabled." in enabled.text
     assert [(await state_of(database, one))[0] for one in found] == ["pending", "pending", "auto_disabled"]
     last = await operator.send("POST", "/admin/sources/enable", status="auto_disabled", reason="gone")
-    assert "1 source is enabled." in last.text
+    assert "1 source enabled." in last.text
 
 
 async def test_a_feed_that_was_found_elsewhere_is_adopted(operator: Person, database: Database) -> None:

@@ -12,7 +12,7 @@ from headwater.api.routes.description import describing
 from headwater.api.routes.frontier import frontier_routes
 from headwater.api.routes.moderation import moderation_routes
 from headwater.api.routes.sources import source_routes
-from headwater.asgi.errors import refuse_depth
+from headwater.asgi.errors import respond_to_deep_json
 from headwater.asgi.problems import ADMIN_API, API
 from headwater.types import Clock
 
@@ -30,7 +30,7 @@ def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Route
             guards=[require_bearer(bearers), require_json, require_known_query],
             middleware=[limited],
             cache_control=CacheControlHeader(no_store=True),
-            exception_handlers={RecursionError: refuse_depth},
+            exception_handlers={RecursionError: respond_to_deep_json},
             request_max_body_size=MAX_BODY,
         )
 

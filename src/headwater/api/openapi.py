@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from headwater import __version__
 from headwater.api import feed_schemas, schemas, source_schemas
-from headwater.asgi.problems import KINDS, MEDIA_TYPE, Problem, problem
+from headwater.asgi.problems import MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
 
 Document = dict[str, Any]
 
@@ -150,7 +150,7 @@ def _tell_refusals(path: str, operation: Document, own: Sequence[int]) -> None:
 def _refusal(status: int) -> Document:
     example = problem(status, schemas.REFUSAL_EXAMPLES[status]).content
     told: Document = {
-        "description": KINDS[status].title,
+        "description": PROBLEM_TYPES[status].title,
         "content": {
             MEDIA_TYPE: {
                 "schema": {"$ref": REF.format(model="Problem")},

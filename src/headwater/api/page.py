@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.api.openapi import Document, example_of, resolve
-from headwater.asgi.problems import KINDS, Kind
+from headwater.asgi.problems import PROBLEM_TYPES
 
 Schema = Mapping[str, Any]
 
@@ -49,7 +49,7 @@ def page_of(document: Document) -> dict[str, Any]:
     return {
         "about": " ".join(document["info"]["description"].split()),
         "operations": list(_operations(document)),
-        "kinds": sorted(KINDS.items()),
+        "kinds": sorted(PROBLEM_TYPES.items()),
     }
 
 
@@ -121,5 +121,4 @@ def _answer(operation: Schema) -> str:
 
 
 def _refusal(code: str) -> Refusal:
-    kind: Kind = KINDS[int(code)]
-    return Refusal(code, kind.name)
+    return Refusal(code, PROBLEM_TYPES[int(code)].name)

@@ -1,4 +1,4 @@
-"""Who is to be written into the audit log for a request."""
+"""The actor of a request, for the audit log."""
 
 from typing import Any
 
@@ -9,6 +9,6 @@ from headwater.audit.types import API_TOKEN, Actor
 
 
 def actor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Actor:
-    """The person who asks; nobody in particular when it is the operator's own API token."""
+    """The logged-in user, or the operator's API token."""
     user: User | None = connection.user
     return Actor(user.id, user.email) if user else API_TOKEN

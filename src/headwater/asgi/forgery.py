@@ -1,7 +1,7 @@
-"""No other site makes a browser act here: every change carries a token that only our own pages know (CSRF).
+"""CSRF protection: every change must carry a token that only our own pages know.
 
-The token is a signature over the visitor's cookie and their session. It comes back in the header X-CSRF-Token, which
-htmx sends, or in the form field `_csrf_token`.
+The token is a signature over the visitor's cookie and the session. It is sent in the header X-CSRF-Token by htmx, or in
+the form field `_csrf_token`.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ FIELD = "_csrf_token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class SignForms:
-    """Middleware, inside the one that recognises who asks: knows the token, and whether the right one came."""
+class CsrfMiddleware:
+    """Middleware inside SessionMiddleware: computes the token and checks the one that was sent."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -41,7 +41,7 @@ class SignForms:
         known = request.cookies.get(VISITOR_COOKIE)
         visitor = known or secrets.token_urlsafe(24)
         token = sign(await self._access.secret(), visitor, scope["auth"])
-        scope["state"]["csrf_token"] = token  # before the form is read: the page that refuses it carries the token
+        scope["state"]["csrf_token"] = token  # before the form is read, so that an error page has it too
         cookie = Cookie(VISITOR_COOKIE, value=visitor, secure=is_secure(request), httponly=True, samesite="lax")
 
         async def with_cookie(message: Message) -> None:
@@ -51,27 +51,27 @@ class SignForms:
 
         is_safe = request.method in SAFE_METHODS
         if is_safe or (scope["auth"] is None and scope["route_handler"].opt.get("role") != PUBLIC):
-            # Of those who are not logged in, only what they may send is read.
+            # Without a login, only forms of public routes are read.
             scope["state"]["is_forged"] = not is_safe
             await self._app(scope, receive, with_cookie)
             return
         async with read_form(request) as form:
-            scope["state"]["is_forged"] = not hmac.compare_digest(_brought(request, form), token)
+            scope["state"]["is_forged"] = not hmac.compare_digest(_sent_token(request, form), token)
             await self._app(scope, receive, with_cookie)
 
 
-def refuse_forgery(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
-    """A guard rather than the middleware, so that the route says it in its own way. Raises Forbidden."""
+def require_csrf_token(connection: AnyConnection, _handler: BaseRouteHandler) -> None:
+    """A guard, so that the route's own exception handlers apply. Raises Forbidden."""
     if connection.scope["state"]["is_forged"]:
-        raise Forbidden("This page has been open for too long. Reload it and try again.")
+        raise Forbidden("This form has expired. Reload the page and try again.")
 
 
 def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
-    """What only our own pages can know."""
+    """The token of a visitor and session."""
     signed = f"{visitor}:{session.id if session else ''}"
     return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
 
 
-def _brought(request: Request[Any, Any, Any], form: FormMultiDict) -> str:
+def _sent_token(request: Request[Any, Any, Any], form: FormMultiDict) -> str:
     given = request.headers.get(HEADER, form.get(FIELD))
     return given.encode("ascii", "replace").decode() if isinstance(given, str) else ""

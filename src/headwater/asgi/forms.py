@@ -1,7 +1,7 @@
-"""Forms, read once and within limits before anything else looks at them.
+"""Parses forms once, within limits, before anything else does.
 
-The framework's own parser of forms has no limit on fields and keeps the last thousand bodies it has read, passwords
-among them; what is read here takes its place.
+The framework's own form parser has no limit on fields and caches the last thousand bodies, passwords included. The
+result of this one replaces it.
 """
 
 from collections.abc import AsyncIterator

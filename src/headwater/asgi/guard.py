@@ -1,7 +1,6 @@
-"""What every request passes before it is routed: its Host, path and query are checked, HEAD becomes GET, and a body
-that does not arrive in time is given up.
+"""Checks before routing: Host, path and query are validated, HEAD becomes GET, and a slow body times out.
 
-A route decides how large a body may be (`request_max_body_size`), since only it knows; `asgi/forms.py` reads forms.
+The size of a body is limited per route (`request_max_body_size`); `asgi/forms.py` limits forms.
 """
 
 import asyncio
@@ -13,12 +12,12 @@ from litestar import Request
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from headwater.asgi.errors import refuse_http
+from headwater.asgi.errors import respond_to_http_error
 from headwater.text import printable, text_problem
 
 PATH_MAX = 4_096  # bytes
-SEGMENT_MAX = 255  # bytes between two slashes: the longest name of a file
-QUERY_MAX = 16_384  # bytes: a URL of the longest length that is followed, encoded, and filters
+SEGMENT_MAX = 255  # bytes between two slashes: the longest file name
+QUERY_MAX = 16_384  # bytes: the longest accepted URL, percent-encoded, plus filters
 QUERY_FIELDS_MAX = 500
 BODY_PAUSE = 20  # seconds without a byte
 BODY_TIME = 300  # seconds for all of it
@@ -29,7 +28,7 @@ _PORT_MAX = 65_535
 
 
 def guard(app: ASGIApp) -> ASGIApp:
-    """Wraps the app around its router: also what no route answers is checked."""
+    """Wraps the app outside its router, so that requests without a route are checked too."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,11 +40,11 @@ def guard(app: ASGIApp) -> ASGIApp:
             scope["state"][IS_HEAD] = True
             routed: HTTPScope = {**scope, "method": "GET"}
             try:
-                await app(routed, in_time(receive), without_body(send))
+                await app(routed, with_timeout(receive), without_body(send))
             finally:
                 scope["path_template"] = routed.get("path_template", "")
         else:
-            await app(scope, in_time(receive), send)
+            await app(scope, with_timeout(receive), send)
 
     return guarded
 
@@ -68,12 +67,12 @@ def without_body(send: Send) -> Send:
     return send_headers
 
 
-def in_time(receive: Receive) -> Receive:
-    """Gives a body up that pauses or takes too long. Raises HTTPException."""
+def with_timeout(receive: Receive) -> Receive:
+    """Limits the pauses and the duration of a body. Raises HTTPException."""
     deadline: float | None = None
     is_complete = False
 
-    async def receive_in_time() -> Any:  # noqa: ANN401  any message
+    async def receive_with_timeout() -> Any:  # noqa: ANN401  any message
         nonlocal deadline, is_complete
         if is_complete:
             return await receive()
@@ -87,20 +86,20 @@ def in_time(receive: Receive) -> Receive:
         is_complete = message["type"] != "http.request" or not message.get("more_body", False)
         return message
 
-    return receive_in_time
+    return receive_with_timeout
 
 
 def _problem(scope: HTTPScope) -> HTTPException | None:
-    """What is wrong with a request before its body."""
+    """What is invalid about a request before its body."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     if len(hosts) > 1 or not all(_is_host(host) for host in hosts):
         return HTTPException("The Host header is invalid.", status_code=400)
     if _is_long(scope["path"]) or len(scope["query_string"]) > QUERY_MAX:
-        return HTTPException("The address is too long.", status_code=414)
+        return HTTPException("The URL is too long.", status_code=414)
     if problem := text_problem(scope["path"]):
         return HTTPException(f"The path {problem}.", status_code=400)
     if scope["query_string"].count(b"&") >= QUERY_FIELDS_MAX:
-        return HTTPException(f"The address has more than {QUERY_FIELDS_MAX} parameters.", status_code=400)
+        return HTTPException(f"The URL has more than {QUERY_FIELDS_MAX} parameters.", status_code=400)
     query = unquote_to_bytes(scope["query_string"]).decode("utf-8", "replace")
     if problem := text_problem(query):
         return HTTPException(f"The query {problem}.", status_code=400)
@@ -118,10 +117,10 @@ def _is_host(host: bytes) -> bool:
 
 
 async def _refuse(scope: HTTPScope, receive: Receive, send: Send, problem: HTTPException) -> None:
-    """Answered without what is wrong: an error page reads the address too."""
+    """Respond without the invalid parts: the error page reads the URL too."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
     harmless: HTTPScope = {**scope, "headers": headers, "query_string": b""}
     harmless["path"] = printable(scope["path"])[:SEGMENT_MAX]
     request: Request[Any, Any, Any] = Request(harmless, receive, send)
-    response = cast("Any", refuse_http(request, problem))
+    response = cast("Any", respond_to_http_error(request, problem))
     await response.to_asgi_response(app=None, request=request)(harmless, receive, send)

@@ -1,4 +1,4 @@
-"""Headers that every response carries: nothing inline, nothing from elsewhere, nobody else's frame."""
+"""Security headers of every response: no inline code, no content from other sites, no framing."""
 
 from litestar.datastructures import MutableScopeHeaders
 from litestar.types import Message, Scope

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, and how does it do: /healthz, /readyz, /metrics."""
+"""/healthz, /readyz and /metrics."""
 
 from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
@@ -13,17 +13,17 @@ from headwater.observability.metrics import CONTENT_TYPE, render_metrics
 
 @get("/healthz", sync_to_thread=False)
 def healthz() -> dict[str, str]:
-    """The process answers. Says nothing about the database: restarting us would not mend that."""
+    """The process responds. Does not check the database: a restart would not repair it."""
     return {"status": "ok"}
 
 
 @get("/readyz")
 async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]]:
-    """The database answers too, its schema is ours, and its roles and policies keep users' rows apart."""
+    """The database responds, its schema is current, and its roles and policies are complete."""
     try:
         async with database.transaction() as conn:
             await check_schema(conn)
-    except RightsMissing as error:  # the statements name roles and tables, and no secret
+    except RightsMissing as error:  # the statements name roles and tables, no secrets
         return Response({"status": "unavailable", "reason": "RightsMissing", "detail": str(error)}, status_code=503)
     except HeadwaterError as error:
         return Response({"status": "unavailable", "reason": type(error).__name__}, status_code=503)
@@ -32,7 +32,7 @@ async def readyz(database: NamedDependency[Database]) -> Response[dict[str, str]
 
 @get("/metrics", media_type=MediaType.TEXT)
 async def metrics(database: NamedDependency[Database]) -> Response[bytes]:
-    """Everything we count, for Prometheus. Without the database, only what this process counts itself."""
+    """All metrics, for Prometheus. Without the database, only those of this process."""
     try:
         async with database.transaction() as conn:
             show_facts(*await alerts.last_facts(conn))

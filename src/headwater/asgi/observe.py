@@ -9,14 +9,14 @@ from headwater.observability.log import get_logger
 
 log = get_logger()
 
-# Labels come from these and from the routes, never from the request: each value is a time series for ever.
+# Labels come from these and from the routes, never from the request: each value is a time series.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 OTHER_METHOD = "other"
 NO_ROUTE = "none"
 
 
 def observe(app: ASGIApp) -> ASGIApp:
-    """Wrap an app: a counter, a histogram and a debug line per request."""
+    """Wrap an app: a counter, a histogram and a debug log line per request."""
 
     async def observed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,4 +1,4 @@
-"""A refusal as a program reads it: RFC 9457, one shape for every error under /api."""
+"""Errors of the API as problem details (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ RETRY_AFTER_S = 5
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong with what was sent."""
+    """One error in a request, and where it is."""
 
     where: str
     problem: str
@@ -22,7 +22,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong and what to do about it."""
+    """The body of an error response."""
 
     type: str
     title: str
@@ -33,44 +33,44 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What all problems of one status have in common. The name is where the documentation tells of it."""
+class ProblemType:
+    """What all problems of one status share. `name` is the anchor in the documentation."""
 
     name: str
     title: str
     advice: str
 
 
-KINDS: Mapping[int, Kind] = {
-    400: Kind("unreadable", "The request cannot be read", "Send what the documentation shows."),
-    401: Kind(
+PROBLEM_TYPES: Mapping[int, ProblemType] = {
+    400: ProblemType("unreadable", "Malformed request", "Send the request as the documentation shows."),
+    401: ProblemType(
         "unauthorized",
-        "No valid token came with the request",
+        "Missing or invalid token",
         "Send the header `Authorization: Bearer TOKEN`, with a token from your account page or HEADWATER_API_TOKEN.",
     ),
-    403: Kind(
-        "forbidden", "The token may not do that", "Use a token with the scope for it, of somebody with the role for it."
+    403: ProblemType(
+        "forbidden", "Permission denied", "Use a token with the required scope, of a user with the required role."
     ),
-    404: Kind("not-found", "There is nothing here", "Look at the address; the documentation lists all there are."),
-    405: Kind("wrong-method", "That cannot be done here", "Use one of the methods that the Allow header lists."),
-    408: Kind("timeout", "The request did not arrive in time", "Send it again, without pauses."),
-    409: Kind("conflict", "That clashes with what is here", "Look at what is here, and try again."),
-    413: Kind("too-large", "The body is too large", "Send it in several smaller requests."),
-    414: Kind("address-too-long", "The address is too long", "Send fewer or shorter parameters."),
-    415: Kind("not-json", "Only JSON is read here", "Send JSON, with the header `Content-Type: application/json`."),
-    422: Kind("invalid", "Something that was sent cannot be used", "Mend what `errors` names, and send it again."),
-    429: Kind("too-many", "That is too much at once", "Wait as many seconds as Retry-After says, then go on."),
-    500: Kind("broken", "Something broke", "Tell whoever runs this Headwater: the log says what happened."),
-    503: Kind("unavailable", "Back in a moment", f"Try again in {RETRY_AFTER_S} seconds, as Retry-After says."),
+    404: ProblemType("not-found", "Not found", "Check the URL; the documentation lists all of them."),
+    405: ProblemType("wrong-method", "Method not allowed", "Use one of the methods in the Allow header."),
+    408: ProblemType("timeout", "Request timed out", "Send it again, without pauses."),
+    409: ProblemType("conflict", "Conflict", "Check the current state, then try again."),
+    413: ProblemType("too-large", "Body too large", "Split it into smaller requests."),
+    414: ProblemType("address-too-long", "URL too long", "Send fewer or shorter parameters."),
+    415: ProblemType("not-json", "Unsupported media type", "Send JSON, with the header `Content-Type: application/json`."),
+    422: ProblemType("invalid", "Validation failed", "Correct what `errors` lists, then send it again."),
+    429: ProblemType("too-many", "Too many requests", "Wait for the number of seconds in Retry-After."),
+    500: ProblemType("broken", "Internal server error", "Report it to the administrator; the log has the details."),
+    503: ProblemType("unavailable", "Service unavailable", f"Try again in {RETRY_AFTER_S} seconds (Retry-After)."),
 }
 
 
 def problem(
     status: int, detail: str, *, headers: Mapping[str, str] | None = None, errors: Sequence[Fault] = ()
 ) -> Response[Problem]:
-    """The response of a request that failed."""
-    kind = KINDS.get(status, KINDS[500] if status >= 500 else KINDS[400])
-    body = Problem(f"{DOCUMENTATION}#{kind.name}", kind.title, status, detail, kind.advice, errors)
+    """The response for an error."""
+    type_ = PROBLEM_TYPES.get(status, PROBLEM_TYPES[500] if status >= 500 else PROBLEM_TYPES[400])
+    body = Problem(f"{DOCUMENTATION}#{type_.name}", type_.title, status, detail, type_.advice, errors)
     return Response(
         body, status_code=status, headers={"Cache-Control": "no-store", **(headers or {})}, media_type=MEDIA_TYPE
     )

@@ -1,7 +1,7 @@
-"""Who asks: the session behind a request's cookies, renewed as it goes; and who may ask for what.
+"""Sessions by cookie, and the role that each route requires.
 
-In: the two cookies. Out: `request.user` and `request.auth` (None when nobody is logged in), and new cookies on the
-response when the short-lived token was renewed. Every route names the role it takes; one that names none takes readers.
+Sets `request.user` and `request.auth` from the two cookies (None without a login), and new cookies on the response when
+the access token was renewed. A route names the role it requires; the default is reader.
 """
 
 from datetime import datetime
@@ -15,7 +15,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.access import Access
 from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
-from headwater.asgi.turns import Turns
+from headwater.asgi.concurrency import RequestLimiter
 from headwater.errors import Forbidden, NotLoggedIn
 from headwater.text import printable
 from headwater.types import Clock
@@ -23,21 +23,21 @@ from headwater.types import Clock
 ACCESS_COOKIE = "headwater_access"
 REFRESH_COOKIE = "headwater_refresh"
 PUBLIC = "public"
-FOUND_BY_HTTPS = "found_by_https"  # in the app's state: whether the address that people know begins with https
-# A proxy adds at least one of them: what comes through one may come from anywhere.
+PUBLIC_HTTPS = "public_https"  # in the app's state: whether the public URL is https
+# A proxy adds at least one of these; a request through a proxy may come from anywhere.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
 
-class Recognise:
-    """Middleware: finds the session, renews it when its short-lived token is over, and lets users wait their turn."""
+class SessionMiddleware:
+    """Middleware: finds the session, renews an expired access token, and limits concurrent requests per user."""
 
-    def __init__(self, app: ASGIApp, access: Access, clock: Clock, turns: Turns) -> None:
+    def __init__(self, app: ASGIApp, access: Access, clock: Clock, limiter: RequestLimiter) -> None:
         self._app = app
         self._access = access
         self._clock = clock
-        self._turns = turns
+        self._limiter = limiter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,7 +51,7 @@ class Recognise:
         async def with_cookies(message: Message) -> None:
             if lines and message["type"] == "http.response.start":
                 headers = MutableScopeHeaders.from_message(message)
-                # Not over what the handler itself has set: who logs out is not let in again by the same response.
+                # Not if the handler has set them: a logout must not be undone by its own response.
                 if not any(ACCESS_COOKIE in value for value in headers.getall("set-cookie", [])):
                     for line in lines:
                         headers.add("set-cookie", line)
@@ -60,17 +60,17 @@ class Recognise:
         if session is None:
             await self._app(scope, receive, with_cookies)
             return
-        turn = await self._turns.take(session.user.id)
+        slot = await self._limiter.acquire(session.user.id)
 
         async def until_sent(message: Message) -> None:
             await with_cookies(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                turn.end()  # what runs in the background afterwards keeps no request waiting
+                slot.release()  # background tasks do not hold up further requests
 
         try:
             await self._app(scope, receive, until_sent)
         finally:
-            turn.end()
+            slot.release()
 
     async def _find(self, connection: AnyConnection) -> tuple[SessionRow | None, Tokens | None]:
         access = connection.cookies.get(ACCESS_COOKIE)
@@ -86,7 +86,7 @@ class Recognise:
 
 
 def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """The one place where roles are checked. Raises NotLoggedIn, Forbidden."""
+    """A guard: checks the role that a route requires. Raises NotLoggedIn, Forbidden."""
     needed: Role | str = handler.opt.get("role", Role.READER)
     if needed == PUBLIC:
         return
@@ -94,12 +94,12 @@ def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
     if user is None:
         raise NotLoggedIn
     if not user.role.includes(Role(needed)):
-        raise Forbidden("This page is for those who look after Headwater.")
+        raise Forbidden("You do not have access to this page.")
 
 
 def session_cookies(tokens: Tokens, now: datetime, *, is_secure: bool) -> list[Cookie]:
-    """What a browser is to keep. No script can read it, and no other site makes it send it."""
-    # Both for as long as the session may last: a token that is over is renewed by the other one.
+    """The cookies of a session: HttpOnly, SameSite."""
+    # Both last as long as the session: the refresh token renews an expired access token.
     lifetime = round((tokens.refresh_until - now).total_seconds())
     return [
         Cookie(key=name, value=value, max_age=lifetime, secure=is_secure, httponly=True, samesite="lax")
@@ -107,8 +107,8 @@ def session_cookies(tokens: Tokens, now: datetime, *, is_secure: bool) -> list[C
     ]
 
 
-def no_cookies(*, is_secure: bool) -> list[Cookie]:
-    """What a browser is to forget."""
+def expired_cookies(*, is_secure: bool) -> list[Cookie]:
+    """Cookies that delete those of a session."""
     return [
         Cookie(key=name, value="", max_age=0, secure=is_secure, httponly=True, samesite="lax")
         for name in (ACCESS_COOKIE, REFRESH_COOKIE)
@@ -116,17 +116,17 @@ def no_cookies(*, is_secure: bool) -> list[Cookie]:
 
 
 def is_secure(connection: AnyConnection) -> bool:
-    """Whether cookies are for https only: always, save on plain loopback, where there is nobody to listen."""
-    if connection.url.scheme == "https" or connection.app.state.get(FOUND_BY_HTTPS):
+    """Whether cookies are for https only: always, except on loopback."""
+    if connection.url.scheme == "https" or connection.app.state.get(PUBLIC_HTTPS):
         return True
     return not is_loopback(connection.url.hostname or "")
 
 
 def visitor_of(connection: AnyConnection) -> Visitor:
-    """Where a request comes from.
+    """The client of a request.
 
-    No browser speaks HTTP/1.0: nginx does, unless told otherwise, and with nothing but `proxy_pass` set it adds no
-    header and sends the Host of the upstream.
+    HTTP/1.0 counts as a proxy: browsers do not use it, and nginx with only `proxy_pass` set does, without adding a
+    header and with the Host of the upstream.
     """
     address = connection.client.host if connection.client else "unknown"
     is_local = is_loopback(address) and is_loopback(connection.url.hostname or "")
@@ -137,7 +137,7 @@ def visitor_of(connection: AnyConnection) -> Visitor:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this names the machine itself."""
+    """Whether a host name or address is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

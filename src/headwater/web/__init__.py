@@ -1,4 +1,4 @@
-"""Pages for people: server-rendered, no build step, nothing inline."""
+"""Pages, rendered on the server: no build step, nothing inline."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ from markupsafe import Markup
 from headwater.accounts.access import Access
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
-from headwater.asgi.forgery import FIELD, SignForms, refuse_forgery
-from headwater.asgi.session import Recognise, require_role
-from headwater.asgi.turns import Turns
+from headwater.asgi.concurrency import RequestLimiter
+from headwater.asgi.forgery import FIELD, CsrfMiddleware, require_csrf_token
+from headwater.asgi.session import SessionMiddleware, require_role
 from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
@@ -51,14 +51,14 @@ _HTMX = (files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js").read
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """How the pages behave; from settings."""
+    """Options of the pages; from settings."""
 
-    site: str = "http://127.0.0.1:8000"  # where people find us; links in letters begin with it
+    site: str = "http://127.0.0.1:8000"  # the public URL; links in emails begin with it
     accounts: AccountOptions = field(default_factory=AccountOptions)
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     frontier: FrontierOptions = field(default_factory=FrontierOptions)
     polling: PollingOptions = USUAL_POLLING
-    trials: Trials | None = None  # None: this server asks no other sites
+    trials: Trials | None = None  # None: this server makes no outgoing requests
     inspector: Inspector | None = None
     quotas: Quotas = field(default_factory=Quotas)
     upload_sandbox: Sandbox | None = None  # None: files are parsed in a thread of this process
@@ -66,11 +66,11 @@ class WebOptions:
 
 
 def csrf_field(request: Request[Any, Any, Any]) -> Markup:
-    """The hidden field that every form with a change in it carries."""
+    """The hidden field with the CSRF token, for every form that changes something."""
     return Markup('<input type="hidden" name="{}" value="{}">').format(FIELD, request.state.csrf_token)
 
 
-def _teach(engine: JinjaTemplateEngine) -> None:
+def _configure(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters |= {filter_.__name__: filter_ for filter_ in formats.FILTERS}
@@ -78,19 +78,19 @@ def _teach(engine: JinjaTemplateEngine) -> None:
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 
-templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplateEngine, engine_callback=_teach)
+templates = TemplateConfig(directory=_FOLDER / "templates", engine=JinjaTemplateEngine, engine_callback=_configure)
 
 
 def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Router]:
-    """Everything a person can open."""
+    """All pages, with static files."""
     access = Access(database, clock, options.accounts, site=options.site)
-    turns = Turns()
+    limiter = RequestLimiter()
 
-    def recognise(app: ASGIApp) -> ASGIApp:
-        return Recognise(app, access, clock, turns)
+    def with_session(app: ASGIApp) -> ASGIApp:
+        return SessionMiddleware(app, access, clock, limiter)
 
-    def sign_forms(app: ASGIApp) -> ASGIApp:
-        return SignForms(app, access)
+    def with_csrf(app: ASGIApp) -> ASGIApp:
+        return CsrfMiddleware(app, access)
 
     pages = Router(
         "/",
@@ -107,9 +107,9 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             *discover_pages,
             *operator_pages,
         ],
-        middleware=[recognise, sign_forms],
-        # Roles first: a tab whose session has ended is told to log in, not that its form is too old.
-        guards=[require_role, refuse_forgery],
+        middleware=[with_session, with_csrf],
+        # Roles first: after a logout the message is to log in, not that the form has expired.
+        guards=[require_role, require_csrf_token],
         dependencies={
             "access": Provide(lambda: access, sync_to_thread=False),
             "polling_options": Provide(lambda: options.polling, sync_to_thread=False),

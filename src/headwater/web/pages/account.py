@@ -20,7 +20,7 @@ from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import status_of
-from headwater.asgi.session import is_secure, no_cookies, session_cookies
+from headwater.asgi.session import is_secure, expired_cookies, session_cookies
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, NotFound
 from headwater.types import Clock
@@ -147,7 +147,7 @@ async def delete_account(
         await access.delete_account(request.user, data.current_password, session=request.auth)
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at="delete")
-    return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
+    return Redirect("/auth/login", status_code=303, cookies=expired_cookies(is_secure=is_secure(request)))
 
 
 async def _try(

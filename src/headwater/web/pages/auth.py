@@ -16,7 +16,7 @@ from headwater.accounts.openid import Attempt, OpenId
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import status_of
-from headwater.asgi.session import PUBLIC, is_secure, no_cookies, session_cookies, visitor_of
+from headwater.asgi.session import PUBLIC, is_secure, expired_cookies, session_cookies, visitor_of
 from headwater.db import Database
 from headwater.errors import (
     HeadwaterError,
@@ -106,7 +106,7 @@ async def log_out(request: AnyRequest, database: NamedDependency[Database]) -> R
     if request.auth:
         async with database.as_system() as conn:
             await sessions.end(conn, session_id=request.auth.id)
-    return Redirect("/auth/login", status_code=303, cookies=no_cookies(is_secure=is_secure(request)))
+    return Redirect("/auth/login", status_code=303, cookies=expired_cookies(is_secure=is_secure(request)))
 
 
 @get("/auth/forgot", role=PUBLIC, sync_to_thread=False)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.asgi.turns import AT_ONCE, Turns
+from headwater.asgi.concurrency import CONCURRENT, RequestLimiter
 from headwater.db import Connection, Database
 from headwater.errors import TooManyRequests
 from headwater.ids import new_id
@@ -45,7 +45,7 @@ async def wait_for_waiting(conn: Connection, count: int) -> None:
 async def test_one_user_with_many_slow_requests_does_not_keep_another_user_waiting(
     database: Database, clock: MovableClock
 ) -> None:
-    async with Database(database.conninfo, pool_size=AT_ONCE + 2, wait=WAIT) as small:
+    async with Database(database.conninfo, pool_size=CONCURRENT + 2, wait=WAIT) as small:
         app = create_app(small, clock)
         async with a_person(app) as ada, a_person(app) as bob:
             await ada.register("ada@example.com")
@@ -55,34 +55,34 @@ async def test_one_user_with_many_slow_requests_does_not_keep_another_user_waiti
                     asyncio.create_task(ada.send("POST", "/feeds", name=f"{n}", url=f"https://{n}.example/feed"))
                     for n in range(30)
                 ]
-                await wait_for_waiting(conn, AT_ONCE)
+                await wait_for_waiting(conn, CONCURRENT)
                 answers = [(await bob.part("/feeds")).status_code for _ in range(3)]
             assert answers == [200, 200, 200]
             assert {one.status_code for one in await asyncio.gather(*slow)} == {204}
 
 
-async def test_a_turn_begins_when_another_one_ends() -> None:
-    turns = Turns(at_once=2, longest_wait=timedelta(seconds=20))
-    first, _second = await turns.take(ADA), await turns.take(ADA)
-    third = asyncio.create_task(turns.take(ADA))
+async def test_a_request_begins_when_another_one_ends() -> None:
+    limiter = RequestLimiter(concurrent=2, longest_wait=timedelta(seconds=20))
+    first, _second = await limiter.acquire(ADA), await limiter.acquire(ADA)
+    third = asyncio.create_task(limiter.acquire(ADA))
     await asyncio.sleep(0)
     was_waiting = not third.done()
 
-    first.end()
-    first.end()
+    first.release()
+    first.release()
 
     assert was_waiting
     assert await third is not None
-    assert await turns.take(BOB) is not None
+    assert await limiter.acquire(BOB) is not None
 
 
 async def test_who_waits_too_long_or_behind_too_many_is_refused() -> None:
-    turns = Turns(at_once=1, waiting_max=1, longest_wait=timedelta(milliseconds=50))
-    _first = await turns.take(ADA)
-    waiting = asyncio.create_task(turns.take(ADA))
+    limiter = RequestLimiter(concurrent=1, waiting_max=1, longest_wait=timedelta(milliseconds=50))
+    _first = await limiter.acquire(ADA)
+    waiting = asyncio.create_task(limiter.acquire(ADA))
     await asyncio.sleep(0)
 
     with pytest.raises(TooManyRequests, match="under way"):
-        await turns.take(ADA)
+        await limiter.acquire(ADA)
     with pytest.raises(TooManyRequests):
         await waiting
