@@ -217,4 +217,4 @@ async def test_where_nobody_looks_at_feeds_nothing_is_suggested(
         answer = await person.send("POST", "/discover/suggest", name="x", url=site.url("good.example/feed"))
 
     assert answer.status_code == 500
-    assert "Failed to suggest the feed" in answer.text
+    assert "Failed to suggest feed" in answer.text

@@ -150,7 +150,10 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
     assert "It waits for its first poll. It is due now." in page.text
     assert (again.status_code, "is followed already" in again.text) == (409, True)
     assert (nothing.status_code, "needs something to follow" in nothing.text) == (400, True)
-    assert (wrong.status_code, "An interval must be a whole number; &#39;soon&#39; is none." in wrong.text) == (400, True)
+    assert (wrong.status_code, "An interval must be a whole number, not &#39;soon&#39;." in wrong.text) == (
+        400,
+        True,
+    )
     assert {one.headers["hx-retarget"] for one in (again, nothing, wrong)} == {"#said"}
     (made,) = await deeds(database)
     assert made == (

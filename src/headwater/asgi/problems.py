@@ -57,7 +57,7 @@ PROBLEM_TYPES: Mapping[int, ProblemType] = {
     409: ProblemType("conflict", "Conflict", "Check the current state, then try again."),
     413: ProblemType("too-large", "Body too large", "Split it into smaller requests."),
     414: ProblemType("address-too-long", "URL too long", "Send fewer or shorter parameters."),
-    415: ProblemType("not-json", "Unsupported media type", "Send JSON, with the header `Content-Type: application/json`."),
+    415: ProblemType("not-json", "Unsupported media type", "Send JSON with `Content-Type: application/json`."),
     422: ProblemType("invalid", "Validation failed", "Correct what `errors` lists, then send it again."),
     429: ProblemType("too-many", "Too many requests", "Wait for the number of seconds in Retry-After."),
     500: ProblemType("broken", "Internal server error", "Report it to the administrator; the log has the details."),

@@ -20,7 +20,7 @@ from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import status_of
-from headwater.asgi.session import is_secure, expired_cookies, session_cookies
+from headwater.asgi.session import expired_cookies, is_secure, session_cookies
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, NotFound
 from headwater.types import Clock

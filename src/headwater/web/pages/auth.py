@@ -16,7 +16,7 @@ from headwater.accounts.openid import Attempt, OpenId
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import status_of
-from headwater.asgi.session import PUBLIC, is_secure, expired_cookies, session_cookies, visitor_of
+from headwater.asgi.session import PUBLIC, expired_cookies, is_secure, session_cookies, visitor_of
 from headwater.db import Database
 from headwater.errors import (
     HeadwaterError,
@@ -140,7 +140,7 @@ async def reset(data: Annotated[Reset, Form], access: NamedDependency[Access]) -
         await access.reset_password(data.token, data.password)
     except HeadwaterError as error:
         return _again("auth/reset.html", data, error)
-    return Template("auth/login.html", context={"form": Login(), "notice": "Password changed. Log in with the new password."})
+    return Template("auth/login.html", context={"form": Login(), "notice": "Password changed. You can log in now."})
 
 
 @get("/auth/confirm", role=PUBLIC, sync_to_thread=False)
@@ -156,9 +156,7 @@ async def confirm(data: Annotated[Reset, Form], access: NamedDependency[Access])
         await access.confirm(data.token)
     except HeadwaterError as error:
         return _again("auth/confirm.html", data, error)
-    return Template(
-        "auth/login.html", context={"form": Login(), "notice": "Email confirmed. You can log in now."}
-    )
+    return Template("auth/login.html", context={"form": Login(), "notice": "Email confirmed. You can log in now."})
 
 
 @get("/auth/openid", role=PUBLIC)

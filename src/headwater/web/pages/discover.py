@@ -111,7 +111,11 @@ async def follow(
     return Template("discover/line.html", context={"one": now_followed or found})
 
 
-@post("/discover/suggest", status_code=200, exception_handlers=refusals("Failed to suggest the feed", place="suggest-errors"))
+@post(
+    "/discover/suggest",
+    status_code=200,
+    exception_handlers=refusals("Failed to suggest feed", place="suggest-errors"),
+)
 async def suggest(
     request: AnyRequest,
     data: Annotated[Suggestion, Form],
