@@ -65,7 +65,7 @@ async def test_without_its_database_a_page_says_so_and_asks_again(without_databa
     assert page.status_code == 503
     assert page.headers["retry-after"] == "5"
     assert '<meta http-equiv="refresh" content="5">' in page.text
-    assert "cannot reach its database" in page.text
+    assert "The database is unavailable" in page.text
     assert "127.0.0.1" not in page.text
 
 
