@@ -352,7 +352,7 @@ def filter_values(wanted: UrlFilter) -> dict[str, str]:
 def words_of(wanted: UrlFilter) -> str:
     """A filter in words, for the audit log."""
     narrowed = [f"{name} {value}" for name, value in filter_values(wanted).items() if name != "status"]
-    state = {Status.FAILED: "failed", Status.DEAD: "given-up"}.get(wanted.status or "", "failed and given-up")
+    state = {None: "failed and given-up", Status.FAILED: "failed", Status.DEAD: "given-up"}.get(wanted.status, "")
     return ", ".join([f"{state} URLs", *narrowed])
 
 
