@@ -123,6 +123,17 @@ def test_every_page_is_reachable_from_the_readme() -> None:
     assert [page.name for page in DOCUMENTS if page not in reached] == []
 
 
+COINED = r"nobody|somebody|anybody|whoever|is told|are told|switched (?:off|on)|left alone|held against"
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_pages_use_plain_words(page: Path) -> None:
+    """The words that CONTRIBUTING.md asks to avoid, outside code."""
+    prose = re.sub(r"^```.*?^```|^    .*?$|`[^`]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+    assert re.findall(rf"[^\n]*\b(?:{COINED})\b[^\n]*", prose, re.IGNORECASE) == []
+
+
 def test_there_are_few_pages() -> None:
     written = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "settings.md"]
 

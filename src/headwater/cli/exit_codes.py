@@ -27,13 +27,13 @@ class ExitCode(IntEnum):
 
 
 MEANINGS = {
-    ExitCode.OK: "It worked.",
-    ExitCode.FAILED: "It ran, and something it looked at is not well: a poll failed, `doctor` found a fault.",
-    ExitCode.USAGE: "An argument, option or setting cannot be used.",
-    ExitCode.NOT_FOUND: "What was named does not exist.",
-    ExitCode.CONFLICT: "It is there already, or the port is taken.",
-    ExitCode.UNAVAILABLE: "The database, or the search index, cannot be used just now; trying again may help.",
-    ExitCode.INTERRUPTED: "It was stopped by Ctrl-C before it was done.",
+    ExitCode.OK: "It succeeded.",
+    ExitCode.FAILED: "It ran and found a problem: a poll failed, `doctor` found a fault.",
+    ExitCode.USAGE: "An argument, option or setting is invalid.",
+    ExitCode.NOT_FOUND: "The named source, user or file does not exist.",
+    ExitCode.CONFLICT: "It exists already, or the port is in use.",
+    ExitCode.UNAVAILABLE: "The database or the search index is unavailable; try again later.",
+    ExitCode.INTERRUPTED: "It was stopped by Ctrl-C before it finished.",
 }
 
 _CODES: dict[type[HeadwaterError], ExitCode] = {
