@@ -9,7 +9,7 @@ from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store
 from headwater.analytics.types import Deed
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Connection, Database
 from headwater.ids import new_id
@@ -51,7 +51,7 @@ async def follow(conn: Connection, reader: User, source: Source) -> None:
 async def add_articles(conn: Connection, source: Source, count: int) -> list[ArticleId]:
     urls = [f"https://{source.name}.example/{n}".lower() for n in range(count)]
     listed = [Listed(source.id, an_article(url, title=url, published_at=START)) for url in urls]
-    await articles.keep(conn, seen_at=START, listed=listed)
+    await records.keep(conn, seen_at=START, listed=listed)
     cur = await conn.execute("SELECT id FROM articles WHERE url = ANY(%(urls)s) ORDER BY url", {"urls": urls})
     return [ArticleId(UUID(str(row[0]))) for row in await cur.fetchall()]
 

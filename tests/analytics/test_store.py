@@ -8,7 +8,7 @@ import pytest
 
 from headwater.analytics import store
 from headwater.analytics.types import Answer, Deed, Order, Period
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.ids import new_id
@@ -137,7 +137,7 @@ async def test_what_several_list_counts_for_the_one_the_reader_follows(database:
         earlier = await a_source(conn, url="https://earlier.example/feed", name="Earlier")
         url = "https://daily.example/0"
         listed = [Listed(earlier.id, an_article(url, title=url, published_at=START))]
-        await articles.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
+        await records.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
 
     await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
     async with database.as_system() as conn:

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from headwater.articles import store
+from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.db.migrate import migrate_down, migrate_up
@@ -24,14 +24,14 @@ async def arrive(conn: Connection, *urls: str, after: int) -> None:
     """Articles that arrive so many milliseconds after the start."""
     source = await a_source(conn, url=f"https://example.com/feeds/{urls[0]}")
     listed = [Listed(source.id, an_article(f"https://example.com/{url}"), "example.com") for url in urls]
-    await store.keep(conn, seen_at=START + after * MILLISECOND, listed=listed)
+    await records.keep(conn, seen_at=START + after * MILLISECOND, listed=listed)
 
 
 async def test_numbers_are_positive_and_unique_also_within_one_millisecond(conn: Connection) -> None:
     await arrive(conn, *(f"a{n}" for n in range(200)), after=0)
     await arrive(conn, *(f"b{n}" for n in range(200)), after=0)
 
-    numbers = [article.number for article in await store.latest(conn, limit=1000)]
+    numbers = [article.number for article in await listing.latest(conn, limit=1000)]
 
     assert len(set(numbers)) == len(numbers) == 400
     assert all(0 < number < 2**63 for number in numbers)
@@ -41,34 +41,34 @@ async def test_numbers_increase_with_the_time_of_arrival(conn: Connection) -> No
     for after in (0, 1, 2, 1_000, 86_400_000):
         await arrive(conn, f"{after}", after=after)
 
-    articles = sorted(await store.latest(conn, limit=10), key=lambda article: article.number)
+    articles = sorted(await listing.latest(conn, limit=10), key=lambda article: article.number)
 
     assert [article.url.rpartition("/")[2] for article in articles] == ["0", "1", "2", "1000", "86400000"]
 
 
 async def test_an_article_keeps_its_number_when_it_changes(conn: Connection) -> None:
     await arrive(conn, "a", after=0)
-    (before,) = await store.latest(conn, limit=1)
+    (before,) = await listing.latest(conn, limit=1)
     source = await a_source(conn, url="https://example.com/other")
     changed = an_article("https://example.com/a", title="Another title")
-    await store.keep(conn, seen_at=START, listed=[Listed(source.id, changed, "example.com", is_page=True)])
+    await records.keep(conn, seen_at=START, listed=[Listed(source.id, changed, "example.com", is_page=True)])
 
-    (after,) = await store.latest(conn, limit=1)
+    (after,) = await listing.latest(conn, limit=1)
 
     assert (after.number, after.title) == (before.number, "Another title")
 
 
 async def test_articles_are_found_by_their_numbers(conn: Connection) -> None:
     await arrive(conn, "a", "b", "c", after=0)
-    known = {article.number: article.id for article in await store.latest(conn, limit=10)}
+    known = {article.number: article.id for article in await listing.latest(conn, limit=10)}
 
-    assert await store.find_by_numbers(conn, numbers=[*known, 1, 2**63 - 1]) == known
+    assert await listing.find_by_numbers(conn, numbers=[*known, 1, 2**63 - 1]) == known
 
 
 async def test_a_lookup_by_number_reads_the_index_of_one_month(conn: Connection) -> None:
     await arrive(conn, "a", after=0)
     await conn.execute("SET LOCAL enable_seqscan = off")
-    (article,) = await store.latest(conn, limit=1)
+    (article,) = await listing.latest(conn, limit=1)
 
     cur = await conn.execute(
         f"EXPLAIN (ANALYZE, FORMAT JSON) {sql_of('articles.find_by_numbers')}".encode(), {"numbers": [article.number]}

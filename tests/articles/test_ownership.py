@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headwater.articles import store
 from headwater.articles.decide import is_of_site
+from headwater.articles.store import listing, records
 from headwater.articles.types import Listed, NewArticle
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
@@ -43,12 +43,12 @@ class World:
         self.now += HOUR
         await see_all_users(self.conn)
         listed = Listed(self.sources[feed], article, site or FEEDS[feed])
-        await store.keep(self.conn, seen_at=self.now, listed=[listed])
+        await records.keep(self.conn, seen_at=self.now, listed=[listed])
 
     async def reads_page(self, article: NewArticle) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        await store.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources["own"], article, is_page=True)])
+        await records.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources["own"], article, is_page=True)])
 
     async def sees(self, reader: str) -> list[ArticleLine]:
         await speak_for(self.conn, self.readers[reader])
@@ -133,9 +133,9 @@ async def test_one_batch_of_polls_that_begins_with_a_feed_of_another_site_keeps_
     ]
 
     for _ in range(2):
-        await store.keep(world.conn, seen_at=START + HOUR, listed=listed)
+        await records.keep(world.conn, seen_at=START + HOUR, listed=listed)
 
-    (shared,) = await store.latest(world.conn, limit=10)
+    (shared,) = await listing.latest(world.conn, limit=10)
     assert (shared.title, shared.author, shared.published_at) == ("True title", "Ann", START)
     assert ((await world.opens("own")).title, (await world.opens("hostile")).title) == ("True title", "False title")
 
@@ -159,7 +159,7 @@ async def test_without_a_word_of_its_own_site_operators_see_what_the_first_feed_
     await world.lists("second", an_article(URL, title="Seen elsewhere", is_own=False))
     await world.lists("hostile", HOSTILE)
 
-    (shared,) = await store.latest(world.conn, limit=10)
+    (shared,) = await listing.latest(world.conn, limit=10)
     kept = await (await world.conn.execute("SELECT title, author, published_at FROM articles")).fetchall()
 
     assert (shared.title, shared.author) == ("Seen elsewhere", None)
@@ -171,7 +171,7 @@ async def test_the_page_fills_a_record_that_no_feed_of_its_site_has_written(worl
     await world.reads_page(an_article(URL, title="Page title", author="Ann", published_at=START))
     await world.lists("hostile", HOSTILE)
 
-    (shared,) = await store.latest(world.conn, limit=10)
+    (shared,) = await listing.latest(world.conn, limit=10)
 
     assert (shared.title, shared.author, shared.published_at) == ("Page title", "Ann", START)
     assert (await world.opens("hostile")).title == "False title"
@@ -184,7 +184,7 @@ async def test_an_entry_that_moves_onto_another_url_does_not_take_its_feed_s_rig
     # The same id with a link to the feed's own site: still the victim's article, and still not the feed's to write.
     await world.lists("hostile", an_article("https://evil.example/1", title="False title", entry_id="1"))
 
-    (shared,) = await store.latest(world.conn, limit=10)
+    (shared,) = await listing.latest(world.conn, limit=10)
     assert (shared.url, shared.title) == (URL, "True title")
     assert ((await world.opens("own")).title, (await world.opens("hostile")).title) == ("True title", "False title")
 
@@ -200,7 +200,7 @@ async def test_ids_that_a_feed_gave_to_a_site_s_articles_do_not_hold_once_that_s
         await world.lists("hostile", OWN, site=FEEDS["own"])
     await world.lists("hostile", an_article(f"{URL}-2", title="Next", entry_id="next"), site=FEEDS["own"])
 
-    assert {(one.url, one.title) for one in await store.latest(world.conn, limit=10)} == {
+    assert {(one.url, one.title) for one in await listing.latest(world.conn, limit=10)} == {
         (URL, "True title"), (f"{URL}-2", "Next"),
     }  # fmt: skip
 
@@ -211,7 +211,7 @@ async def test_an_entry_of_the_feed_s_own_that_moves_onto_another_s_url_stays_it
 
     await world.lists("hostile", an_article(URL, title="False title", is_own=False, entry_id="1"))
 
-    assert {(one.url, one.title) for one in await store.latest(world.conn, limit=10)} == {
+    assert {(one.url, one.title) for one in await listing.latest(world.conn, limit=10)} == {
         (URL, "True title"), ("https://evil.example/1", "False title"),
     }  # fmt: skip
 
@@ -221,7 +221,7 @@ async def test_the_site_s_own_form_of_a_url_replaces_the_one_that_another_feed_g
     await world.lists("own", OWN)
     await world.lists("own", an_article("http://victim.example/post/", title="True title"))
 
-    assert [one.url for one in await store.latest(world.conn, limit=10)] == [URL]
+    assert [one.url for one in await listing.latest(world.conn, limit=10)] == [URL]
 
 
 async def test_a_feed_that_is_served_from_the_article_s_site_no_more_speaks_for_itself(world: World) -> None:
@@ -231,7 +231,7 @@ async def test_a_feed_that_is_served_from_the_article_s_site_no_more_speaks_for_
     apart = await world.opens("own")
     await world.lists("own", OWN)
 
-    (shared,) = await store.latest(world.conn, limit=10)
+    (shared,) = await listing.latest(world.conn, limit=10)
     assert (apart.title, shared.title, (await world.opens("own")).title) == (
         "Through a redirect", "True title", "True title",
     )  # fmt: skip

@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headwater.articles import store
+from headwater.articles.store import listing, records
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Connection
 from headwater.ids import new_id
@@ -17,7 +17,7 @@ SITE = "example.com"
 
 
 async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: list[NewArticle]) -> Kept:
-    kept = await store.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article, SITE) for article in articles])
+    kept = await records.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article, SITE) for article in articles])
     return kept[source_id]
 
 
@@ -28,7 +28,7 @@ async def test_articles_are_listed_newest_first_with_their_sources(conn: Connect
     kept = await keep(conn, source_id=source.id, seen_at=START, articles=[old, new])
 
     assert kept == Kept(new=2, linked=2)
-    assert [(a.url, a.sources) for a in await store.latest(conn, limit=10)] == [
+    assert [(a.url, a.sources) for a in await listing.latest(conn, limit=10)] == [
         (new.url, ["Example"]),
         (old.url, ["Example"]),
     ]
@@ -43,7 +43,7 @@ async def test_an_article_that_two_sources_list_is_one_with_two_sources(conn: Co
         conn, source_id=second.id, seen_at=START + DAY, articles=[an_article("https://example.com/1?utm_source=b")]
     )
 
-    (article,) = await store.latest(conn, limit=10)
+    (article,) = await listing.latest(conn, limit=10)
     assert kept == Kept(new=0, linked=1)
     assert (article.url, article.sources) == ("http://example.com/1/", ["A", "B"])
 
@@ -56,7 +56,7 @@ async def test_a_changed_entry_renews_its_article_and_nothing_is_lost_by_a_poore
 
     await keep(conn, source_id=source.id, seen_at=START + DAY, articles=[an_article(title="Second", published_at=None)])
 
-    (article,) = await store.latest(conn, limit=10)
+    (article,) = await listing.latest(conn, limit=10)
     assert (article.title, article.summary, article.author, article.published_at) == ("Second", "Long", "Ann", START)
 
 
@@ -79,7 +79,7 @@ async def test_an_article_dated_in_the_future_does_not_stick_to_the_top(conn: Co
         articles=[an_article("https://example.com/next", published_at=None)],
     )
 
-    assert [a.url for a in await store.latest(conn, limit=10)] == [
+    assert [a.url for a in await listing.latest(conn, limit=10)] == [
         "https://example.com/next",
         "https://example.com/future",
     ]
@@ -91,10 +91,10 @@ async def test_what_several_sources_list_is_kept_at_once_and_counted_for_each(co
     shared, own = an_article("https://example.com/shared"), an_article("https://example.com/own")
     listed = [Listed(first.id, shared), Listed(second.id, shared), Listed(second.id, own)]
 
-    kept = await store.keep(conn, seen_at=START, listed=listed)
+    kept = await records.keep(conn, seen_at=START, listed=listed)
 
     assert kept == {first.id: Kept(new=1, linked=1), second.id: Kept(new=1, linked=2)}
-    assert await store.keep(conn, seen_at=START, listed=listed) == {first.id: Kept(0, 0), second.id: Kept(0, 0)}
+    assert await records.keep(conn, seen_at=START, listed=listed) == {first.id: Kept(0, 0), second.id: Kept(0, 0)}
 
 
 async def test_a_source_that_is_gone_meanwhile_leaves_its_articles_unlinked(conn: Connection) -> None:
@@ -111,7 +111,7 @@ async def test_an_entry_whose_url_changes_stays_the_same_article(conn: Connectio
 
     kept = await keep(conn, source_id=source.id, seen_at=START + DAY, articles=[after])
 
-    (article,) = await store.latest(conn, limit=10)
+    (article,) = await listing.latest(conn, limit=10)
     assert kept == Kept(new=0, linked=0)
     assert (article.title, article.url) == ("New", before.url)
 
@@ -128,8 +128,8 @@ async def test_a_feed_that_gives_all_its_entries_one_id_loses_none(conn: Connect
 async def test_keeping_tells_which_articles_the_source_had_not_listed_before(conn: Connection) -> None:
     source = await a_source(conn)
     old, new = an_article(), an_article("https://example.com/2")
-    await store.keep(conn, seen_at=START, listed=[Listed(source.id, old)])
+    await records.keep(conn, seen_at=START, listed=[Listed(source.id, old)])
 
-    kept = await store.keep(conn, seen_at=START, listed=[Listed(source.id, one) for one in (old, new, new)])
+    kept = await records.keep(conn, seen_at=START, listed=[Listed(source.id, one) for one in (old, new, new)])
 
     assert kept[source.id].links == [new]

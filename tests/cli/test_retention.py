@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.articles.store import keep
+from headwater.articles.store.records import keep
 from headwater.articles.types import Listed
 from headwater.audit import store as audit
 from headwater.db import Database

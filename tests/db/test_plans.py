@@ -132,8 +132,8 @@ HOT = {
     ),
     "articles._find_outdated": (TOLD, 1_000),
     "articles._renew": (TOLD, 10_000),
-    "articles._link": (LINKED, 3_000),
-    "articles._tell_again": (LINKED, 3_000),
+    "articles.link": (LINKED, 3_000),
+    "articles.links._update": (LINKED, 3_000),
     "articles.latest": ({"limit": 50}, 1_000),
     "articles.latest_of_source": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b"), "limit": 50}, 100),
 }

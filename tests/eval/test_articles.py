@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from trafilatura import extract as extract_theirs
 
-from headwater.content.types import Extracted
+from headwater.articles.types import Extracted
 from headwater.extraction.extract import extract
 from tests.eval.articles import ARTICLES, Score, marked_pages, score_of
 

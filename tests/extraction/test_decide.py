@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.content.types import Extracted, Fate, Saved
+from headwater.articles.types import Extracted, Fate, Saved
 from headwater.extraction.decide import (
     KnownArticle,
     about_to_be,
@@ -17,7 +17,7 @@ from headwater.frontier.types import Settled
 from headwater.ids import new_id
 from headwater.types import ArticleId
 from headwater.urls import url_key
-from tests.content.builders import a_record
+from tests.articles.builders import a_record
 
 PAGE = "https://example.com/a?page=1"
 CANONICAL = "https://example.com/a"

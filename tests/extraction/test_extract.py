@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.content.types import Extracted, Finder
+from headwater.articles.types import Extracted, Finder
 from headwater.extraction.extract import MAX_BYTES, extract
 from headwater.extraction.markup import MAX_TEXT
 from headwater.extraction.types import Selectors, UnreadablePage

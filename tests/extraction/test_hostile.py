@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.content.types import Extracted
+from headwater.articles.types import Extracted
 from headwater.extraction.extract import extract
 from headwater.extraction.types import UnreadablePage
 from headwater.sandbox import Overrun, Sandbox

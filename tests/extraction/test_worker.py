@@ -9,10 +9,9 @@ import pytest
 from psycopg.types.json import Jsonb
 from structlog.testing import capture_logs
 
-from headwater.articles.store import keep as keep_articles
-from headwater.articles.types import Listed
-from headwater.content.store import search
-from headwater.content.types import Fate
+from headwater.articles.store.content import search
+from headwater.articles.store.records import keep as keep_articles
+from headwater.articles.types import Fate, Listed
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
 from headwater.extraction.worker import Extractor

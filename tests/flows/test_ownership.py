@@ -8,7 +8,7 @@ import pytest
 
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
-from headwater.articles.store import latest
+from headwater.articles.store.listing import latest
 from headwater.db import Database
 from headwater.library.search import search
 from headwater.library.store import lists

@@ -9,7 +9,7 @@ import pytest
 
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed
@@ -53,7 +53,7 @@ async def readers(database: Database) -> Readers:
                 )
                 for n in numbers
             ]
-            await articles.keep(conn, seen_at=NOW, listed=listed)
+            await records.keep(conn, seen_at=NOW, listed=listed)
         subscribed: list[UUID] = []
         for user, source, name in ((ada, daily, "Daily"), (ada, weekly, "Weekly"), (bob, weekly, "Bob's weekly")):
             subscribed.append(new_id())
@@ -215,7 +215,7 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url="https://weekly.example/feed")
         late = an_article("https://x.example/late", title="late", published_at=START)
-        await articles.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
+        await records.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
     async with database.as_user(readers.ada.id) as conn:
         unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
         beside = {one.name: one.unread for one in await subscriptions.list_unread_counts(conn, most=100)}
@@ -233,7 +233,7 @@ async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_l
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=f"https://{feed}.example/feed")
         moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
-        await articles.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
+        await records.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
     async with database.as_user(readers.ada.id) as conn:
         shown = titles(await lists.list_newest(conn, query=ArticlesQuery()))
     async with database.as_user(readers.bob.id) as conn:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
@@ -153,7 +153,7 @@ class World:
     async def come(self, number: int, where: set[int], at: datetime) -> None:
         await see_all_users(self.conn)
         article = an_article(f"https://x.example/{number}", title=str(number), published_at=at)
-        await articles.keep(
+        await records.keep(
             self.conn, seen_at=self.now, listed=[Listed(self.sources[one], article) for one in sorted(where)]
         )
         row = await (

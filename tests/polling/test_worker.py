@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from headwater.accounts.access import add_user
 from headwater.accounts.types import Role
-from headwater.articles.store import latest
+from headwater.articles.store.listing import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo

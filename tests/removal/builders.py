@@ -6,10 +6,8 @@ from psycopg import sql
 
 from headwater.analytics import store as analytics
 from headwater.analytics.types import Deed
-from headwater.articles import store as articles
-from headwater.articles.types import Listed
-from headwater.content import store as content
-from headwater.content.types import NewContent
+from headwater.articles.store import content, records
+from headwater.articles.types import Listed, NewContent
 from headwater.db import Connection, Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Submission
@@ -19,9 +17,9 @@ from headwater.pages import store as pages
 from headwater.pages.types import NewPage
 from headwater.sources.types import Source
 from headwater.types import ArticleId, PageKind, SourceId, UserId
+from tests.articles.builders import a_record
 from tests.builders import a_source, an_article
 from tests.clock import START
-from tests.content.builders import a_record
 
 OF_SOURCE = """
 INSERT INTO poll_events (source_id, at, outcome, bytes, took_ms, new_articles)
@@ -87,7 +85,7 @@ async def subscribe(conn: Connection, user_id: UserId, source_id: SourceId) -> U
 async def list_articles(conn: Connection, source_id: SourceId, *urls: str) -> None:
     """A feed lists these, and they are queued."""
     listed = [Listed(source_id, an_article(url)) for url in urls]
-    await articles.keep(conn, seen_at=START, listed=listed)
+    await records.keep(conn, seen_at=START, listed=listed)
     queued = [Submission(url, Origin.FEED, source_id) for url in urls]
     await frontier.submit(conn, submissions=queued, now=START)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.content.store import search
+from headwater.articles.store.content import search
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions
 from headwater.extraction.worker import Extractor

@@ -3,8 +3,8 @@
 import pytest
 
 from headwater.accounts.store import users
-from headwater.articles import store as articles
-from headwater.content import store as content
+from headwater.articles.store import content
+from headwater.articles.store.listing import latest
 from headwater.db import Connection
 from headwater.frontier import store as frontier
 from headwater.frontier.listing import store as listing
@@ -92,7 +92,7 @@ async def test_a_source_and_its_articles_are_hidden_before_anything_is_removed(c
 
     assert found
     assert await content.search(conn, words="herons") == []
-    assert await articles.latest(conn, limit=10) == []
+    assert await latest(conn, limit=10) == []
     assert await sources.list_all(conn) == []
     stats = await listing.stats(conn, now=START)
     assert (list(stats.by_source), sum(stats.by_status.values())) == ([], 0)
@@ -130,7 +130,7 @@ async def test_what_another_source_lists_stays_and_its_url_is_that_sources(conn:
 
     urls = await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=10)
     assert [(one.url, one.source_id) for one in urls.urls] == [("https://x.example/shared", staying.id)]
-    assert [one.url for one in await articles.latest(conn, limit=10)] == ["https://x.example/shared"]
+    assert [one.url for one in await latest(conn, limit=10)] == ["https://x.example/shared"]
     stats = await listing.stats(conn, now=START)
     assert [(one.source_id, one.pending) for one in stats.by_source] == [(staying.id, 1)]
 
@@ -179,7 +179,7 @@ async def test_a_url_that_was_submitted_by_hand_stays_with_its_article(conn: Con
 
     urls = await listing.list_urls(conn, wanted=UrlFilter(), now=START, limit=10)
     assert [one.url for one in urls.urls] == [url]
-    assert [one.url for one in await articles.latest(conn, limit=10)] == [url]
+    assert [one.url for one in await latest(conn, limit=10)] == [url]
 
 
 async def test_a_sitemap_that_another_source_is_read_from_stays_queued_for_it(conn: Connection) -> None:

@@ -100,7 +100,7 @@ async def test_a_statement_that_removes_reads_no_table_in_full(name: str, full: 
 
 async def test_articles_that_only_one_source_lists_are_deleted_by_their_ids(full: Connection) -> None:
     values = {"ids": SOME, "except_for": an_id("7")}
-    sql = sql_of("articles.forget_unowned")
+    sql = sql_of("articles.remove_unlisted")
 
     assert tables_read_in_full(await plan_of(full, sql, values)) == []
 

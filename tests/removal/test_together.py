@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.accounts.store import users as users_store
-from headwater.articles import store as articles
+from headwater.articles.store import links, records
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound
 from headwater.library.types import Subscription
@@ -232,14 +232,14 @@ async def test_articles_that_are_removed_while_the_feed_that_was_added_again_is_
     await deleted(database, source.id)
     async with database.as_system() as conn:
         again = await a_source(conn, url=FEED)
-    link = articles._link
+    link = links.link
 
     async def link_late(conn: Connection, **given: Any) -> object:
         if given["listed"]:
             await remove_all(database)
         return await link(conn, **given)
 
-    monkeypatch.setattr(articles, "_link", link_late)
+    monkeypatch.setattr(records, "link", link_late)
     async with database.as_system() as conn:
         await list_articles(conn, again.id, *urls)
 

@@ -6,10 +6,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from headwater.articles.store import keep
-from headwater.articles.types import Kept, Listed
-from headwater.content import store as content
-from headwater.content.types import NewContent
+from headwater.articles.store import content
+from headwater.articles.store.records import keep
+from headwater.articles.types import Kept, Listed, NewContent
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.store import lists, marks, subscriptions
@@ -20,9 +19,9 @@ from headwater.retention.worker import Retainer
 from headwater.timekeeping.types import ClockOptions
 from headwater.types import ArticleId, SourceId, UserId
 from headwater.urls import url_key
+from tests.articles.builders import WORDS, a_record
 from tests.builders import a_source, an_article
 from tests.clock import MovableClock
-from tests.content.builders import WORDS, a_record
 from tests.months import make_months
 
 JANUARY, FEBRUARY, MARCH = date(2026, 1, 1), date(2026, 2, 1), date(2026, 3, 1)

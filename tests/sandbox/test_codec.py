@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from headwater.content.types import Extracted, Finder
+from headwater.articles.types import Extracted, Finder
 from headwater.errors import InvalidUrl, PortTaken
 from headwater.extraction.extract import extract
 from headwater.feeds import parse_feed

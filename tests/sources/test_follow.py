@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.articles import store as articles
+from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
@@ -73,15 +73,15 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     staying = await a_source(conn, url="https://b.example/feed")
     own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
     listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
-    await articles.keep(conn, seen_at=START, listed=listed)
+    await records.keep(conn, seen_at=START, listed=listed)
 
     await leave(conn, leaving)
-    hidden = [article.url for article in await articles.latest(conn, limit=10)]
+    hidden = [article.url for article in await listing.latest(conn, limit=10)]
     await finish_removals(conn)
 
     assert hidden == [shared.url], "at once, before anything is removed"
     assert [source.id for source in await list_all(conn)] == [staying.id]
-    assert [article.url for article in await articles.latest(conn, limit=10)] == [shared.url]
+    assert [article.url for article in await listing.latest(conn, limit=10)] == [shared.url]
     with pytest.raises(SourceNotFound):
         await leave(conn, leaving)
 

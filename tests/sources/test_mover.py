@@ -6,7 +6,7 @@ from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store as analytics
 from headwater.analytics.types import Deed
-from headwater.articles import store as articles
+from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed
@@ -62,7 +62,7 @@ async def lists(database: Database, feed: Subscription, *minutes: int, seen_afte
         for n in minutes:
             article = an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n))
             seen_at = START + timedelta(minutes=seen_after)
-            await articles.keep(conn, seen_at=seen_at, listed=[Listed(feed.source_id, article)])
+            await records.keep(conn, seen_at=seen_at, listed=[Listed(feed.source_id, article)])
 
 
 async def move(database: Database, old: str, new: str) -> None:
@@ -96,13 +96,13 @@ async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: D
         new = await a_source(conn, url="https://new.river.example/feed", name="New")
         own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
         listed = [Listed(old.id, own), Listed(old.id, shared), Listed(new.id, shared)]
-        await articles.keep(conn, seen_at=START, listed=listed)
+        await records.keep(conn, seen_at=START, listed=listed)
 
     await move(database, "https://old.river.example/feed", "http://NEW.river.example/feed/")
 
     async with database.as_system() as conn:
         assert [source.name for source in await list_health(conn)] == ["New"]
-        found = await articles.latest(conn, limit=10)
+        found = await listing.latest(conn, limit=10)
         assert {article.url: article.sources for article in found} == {own.url: ["New"], shared.url: ["New"]}
 
 

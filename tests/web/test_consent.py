@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 from litestar import Litestar
 
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.sources.store import sources
@@ -43,7 +43,7 @@ async def article(ada: Person, database: Database) -> str:
     await ada.send("POST", "/feeds", name="Example", url=FEED)
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
-        await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+        await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
     found = re.search(r"/articles/[0-9a-f-]{36}", (await ada.open("/read")).text)
     assert found is not None
     return found[0]

@@ -15,7 +15,7 @@ from httpx import Response
 from litestar import Litestar
 
 from headwater.accounts.types import Role
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.asgi.session import PUBLIC
 from headwater.db import Database
@@ -126,7 +126,7 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
         )
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
-            await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+            await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
             cur = await conn.execute(
                 """
                 SELECT (SELECT id FROM sessions), (SELECT id FROM api_tokens),

@@ -27,7 +27,7 @@ from psycopg.conninfo import make_conninfo
 from pydantic import SecretStr
 
 from headwater.accounts.types import Role
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
@@ -234,7 +234,7 @@ async def fill(app: Litestar, database: Database) -> tuple[dict[str, str], list[
                 await other.register(email)
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
-            await articles.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+            await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
             (queued,) = await frontier.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
             await conn.execute("UPDATE users SET role = 'moderator' WHERE email = 'mo@example.com'")
             found = await conn.execute(

@@ -10,10 +10,8 @@ from uuid import UUID
 import pytest
 from litestar import Litestar
 
-from headwater.articles import store as articles
-from headwater.articles.types import Listed
-from headwater.content import store as content
-from headwater.content.types import Extracted, NewContent
+from headwater.articles.store import content, records
+from headwater.articles.types import Extracted, Listed, NewContent
 from headwater.db import Database
 from headwater.library.types import Place
 from headwater.sources.store import sources
@@ -55,7 +53,7 @@ async def ada(app: Litestar, database: Database, clock: MovableClock) -> AsyncIt
                 )
                 for n in (1, 2, 3)
             ]
-            await articles.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
+            await records.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
             row = await (await conn.execute("SELECT id FROM articles WHERE title = 'Story 2'")).fetchone()
             assert row is not None
             extracted = Extracted(
@@ -209,7 +207,7 @@ async def test_more_articles_come_in_pages_that_do_not_overlap(ada: Person, data
             Listed(source.id, an_article(f"https://example.com/more/{n}", title=f"More {n:02}", published_at=START))
             for n in range(40)
         ]
-        await articles.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
+        await records.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)
     first = (await ada.open("/read?shelf=all")).text
     onward = re.search(r'<li class="more" hx-get="([^"]+)"', first)
     assert onward is not None

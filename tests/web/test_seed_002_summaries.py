@@ -13,7 +13,7 @@ import pytest
 from httpx import Response
 from litestar import Litestar
 
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Database
 from headwater.ids import new_id
@@ -97,7 +97,7 @@ async def list_news(
             )
             for number, title in enumerate(titles)
         ]
-        await articles.keep(conn, seen_at=START - timedelta(hours=min(hours, 0)), listed=listed)
+        await records.keep(conn, seen_at=START - timedelta(hours=min(hours, 0)), listed=listed)
 
 
 async def with_news(person: Person, database: Database) -> None:

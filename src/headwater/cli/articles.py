@@ -4,11 +4,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.articles import store
-from headwater.articles.types import ListedArticle
+from headwater.articles.store import content, listing
+from headwater.articles.types import Hit, ListedArticle
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, run, say
-from headwater.content import store as content
-from headwater.content.types import Hit
 from headwater.errors import Invalid
 from headwater.runtime import open_runtime
 from headwater.settings import Settings
@@ -67,6 +65,6 @@ async def _search(settings: Settings, words: str, limit: int) -> list[Hit]:
 async def _latest(settings: Settings, source: str | None, limit: int) -> list[ListedArticle]:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
         if source is None:
-            return await store.latest(conn, limit=limit)
+            return await listing.latest(conn, limit=limit)
         wanted = await find(conn, source)
-        return await store.latest_of_source(conn, source_id=wanted.id, limit=limit)
+        return await listing.latest_of_source(conn, source_id=wanted.id, limit=limit)

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
+from headwater.articles.types import Extracted
 from headwater.cli.documents import WEB, Document, Failed, load_file, print_record
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.terminal import AsJson, err, load_quietly, print_table, run, say
-from headwater.content.types import Extracted
 from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage

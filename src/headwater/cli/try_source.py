@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headwater.articles.types import Extracted
 from headwater.cli.documents import Failed
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.extract import (
@@ -19,7 +20,6 @@ from headwater.cli.extract import (
     shortened,
 )
 from headwater.cli.terminal import AsJson, complain, err, load_quietly, print_json, print_table, run, say
-from headwater.content.types import Extracted
 from headwater.extraction import store
 from headwater.extraction.compare import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwater.content.types import Extracted, Finder
+from headwater.articles.types import Extracted, Finder
 from headwater.extraction.types import Selectors
 
 # Which field of a record each selector gives.

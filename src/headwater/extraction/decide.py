@@ -7,8 +7,8 @@ from datetime import datetime
 import can_ada
 
 from headwater.articles.decide import is_of_site
-from headwater.content.fingerprint import NEAR_BITS, distance
-from headwater.content.types import Extracted, Saved
+from headwater.articles.fingerprint import NEAR_BITS, distance
+from headwater.articles.types import Extracted, Saved
 from headwater.errors import InvalidUrl
 from headwater.extraction.types import NO_SELECTORS, Failed, Failure, Selectors, SourceSelectors
 from headwater.frontier.types import Settled

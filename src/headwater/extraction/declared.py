@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from lxml.html import HtmlElement
 
-from headwater.content.types import Finder
+from headwater.articles.types import Finder
 from headwater.extraction import linked_data
 from headwater.extraction.dates import guess_date, page_date
 from headwater.extraction.words import distinct, one_line

@@ -12,8 +12,8 @@ from lxml import etree
 from lxml.html import HtmlElement, fragment_fromstring
 from trafilatura.metadata import extract_metadata
 
-from headwater.content.fingerprint import hash_of, simhash_of, words_of
-from headwater.content.types import Extracted, Finder
+from headwater.articles.fingerprint import hash_of, simhash_of, words_of
+from headwater.articles.types import Extracted, Finder
 from headwater.extraction.article_text import ArticleText, find_article, parse_page
 from headwater.extraction.dates import page_date
 from headwater.extraction.declared import Declared, Found, declared_in, person

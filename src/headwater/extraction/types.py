@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from headwater.content.types import Extracted, Saved
+from headwater.articles.types import Extracted, Saved
 from headwater.pages.types import Page
 
 

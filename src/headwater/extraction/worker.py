@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from headwater.articles import store as articles
-from headwater.articles.types import Listed, NewArticle
-from headwater.content import store as content
-from headwater.content.types import Extracted, Fate, NewContent, Saved
+from headwater.articles.store import content, locks
+from headwater.articles.store import records as records_store
+from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewContent, Saved
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
 from headwater.extraction import store
@@ -178,8 +177,8 @@ class Extractor:
     async def _keep_articles(self, conn: Connection, placed: Sequence[_Placed]) -> dict[bytes, ArticleId]:
         """The ids of the records' articles, by key; those that were never here are made."""
         listed = [_listed(one) for one in placed]
-        await articles.keep(conn, seen_at=self._clock(), listed=listed)
-        return await articles.hold(conn, url_keys=[one.article.url_key for one in listed])
+        await records_store.keep(conn, seen_at=self._clock(), listed=listed)
+        return await locks.lock_by_url(conn, url_keys=[one.article.url_key for one in listed])
 
 
 async def _known(conn: Connection, batch: Sequence[_Read]) -> dict[bytes, KnownArticle]:

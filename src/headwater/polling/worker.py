@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import assert_never
 from uuid import UUID
 
-from headwater.articles import store as articles
+from headwater.articles.store import records
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
@@ -304,7 +304,7 @@ class Poller:
                 if done.feed.source_id in followed
                 for article in done.articles
             ]
-            kept = await articles.keep(conn, seen_at=now, listed=listed)
+            kept = await records.keep(conn, seen_at=now, listed=listed)
             found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
             if found:
                 await frontier.submit(conn, submissions=found, now=now, options=self._frontier_options)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from headwater.accounts.store import events
 from headwater.analytics import store as analytics
-from headwater.articles import store as articles
+from headwater.articles.store import links, locks
 from headwater.audit import store as audit
 from headwater.db import Connection
 from headwater.frontier import store as frontier
@@ -76,18 +76,18 @@ async def _pages(conn: Connection, source_id: SourceId, limit: int, _now: dateti
 
 
 async def _articles(conn: Connection, source_id: SourceId, limit: int, _now: datetime) -> int:
-    listed = await articles.list_linked(conn, source_id=source_id, limit=limit)
+    listed = await links.list_linked(conn, source_id=source_id, limit=limit)
     if listed:
         await _forget_unowned(conn, listed, source_id)
-        await articles.unlink(conn, source_id=source_id, ids=listed)
+        await links.unlink(conn, source_id=source_id, ids=listed)
     return len(listed)
 
 
 async def _forget_unowned(conn: Connection, ids: Sequence[ArticleId], source_id: SourceId | None) -> None:
-    urls = await articles.lock(conn, ids=ids)
+    urls = await locks.lock(conn, ids=ids)
     submitted = await frontier.find_submitted(conn, urls=list(urls.values()), except_for=source_id)
     unwanted = [article_id for article_id, url in urls.items() if url not in submitted]
-    await articles.forget_unowned(conn, ids=unwanted, except_for=source_id)
+    await locks.remove_unlisted(conn, ids=unwanted, except_for=source_id)
 
 
 async def _urls(conn: Connection, source_id: SourceId, limit: int, now: datetime) -> int:
@@ -105,7 +105,7 @@ async def _urls(conn: Connection, source_id: SourceId, limit: int, now: datetime
 async def _heirs(conn: Connection, urls: Sequence[FrontierUrl]) -> dict[UUID, SourceId | None]:
     """Those of these URLs that stay, each with the source that it belongs to from now on."""
     keys = {one.id: url_key(one.url) for one in urls if one.kind is PageKind.ARTICLE}
-    owners = await articles.find_owners(conn, url_keys=list(keys.values()))
+    owners = await links.find_owners(conn, url_keys=list(keys.values()))
     heirs = {one: owners[key] for one, key in keys.items() if key in owners}
     lists = {one.url: one.id for one in urls if one.kind is not PageKind.ARTICLE}
     entered = await sources.find_by_site(conn, urls=list(lists)) if lists else {}

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
 
-from headwater.articles.types import NewArticle
-from headwater.content.types import Extracted
+from headwater.articles.types import Extracted, NewArticle
 from headwater.db import Database
 from headwater.errors import NothingToPoll
 from headwater.extraction.compare import Comparison

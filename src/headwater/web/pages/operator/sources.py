@@ -18,7 +18,7 @@ from litestar.params import Body, FromPath, FromQuery
 from litestar.response import Template
 
 from headwater.accounts.types import Role
-from headwater.articles import store as articles
+from headwater.articles.store import listing
 from headwater.asgi.actor import actor_of
 from headwater.audit import store as audit
 from headwater.audit.types import Wanted
@@ -343,7 +343,7 @@ async def _all_about(conn: Connection, source: Source, options: PollingOptions, 
         "polls": polls,
         "strip": strip_of(polls, POLLS_SHOWN),
         "uptimes": [await store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period],
-        "articles": await articles.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
+        "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
         "suggestions": await store.list_suggestions(conn, source_id=source.id),
         "logged": logged.entries,
         "options": options,

@@ -5,15 +5,16 @@ import random
 
 import pytest
 
-from headwater.articles.store import forget_unowned, list_linked
-from headwater.content.store import find, save, search
-from headwater.content.types import Extracted, Fate, NewContent, Saved
+from headwater.articles.store.content import find, save, search
+from headwater.articles.store.links import list_linked
+from headwater.articles.store.locks import remove_unlisted
+from headwater.articles.types import Extracted, Fate, NewContent, Saved
 from headwater.db import Connection, Database
 from headwater.sources.types import Source
 from headwater.types import ArticleId
+from tests.articles.builders import WORDS, a_content, a_record, an_article_id
 from tests.builders import a_source
 from tests.clock import START
-from tests.content.builders import WORDS, a_content, a_record, an_article_id
 
 pytestmark = pytest.mark.database
 
@@ -193,7 +194,7 @@ async def test_a_text_outlives_the_article_that_brought_it(conn: Connection, sou
     second = await put(conn, other, "https://example.org/2", a_record(LONG))
     third = await put(conn, other, "https://example.org/3", a_record(LONG))
 
-    await forget_unowned(conn, ids=await list_linked(conn, source_id=source.id, limit=10), except_for=source.id)
+    await remove_unlisted(conn, ids=await list_linked(conn, source_id=source.id, limit=10), except_for=source.id)
 
     heir = await find(conn, article_id=second.article_id)
     last = await find(conn, article_id=third.article_id)
@@ -230,7 +231,7 @@ async def test_forgetting_all_that_share_a_text_leaves_nothing(database: Databas
 
     async with database.as_system() as conn:
         ids = await list_linked(conn, source_id=source.id, limit=10)
-        await forget_unowned(conn, ids=ids, except_for=source.id)
+        await remove_unlisted(conn, ids=ids, except_for=source.id)
 
     async with database.transaction() as conn:
         cur = await conn.execute("SELECT count(*) FROM content")

@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta
 from itertools import count
 
-from headwater.articles.store import keep
-from headwater.articles.types import Listed
-from headwater.content.fingerprint import hash_of, simhash_of, words_of
-from headwater.content.types import Extracted, Finder, NewContent
+from headwater.articles.fingerprint import hash_of, simhash_of, words_of
+from headwater.articles.store.records import keep
+from headwater.articles.types import Extracted, Finder, Listed, NewContent
 from headwater.db import Connection
 from headwater.extraction.store import find_articles
 from headwater.types import ArticleId, SourceId

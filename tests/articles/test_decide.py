@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.content.decide import STILL_AS_RICH, decide, richness
-from headwater.content.types import Extracted, Fate, Finder, Stored
+from headwater.articles.decide import STILL_AS_RICH, plan_content, richness
+from headwater.articles.types import Extracted, Fate, Finder, Stored
 from headwater.ids import new_id
 from headwater.types import ArticleId
+from tests.articles.builders import a_record
 from tests.clock import START
-from tests.content.builders import a_record
 
 
 def stored(record: Extracted, **more: object) -> Stored:
@@ -42,13 +42,13 @@ LONG = a_record("one two three four five six seven eight nine ten " * 10, author
 
 
 def test_the_first_record_is_taken_as_it_is() -> None:
-    plan = decide(None, LONG)
+    plan = plan_content(None, LONG)
 
     assert (plan.fate, plan.takes_text, plan.merged) == (Fate.NEW, True, LONG)
 
 
 def test_the_same_again_changes_nothing() -> None:
-    assert decide(stored(LONG), LONG).fate is Fate.UNCHANGED
+    assert plan_content(stored(LONG), LONG).fate is Fate.UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_same_again_changes_nothing() -> None:
 def test_a_text_gives_way_only_to_one_that_is_not_much_shorter(words: int, takes: bool) -> None:
     new = a_record(" ".join(f"other{number}" for number in range(words)))
 
-    plan = decide(stored(LONG), new)
+    plan = plan_content(stored(LONG), new)
 
     assert plan.takes_text is takes
     assert plan.merged.content_hash == (new if takes else LONG).content_hash
@@ -68,7 +68,7 @@ def test_a_text_gives_way_only_to_one_that_is_not_much_shorter(words: int, takes
 def test_a_page_without_text_takes_no_text_away() -> None:
     empty = Extracted(title="Just a moment…")
 
-    plan = decide(stored(LONG), empty)
+    plan = plan_content(stored(LONG), empty)
 
     assert plan.fate is Fate.UNCHANGED
     assert (plan.merged.title, plan.merged.word_count) == (LONG.title, LONG.word_count)
@@ -77,7 +77,7 @@ def test_a_page_without_text_takes_no_text_away() -> None:
 def test_a_field_that_was_found_once_is_not_lost() -> None:
     new = a_record("other words " * 60, title=None, language=None)
 
-    merged = decide(stored(LONG), new).merged
+    merged = plan_content(stored(LONG), new).merged
 
     assert (merged.title, merged.authors, merged.published_at) == (LONG.title, ["Ann"], START)
     assert merged.text == new.text
@@ -86,14 +86,14 @@ def test_a_field_that_was_found_once_is_not_lost() -> None:
 def test_a_poorer_reading_adds_what_was_missing_and_changes_nothing_else() -> None:
     poorer = a_record("a stub", title="Another", description="In short", origins={"description": Finder.META})
 
-    plan = decide(stored(LONG), poorer)
+    plan = plan_content(stored(LONG), poorer)
 
     assert (plan.fate, plan.merged.title, plan.merged.description) == (Fate.ENRICHED, LONG.title, "In short")
     assert plan.merged.origins["description"] is Finder.META
 
 
 def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
-    plan = decide(stored(LONG), replace(LONG, title="A better title"))
+    plan = plan_content(stored(LONG), replace(LONG, title="A better title"))
 
     assert (plan.fate, plan.takes_text, plan.merged.title) == (Fate.ENRICHED, False, "A better title")
 

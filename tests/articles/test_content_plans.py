@@ -61,7 +61,7 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
 @pytest.mark.parametrize("name", HOT)
 async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connection) -> None:
     values, budget = HOT[name]
-    sql = sql_of(f"content.{name}")
+    sql = sql_of(f"articles.content.{name}")
 
     cur = await full.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
     row: tuple[Any, ...] | None = await cur.fetchone()

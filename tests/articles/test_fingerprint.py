@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.content.fingerprint import NEAR_BITS, SHORTEST_LIKE, distance, hash_of, simhash_of, words_of
+from headwater.articles.fingerprint import NEAR_BITS, SHORTEST_LIKE, distance, hash_of, simhash_of, words_of
 
 TEXT = " ".join(f"word{number}" for number in random.Random(1).sample(range(10_000), 600))
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from headwater.content.fingerprint import NEAR_BITS, distance
-from headwater.content.types import Fate, NewContent, Plan, Saved, Stored
+from headwater.articles.fingerprint import NEAR_BITS, distance
+from headwater.articles.types import Fate, NewContent, Plan, Saved, Stored
 from headwater.errors import InvalidUrl
 from headwater.types import ArticleId
 from headwater.urls import site_of

@@ -1,19 +1,19 @@
-"""Every statement on `content`."""
+"""The extracted content of articles: each text stored once, never replaced by a poorer one, searchable."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from headwater.content.decide import decide
-from headwater.content.links import Links, Original, link
-from headwater.content.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
+from headwater.articles.decide import plan_content
+from headwater.articles.duplicates import Links, Original, link
+from headwater.articles.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
 from headwater.db import Connection, fetch_all, fetch_one
 from headwater.types import ArticleId
 
 
 async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime) -> list[Saved]:
-    """Keep records, in the order given: nothing richer is overwritten, and a text that is here already is linked."""
+    """Store records in this order: richer content is not overwritten, and a text that is stored already is linked."""
     await _lock_hashes(conn, records=records)
     stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
     links = Links(
@@ -24,7 +24,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
     rows: list[dict[str, object]] = []
     for record in records:
         before = stored.get(record.article_id)
-        plan = decide(before, record.extracted)
+        plan = plan_content(before, record.extracted)
         one = link(record, before, plan, links)
         saved.append(one)
         stored[record.article_id] = _as_stored(record, plan, one)
@@ -36,7 +36,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
 
 
 async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> None:
-    """Two who bring the same text at once must see each other, or both would store it."""
+    """Two transactions with the same text must see each other, or both would store it."""
     keys = {int.from_bytes(key[:8], signed=True) for record in records if (key := record.extracted.content_hash)}
     await conn.execute(
         "SELECT pg_advisory_xact_lock(key) FROM unnest(%(keys)b::bigint[]) AS key", {"keys": sorted(keys)}
@@ -62,7 +62,7 @@ async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) ->
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
-    """The articles that these texts are stored with, the oldest first."""
+    """The articles that have these texts, the oldest first."""
     cur = await conn.execute(
         """
         SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
@@ -79,7 +79,7 @@ async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) ->
 
 
 async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
-    """The stored text that each of these nearly is, the nearest and oldest: found by one equal quarter of a simhash."""
+    """The nearest and oldest near-duplicate of each: found by one equal quarter of the simhash."""
     wanted = [record for record in records if record.extracted.simhash is not None]
     cur = await conn.execute(
         """
@@ -192,7 +192,7 @@ def _row(record: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[st
 
 
 def _as_stored(record: NewContent, plan: Plan, saved: Saved) -> Stored:
-    """What the next record of the same article in this batch meets."""
+    """What the next record of the same article in this batch is compared with."""
     merged: Extracted = plan.merged
     return Stored(
         article_id=record.article_id,
@@ -219,7 +219,7 @@ def _as_stored(record: NewContent, plan: Plan, saved: Saved) -> Stored:
 
 
 async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
-    """All that is stored of an article's page; a duplicate shows the text it shares."""
+    """The content of an article in full; a duplicate has the text it shares."""
     return await fetch_one(
         conn,
         Content,

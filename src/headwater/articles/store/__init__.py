@@ -1,0 +1,1 @@
+"""SQL of `articles/`, one module per subject."""

@@ -1,0 +1,285 @@
+"""Articles as feeds and pages describe them.
+
+Articles are partitioned by month, and one with a known id is in one partition. The planner does not rely on that for
+a join and would read whole partitions: `OFFSET 0` makes it look up each article by itself.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from headwater.articles.decide import is_of_site
+from headwater.articles.store.links import entry_values, link
+from headwater.articles.types import Kept, Listed, NewArticle
+from headwater.db import Connection, fetch_column
+from headwater.db.arrays import byteas, texts, uuids
+from headwater.ids import ids_at
+from headwater.types import ArticleId, SourceId
+
+
+async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
+    """Store what feeds list: add new articles, update changed ones, link each to its source.
+
+    Only the article's own site and its page write the shared record; what other feeds say is stored with their link. An
+    article that retention has deleted is not added again while feeds still list it.
+    """
+    if not listed:
+        return {}
+    listed = await _known_by_id(conn, listed=listed)
+    # One row per URL, always in the same order: two writers of the same URLs must not deadlock.
+    first = {one.article.url_key: one for one in reversed(listed)}
+    first |= {one.article.url_key: one for one in reversed(listed) if one.writes_record}
+    keys = sorted(first)
+    known = await _find_known(conn, url_keys=keys)
+    fresh = [first[key] for key in keys if key not in known]
+    made, linked = await _add(conn, seen_at=seen_at, listed=fresh)
+    if len(made) < len(fresh):  # another transaction added them first
+        lost = [one.article.url_key for one in fresh if one.article.url_key not in made]
+        known |= await _find_known(conn, url_keys=lost)
+    here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
+    await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].writes_record])
+    ids = made | here
+    others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
+    more, is_all = await link(conn, seen_at=seen_at, ids=ids, listed=others)
+    linked += more
+    new = Counter(first[key].source_id for key in made)
+    if not is_all:
+        readded, relinked = await _add_removed(conn, seen_at=seen_at, first=first, ids=here, listed=others)
+        linked += relinked
+        new.update(first[key].source_id for key in readded)
+    links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
+    for one in linked:
+        links[one.source_id].append(one.article)
+    return {source_id: Kept(new[source_id], len(its), its) for source_id, its in links.items()}
+
+
+async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, tuple[ArticleId, bool]]:
+    """The ids of these URLs, and whether the article still exists."""
+    async with conn.cursor(binary=True) as cur:
+        await cur.execute(
+            """
+            SELECT article_urls.url_key, article_id,
+                EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)
+            FROM article_urls
+            WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
+            """,
+            {"url_keys": byteas(url_keys)},
+        )
+        return {key: (article_id, is_here) for key, article_id, is_here in await cur.fetchall()}
+
+
+async def _add(
+    conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]
+) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    """Add articles. Returns the ids of those that no other transaction has added, and which were linked to a source.
+
+    One statement. A deleted source is not linked. From a feed of another site the shared record takes only the URL.
+    """
+    if not listed:
+        return {}, []
+    keys = [one.article.url_key for one in listed]
+    ids = {key: ArticleId(new) for key, new in zip(keys, ids_at(seen_at, len(keys)), strict=True)}
+    cur = await conn.execute(
+        """
+        WITH entry AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
+                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(source_ids)b::uuid[],
+                %(entry_ids)b::text[], %(own)b::boolean[]
+            ) WITH ORDINALITY AS entry (
+                id, url, url_key, title, author, summary, content, published_at, source_id, entry_id, is_own, number
+            )
+        ), named AS (
+            INSERT INTO article_urls (url_key, article_id)
+            SELECT url_key, id
+            FROM entry
+            ON CONFLICT (url_key) DO NOTHING
+            RETURNING article_id
+        ), made AS (
+            INSERT INTO articles (
+                id, url, url_key, title, author, summary, content, published_at, seen_at, is_told_by_site
+            )
+            SELECT id, url, url_key, CASE WHEN is_own IS NOT false THEN title ELSE '' END,
+                CASE WHEN is_own IS NOT false THEN author END, CASE WHEN is_own IS NOT false THEN summary END,
+                CASE WHEN is_own IS NOT false THEN content END, CASE WHEN is_own IS NOT false THEN published_at END,
+                %(seen_at)s, is_own IS true
+            FROM entry
+            JOIN named ON named.article_id = entry.id
+            RETURNING id
+        ), linked AS (
+            INSERT INTO article_sources (
+                article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
+            )
+            SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
+                CASE WHEN NOT is_own THEN title END, CASE WHEN NOT is_own THEN author END,
+                CASE WHEN NOT is_own THEN summary END, CASE WHEN NOT is_own THEN content END,
+                CASE WHEN NOT is_own THEN published_at END
+            FROM made
+            JOIN entry USING (id)
+            WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
+            RETURNING article_id
+        )
+        SELECT number, made.id IS NOT NULL
+        FROM entry
+        LEFT JOIN made USING (id)
+        LEFT JOIN linked ON linked.article_id = entry.id
+        WHERE linked.article_id IS NULL
+        """,
+        {
+            **entry_values(listed),
+            "ids": uuids([ids[key] for key in keys]),
+            "seen_at": seen_at,
+            "urls": texts([one.article.url for one in listed]),
+            "url_keys": byteas(keys),
+            "source_ids": uuids([one.source_id for one in listed]),
+            "entry_ids": texts([one.article.entry_id for one in listed]),
+        },
+    )
+    unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
+    made = {key: ids[key] for at, key in enumerate(keys) if unlinked.get(at, True)}
+    return made, [one for at, one in enumerate(listed) if at not in unlinked]
+
+
+async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
+    """Update the shared records that differ; a missing value keeps the old one."""
+    if not listed:
+        return
+    outdated = await _find_outdated(conn, ids=ids, listed=listed)
+    if not outdated:
+        return
+    given = [one for one in listed if ids[one.article.url_key] in outdated]
+    await conn.execute(
+        """
+        WITH locked AS MATERIALIZED (
+            SELECT id
+            FROM articles
+            WHERE id = ANY(%(ids)b::uuid[])
+            ORDER BY id  -- against deadlocks
+            FOR UPDATE
+        )
+        UPDATE articles
+        SET title = coalesce(nullif(given.title, ''), articles.title),
+            author = coalesce(given.author, articles.author),
+            summary = coalesce(given.summary, articles.summary),
+            content = coalesce(given.content, articles.content),
+            published_at = coalesce(given.published_at, articles.published_at),
+            -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
+            url = CASE WHEN given.is_own AND NOT articles.is_told_by_site THEN given.url ELSE articles.url END,
+            is_told_by_site = articles.is_told_by_site OR given.is_own IS true
+        FROM unnest(
+            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+            %(published)b::timestamptz[], %(urls)b::text[], %(own)b::boolean[]
+        ) AS given (id, title, author, summary, content, published_at, url, is_own)
+        JOIN locked USING (id)
+        WHERE articles.id = given.id AND articles.id = ANY(%(ids)b::uuid[])
+        """,
+        {
+            **entry_values(given),
+            "ids": uuids([ids[one.article.url_key] for one in given]),
+            "urls": texts([one.article.url for one in given]),
+        },
+    )
+
+
+async def _find_outdated(
+    conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
+) -> set[ArticleId]:
+    """Articles whose shared record differs; usually none."""
+    return set(
+        await fetch_column(
+            conn,
+            """
+            SELECT articles.id
+            FROM unnest(
+                %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+                %(published)b::timestamptz[], %(own)b::boolean[]
+            ) AS given (id, title, author, summary, content, published_at, is_own)
+            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.id OFFSET 0) AS articles
+            WHERE (given.is_own AND NOT articles.is_told_by_site)
+                OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
+                IS DISTINCT FROM (
+                    coalesce(nullif(given.title, ''), articles.title),
+                    coalesce(given.author, articles.author),
+                    coalesce(given.summary, articles.summary),
+                    coalesce(given.content, articles.content),
+                    coalesce(given.published_at, articles.published_at)
+                )
+            """,
+            {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
+        )
+    )
+
+
+async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequence[Listed]:
+    """Entries that their feed has listed before under the same id are the same article, whatever their URL is now.
+
+    A feed that gives several entries one id has no ids: only one that meets one counts. Whether the feed may write the
+    shared record is decided by the URL that the article is kept under, not by the one that the feed names now. An id
+    that the feed gave while another site served it does not count once the article's own site serves it.
+    """
+    by_feeds = [one for one in listed if not one.is_page]
+    if not by_feeds:
+        return listed
+    cur = await conn.execute(
+        """
+        SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1],
+            bool_and(listed.is_own)
+        FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[], %(url_keys)b::bytea[])
+            AS entry (source_id, entry_id, url_key)
+        CROSS JOIN LATERAL (
+            SELECT article_id, title IS NULL AS is_own
+            FROM article_sources
+            WHERE article_sources.source_id = entry.source_id AND article_sources.entry_id = entry.entry_id
+            OFFSET 0
+        ) AS listed
+        CROSS JOIN LATERAL (SELECT url_key, url FROM articles WHERE id = listed.article_id OFFSET 0) AS articles
+        GROUP BY source_id, entry_id
+        HAVING count(*) = 1 AND bool_and(articles.url_key <> entry.url_key)
+        """,
+        {
+            "source_ids": uuids([one.source_id for one in by_feeds]),
+            "entry_ids": texts([one.article.entry_id for one in by_feeds]),
+            "url_keys": byteas([one.article.url_key for one in by_feeds]),
+        },
+    )
+    known = {
+        (source_id, entry_id): (bytes(key), url, was_own)
+        for source_id, entry_id, key, url, was_own in await cur.fetchall()
+    }
+    if not known:
+        return listed
+    return [
+        _as_known(one, known[mark]) if not one.is_page and (mark := (one.source_id, one.article.entry_id)) in known
+        else one
+        for one in listed
+    ]  # fmt: skip
+
+
+def _as_known(one: Listed, known: tuple[bytes, str, bool]) -> Listed:
+    key, url, was_own = known
+    is_own = is_of_site(url, key, one.site)
+    if is_own and not was_own:
+        return one
+    return one._replace(article=replace(one.article, url_key=key, url=url, is_own=is_own))
+
+
+async def _add_removed(
+    conn: Connection,
+    *,
+    seen_at: datetime,
+    first: Mapping[bytes, Listed],
+    ids: Mapping[bytes, ArticleId],
+    listed: Sequence[Listed],
+) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    """Add articles again that were deleted with their last source between the lookup and the link.
+
+    Returns them, and what was linked. Else a feed that is deleted and added again would miss them until it changes.
+    """
+    known = await _find_known(conn, url_keys=sorted(ids))
+    gone = [first[key] for key in sorted(ids) if key not in known]
+    made, linked = await _add(conn, seen_at=seen_at, listed=gone)
+    rest = [one for one in listed if (key := one.article.url_key) in made and one is not first[key]]
+    more, _ = await link(conn, seen_at=seen_at, ids=made, listed=rest)
+    return made, linked + more
