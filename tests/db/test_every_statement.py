@@ -19,7 +19,13 @@ from headwater.db import Connection
 
 SOURCE = Path(headwater.__file__).parent
 CALLS = {"execute", "executemany", "copy", "stream"}
-FETCHES = {"fetch_all": 2, "fetch_one": 2, "fetch_column": 1, "fetch_value": 1}  # db/query.py: which argument is SQL
+FETCHES = {
+    "fetch_all": 2,
+    "fetch_one": 2,
+    "fetch_column": 1,
+    "fetch_rows": 1,
+    "fetch_value": 1,
+}  # db/query.py: which argument is SQL
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO)\s+(\w+)")
 # Polling alone knows that a feed went off or came back; where that is kept is the sources' table, as seed 000 says.
 SHARED = {"sources": {"sources", "polling"}}
@@ -239,7 +245,13 @@ def test_a_statement_made_at_run_time_is_found(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "call",
-    ["fetch_all(conn, Row, {})", "fetch_one(conn, Row, {})", "fetch_column(conn, {})", "fetch_value(conn, {})"],
+    [
+        "fetch_all(conn, Row, {})",
+        "fetch_one(conn, Row, {})",
+        "fetch_column(conn, {})",
+        "fetch_value(conn, {})",
+        "fetch_rows(conn, {})",
+    ],
 )
 def test_a_statement_is_found_wherever_rows_are_fetched(call: str) -> None:
     assert [found.sql for found in written(call.format("FEEDS"))] == ["SELECT id, name FROM feeds"]

@@ -10,7 +10,7 @@ from headwater.db.pool import (
     speak_for,
     translate,
 )
-from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_value
+from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
 
 __all__ = [
     "Batch",
@@ -21,6 +21,7 @@ __all__ = [
     "fetch_all",
     "fetch_column",
     "fetch_one",
+    "fetch_rows",
     "fetch_value",
     "see_all_users",
     "speak_for",

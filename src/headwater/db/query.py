@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, LiteralString, TypeVar
 
-from psycopg.rows import class_row
+from psycopg.rows import class_row, dict_row
 
 from headwater.db.pool import Connection
 
@@ -25,6 +25,13 @@ async def fetch_one(conn: Connection, row: type[Row], statement: LiteralString, 
     async with conn.cursor(row_factory=class_row(row)) as cur:
         await cur.execute(statement, values)
         return await cur.fetchone()
+
+
+async def fetch_rows(conn: Connection, statement: LiteralString, values: Values = None) -> list[dict[str, Any]]:
+    """Every row by the names of its columns, for rows that are only written to a file."""
+    async with conn.cursor(row_factory=dict_row) as cur:
+        await cur.execute(statement, values)
+        return await cur.fetchall()
 
 
 async def fetch_value(conn: Connection, statement: LiteralString, values: Values = None) -> Any:  # noqa: ANN401  as the statement says

@@ -1,6 +1,7 @@
 """The extracted content of articles: each text stored once, never replaced by a poorer one, searchable."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
@@ -29,7 +30,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
         saved.append(one)
         stored[record.article_id] = _as_stored(record, plan, one)
         if plan.fate is not Fate.UNCHANGED:
-            rows.append(_row(record, plan, one, now))
+            rows.append(_row(record, plan, stored[record.article_id], now))
     if rows:
         await _write(conn, rows=rows)
     return saved
@@ -131,61 +132,37 @@ async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> N
                 %(duplicate_of)s, %(near_duplicate_of)s, %(richness)s, %(version)s, %(now)s
             )
             ON CONFLICT (article_id) DO UPDATE
-            SET title = excluded.title,
-                text = CASE WHEN %(takes_text)s THEN excluded.text ELSE content.text END,
+            SET text = CASE WHEN %(takes_text)s THEN excluded.text ELSE content.text END,
                 html = CASE WHEN %(takes_text)s THEN excluded.html ELSE content.html END,
-                description = excluded.description,
-                keywords = excluded.keywords,
-                authors = excluded.authors,
-                published_at = excluded.published_at,
-                canonical_url = excluded.canonical_url,
-                section = excluded.section,
-                language = excluded.language,
-                image_url = excluded.image_url,
-                open_graph = excluded.open_graph,
-                linked_data = excluded.linked_data,
-                origins = excluded.origins,
-                word_count = excluded.word_count,
-                content_hash = excluded.content_hash,
-                simhash = excluded.simhash,
-                duplicate_of = excluded.duplicate_of,
-                near_duplicate_of = excluded.near_duplicate_of,
-                richness = excluded.richness,
-                version = excluded.version,
-                extracted_at = excluded.extracted_at
+                (
+                    title, description, keywords, authors, published_at, canonical_url, section,
+                    language, image_url, open_graph, linked_data, origins, word_count, content_hash,
+                    simhash, duplicate_of, near_duplicate_of, richness, version, extracted_at
+                ) = (
+                    excluded.title, excluded.description, excluded.keywords, excluded.authors,
+                    excluded.published_at, excluded.canonical_url, excluded.section,
+                    excluded.language, excluded.image_url, excluded.open_graph,
+                    excluded.linked_data, excluded.origins, excluded.word_count,
+                    excluded.content_hash, excluded.simhash, excluded.duplicate_of,
+                    excluded.near_duplicate_of, excluded.richness, excluded.version,
+                    excluded.extracted_at
+                )
             """,
             rows,
         )
 
 
-def _row(record: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, object]:
-    merged = plan.merged
-    has_text = plan.takes_text and saved.duplicate_of is None and merged.content_hash is not None
+def _row(record: NewContent, plan: Plan, stored: Stored, now: datetime) -> dict[str, object]:
+    has_text = plan.takes_text and stored.duplicate_of is None and stored.content_hash is not None
     return {
-        "article_id": record.article_id,
+        **{field.name: getattr(stored, field.name) for field in fields(Stored)},
         "url": record.url,
         "url_key": record.url_key,
-        "title": merged.title,
-        "text": merged.text if has_text else None,
-        "html": merged.html if has_text else None,
-        "description": merged.description,
-        "keywords": list(merged.keywords),
-        "authors": list(merged.authors),
-        "published_at": merged.published_at,
-        "canonical_url": merged.canonical_url,
-        "section": merged.section,
-        "language": merged.language,
-        "image_url": merged.image_url,
-        "open_graph": Jsonb(dict(merged.open_graph)),
-        "linked_data": Jsonb(list(merged.linked_data)),
-        "origins": Jsonb({name: finder.value for name, finder in merged.origins.items()}),
-        "word_count": merged.word_count,
-        "content_hash": merged.content_hash,
-        "simhash": merged.simhash,
-        "duplicate_of": saved.duplicate_of,
-        "near_duplicate_of": saved.near_duplicate_of,
-        "richness": plan.richness,
-        "version": saved.version,
+        "text": plan.merged.text if has_text else None,
+        "html": plan.merged.html if has_text else None,
+        "open_graph": Jsonb(stored.open_graph),
+        "linked_data": Jsonb(stored.linked_data),
+        "origins": Jsonb(stored.origins),
         "takes_text": plan.takes_text,
         "now": now,
     }

@@ -1,18 +1,17 @@
-"""From a person's rows to a ZIP of JSON files, written as it is sent.
+"""From a user's rows to a ZIP of JSON files, written while it is sent.
 
-In: whose, and files that others made (OPML). Out: pieces of the ZIP. Neither the archive nor a whole table is ever in
+In: a user id, and files made elsewhere (OPML). Out: pieces of the ZIP. Neither the archive nor a whole table is ever in
 memory: rows are read a page at a time, each in a short transaction, and no transaction waits for a slow download.
 """
 
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
 from uuid import UUID
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import msgspec
 
-from headwater.db import Connection, Database
+from headwater.db import Database
 from headwater.library.exporting import store
 from headwater.types import UserId
 
@@ -37,28 +36,9 @@ Times are UTC in ISO 8601. Of passwords and tokens Headwater keeps digests only:
 """
 
 
-class Row(Protocol):
-    """What a page is made of."""
+ReadPage = Callable[..., Awaitable[store.Rows]]  # one of the store's lists, by `after` and `limit`
 
-    @property
-    def id(self) -> UUID:
-        """Where the next page begins."""
-        ...
-
-
-R_co = TypeVar("R_co", bound=Row, covariant=True)
-R = TypeVar("R", bound=Row)
-
-
-class ReadPage(Protocol[R_co]):
-    """One of the store's lists."""
-
-    def __call__(self, conn: Connection, *, after: UUID, limit: int) -> Coroutine[Any, Any, Sequence[R_co]]:
-        """The rows after an id."""
-        ...
-
-
-TABLES: Mapping[str, ReadPage[Any]] = {
+TABLES: Mapping[str, ReadPage] = {
     "subscriptions.json": store.list_subscriptions,
     "sources.json": store.list_submitted,
     "custom_feeds.json": store.list_custom_feeds,
@@ -73,7 +53,7 @@ TABLES: Mapping[str, ReadPage[Any]] = {
 async def export(
     database: Database, user_id: UserId, *, files: Mapping[str, bytes], now: datetime
 ) -> AsyncIterator[bytes]:
-    """The pieces of a person's ZIP, in order. Raises Unavailable."""
+    """The pieces of the ZIP, in order. Raises Unavailable."""
     sink = _Sink()
 
     def called(name: str) -> ZipInfo:
@@ -96,7 +76,7 @@ async def export(
     yield sink.take()
 
 
-async def pages(database: Database, user_id: UserId, read: ReadPage[R]) -> AsyncIterator[Sequence[R]]:
+async def pages(database: Database, user_id: UserId, read: ReadPage) -> AsyncIterator[store.Rows]:
     """All rows of one of the store's lists. Raises Unavailable."""
     after, is_full = FIRST, True
     while is_full:
@@ -104,11 +84,11 @@ async def pages(database: Database, user_id: UserId, read: ReadPage[R]) -> Async
             rows = await read(conn, after=after, limit=ROWS_AT_ONCE)
         is_full = len(rows) == ROWS_AT_ONCE
         if rows:
-            after = rows[-1].id
+            after = rows[-1]["id"]
             yield rows
 
 
-async def _json(found: AsyncIterator[Sequence[Row]]) -> AsyncIterator[bytes]:
+async def _json(found: AsyncIterator[store.Rows]) -> AsyncIterator[bytes]:
     """A list, one row to a line."""
     before = b"[\n"
     async for rows in found:
@@ -120,17 +100,17 @@ async def _json(found: AsyncIterator[Sequence[Row]]) -> AsyncIterator[bytes]:
 async def _profile(database: Database, user_id: UserId) -> bytes:
     async with database.as_user(user_id) as conn:
         found = {
-            "profile": await store.find_profile(conn),
+            "profile": (await store.list_profile(conn))[0],
             "sessions": await store.list_sessions(conn),
             "tokens": await store.list_tokens(conn),
             "identities": await store.list_identities(conn),
-            "counting": await store.find_counting(conn),
+            "counting": (await store.list_consent(conn))[0],
         }
     return msgspec.json.format(msgspec.json.encode(found), indent=2)
 
 
 class _Sink:
-    """Where the ZIP is written to: it only goes forward, and is emptied as it goes."""
+    """A file that the ZIP is written to, emptied as it is sent."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

@@ -1,62 +1,46 @@
-"""What a person takes along, read a page at a time.
+"""What a user exports, a page at a time. The names of the columns are the names in the files.
 
-Run under `Database.as_user`: row-level security leaves only one's own rows. A page begins after an id, so that each can
-be a short transaction of its own, however slowly the file is taken.
+Run under `Database.as_user`: row-level security leaves only the user's rows. A page starts after an id, so that each is
+a short transaction, however slow the download.
 """
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
-from headwater.db import Connection, fetch_all, fetch_one
-from headwater.library.exporting.types import (
-    ExportedClick,
-    ExportedCounting,
-    ExportedCustomFeed,
-    ExportedEvent,
-    ExportedIdentity,
-    ExportedImportLine,
-    ExportedMark,
-    ExportedSession,
-    ExportedSource,
-    ExportedSubscription,
-    ExportedSummary,
-    ExportedToken,
-    Profile,
-)
+from headwater.db import Connection, fetch_rows
+
+Rows = Sequence[dict[str, Any]]
 
 
-async def find_profile(conn: Connection) -> Profile | None:
-    """Who asks."""
-    return await fetch_one(
-        conn, Profile, "SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users"
+async def list_profile(conn: Connection) -> Rows:
+    """The user."""
+    return await fetch_rows(
+        conn, "SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users"
     )
 
 
-async def list_sessions(conn: Connection) -> list[ExportedSession]:
-    """Where they are logged in."""
-    return await fetch_all(
-        conn, ExportedSession, "SELECT id, started_at, seen_at, address, user_agent FROM sessions ORDER BY started_at"
+async def list_sessions(conn: Connection) -> Rows:
+    """Sessions."""
+    return await fetch_rows(
+        conn, "SELECT id, started_at, seen_at, address, user_agent FROM sessions ORDER BY started_at"
     )
 
 
-async def list_tokens(conn: Connection) -> list[ExportedToken]:
-    """Their tokens for programs."""
-    return await fetch_all(
-        conn, ExportedToken, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at"
-    )
+async def list_tokens(conn: Connection) -> Rows:
+    """API tokens, without the tokens themselves."""
+    return await fetch_rows(conn, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
 
 
-async def list_identities(conn: Connection) -> list[ExportedIdentity]:
-    """Who they are to others."""
-    return await fetch_all(
-        conn, ExportedIdentity, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject"
-    )
+async def list_identities(conn: Connection) -> Rows:
+    """Identities at outside issuers."""
+    return await fetch_rows(conn, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
 
 
-async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSubscription]:
-    """What they follow."""
-    return await fetch_all(
+async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Subscriptions."""
+    return await fetch_rows(
         conn,
-        ExportedSubscription,
         """
         SELECT subscriptions.id, subscriptions.name,
             coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site,
@@ -78,11 +62,10 @@ async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> li
     )
 
 
-async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSource]:
-    """What is followed because they named it. Sources are shared: here a WHERE says whose."""
-    return await fetch_all(
+async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Sources that the user added. Sources are shared, so a WHERE selects them."""
+    return await fetch_rows(
         conn,
-        ExportedSource,
         """
         SELECT id, name, feed_url, url, created_at
         FROM sources
@@ -94,11 +77,10 @@ async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> list[E
     )
 
 
-async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> list[ExportedCustomFeed]:
-    """What they suggested for everybody."""
-    return await fetch_all(
+async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Suggestions for all users."""
+    return await fetch_rows(
         conn,
-        ExportedCustomFeed,
         """
         SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
             submitted_at AS created_at, enabled AS is_active, coalesce(moderation_status, '') AS moderation_status,
@@ -113,11 +95,10 @@ async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> lis
     )
 
 
-async def list_marks(conn: Connection, *, after: UUID, limit: int) -> list[ExportedMark]:
-    """What they read, kept unread and starred."""
-    return await fetch_all(
+async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Articles read, marked unread or starred."""
+    return await fetch_rows(
         conn,
-        ExportedMark,
         """
         SELECT article_id AS id, url,
             coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
@@ -134,11 +115,10 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> list[Expor
     )
 
 
-async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> list[ExportedSummary]:
-    """Their summaries."""
-    return await fetch_all(
+async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Summaries."""
+    return await fetch_rows(
         conn,
-        ExportedSummary,
         """
         SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error,
             created_at, finished_at
@@ -151,11 +131,10 @@ async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> list[E
     )
 
 
-async def list_events(conn: Connection, *, after: UUID, limit: int) -> list[ExportedEvent]:
-    """What they did."""
-    return await fetch_all(
+async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Events."""
+    return await fetch_rows(
         conn,
-        ExportedEvent,
         """
         SELECT id, event_type, metadata, created_at
         FROM events
@@ -167,11 +146,10 @@ async def list_events(conn: Connection, *, after: UUID, limit: int) -> list[Expo
     )
 
 
-async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> list[ExportedImportLine]:
-    """The lines of files they brought."""
-    return await fetch_all(
+async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Lines of imported files."""
+    return await fetch_rows(
         conn,
-        ExportedImportLine,
         """
         SELECT import_lines.id, file_name, created_at AS imported_at, number, name, url, category, outcome, reason
         FROM import_lines
@@ -184,11 +162,10 @@ async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> lis
     )
 
 
-async def find_counting(conn: Connection) -> ExportedCounting | None:
-    """Whether they agreed to be counted."""
-    return await fetch_one(
+async def list_consent(conn: Connection) -> Rows:
+    """Consent to analytics, or its refusal."""
+    return await fetch_rows(
         conn,
-        ExportedCounting,
         """
         SELECT (SELECT given_at FROM analytics_consents) AS given_at,
             (SELECT refused_at FROM analytics_refusals) AS refused_at
@@ -196,11 +173,10 @@ async def find_counting(conn: Connection) -> ExportedCounting | None:
     )
 
 
-async def list_clicks(conn: Connection, *, after: UUID, limit: int) -> list[ExportedClick]:
-    """What was counted of them."""
-    return await fetch_all(
+async def list_clicks(conn: Connection, *, after: UUID, limit: int) -> Rows:
+    """Clicks that were counted; the article may be deleted by now."""
+    return await fetch_rows(
         conn,
-        ExportedClick,
         """
         SELECT feed_item_clicks.id, kind, clicked_at, article_id, articles.url, sources.name AS source
         FROM feed_item_clicks

@@ -35,7 +35,7 @@ async def export_opml(
 
 async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
     found = [row async for rows in pages(database, user_id, list_subscriptions) for row in rows]
-    lines = [OpmlLine(row.name, row.url, row.category or "", row.site or "") for row in found]
+    lines = [OpmlLine(row["name"], row["url"], row["category"] or "", row["site"] or "") for row in found]
     lines.sort(key=lambda line: line.name.casefold())
     return write_opml("Feeds of Headwater", lines, clock())
 
