@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 import headwater
+from headwater.asgi.problems import PROBLEM_TYPES
 from headwater.cli.exit_codes import MEANINGS
 from headwater.cli.settings import settings_page
 from headwater.db.migrate import known_migrations
@@ -37,6 +38,13 @@ def test_every_command_and_exit_code_is_documented() -> None:
 
     assert [path for path in leaves if f"`headwater {' '.join(path)}" not in page] == []
     assert [meaning for code, meaning in MEANINGS.items() if f"| {code.value} | {meaning} |" not in page] == []
+
+
+def test_the_example_of_an_error_has_the_texts_of_the_api() -> None:
+    page = read("docs/api.md")
+
+    assert f'"title": "{PROBLEM_TYPES[422].title}"' in page
+    assert f'"advice": "{PROBLEM_TYPES[422].advice}"' in page
 
 
 def test_every_metric_is_documented() -> None:
