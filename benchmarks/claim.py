@@ -116,9 +116,9 @@ LOAD_OURS = (
     ORDER BY j
     """,
     """
-    INSERT INTO host (host_id, ready_at, not_before, url_count, shard, band, name)
-    SELECT host_id,
-        CASE WHEN n >= 0 THEN now() - interval '1 day' + n * interval '1 millisecond' ELSE now() + interval '1 h' END,
+    INSERT INTO hosts (host_id, page_due_at, free_at, not_before, url_count, shard, band, name)
+    SELECT host_id, now() - interval '1 day' + n * interval '1 millisecond',
+        CASE WHEN n >= 0 THEN '-infinity' ELSE now() + interval '1 h' END,
         CASE WHEN n >= 0 THEN '-infinity' ELSE now() + interval '1 h' END, %(per_host)s,
         mod(mod(host_id, 16) + 16, 16), CASE WHEN n >= 0 THEN 1 ELSE 0 END, name
     FROM hosts

@@ -426,14 +426,14 @@ async def follow_all(conninfo: str, urls: Sequence[str]) -> None:
             for url in urls:
                 await follow(conn, url=url, name=None, now=utc_now())
         # Not the empty tables: PostgreSQL would believe that they stay so.
-        await conn.execute("ANALYZE sources, feed_state, poll_hosts")
+        await conn.execute("ANALYZE sources, feed_state, hosts")
 
 
 def make_due(conninfo: str) -> None:
     """Time has passed: everything is due again."""
     with psycopg.connect(conninfo) as conn:
         conn.execute("UPDATE feed_state SET next_poll_at = now()")
-        conn.execute("UPDATE poll_hosts SET ready_at = now(), not_before = now()")
+        conn.execute("UPDATE hosts SET feed_due_at = now(), free_at = now(), not_before = now()")
 
 
 def count_due(conninfo: str) -> int:

@@ -23,6 +23,27 @@ def record(cls: type[T]) -> type[T]:
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
+class FailureClass(StrEnum):
+    """Why a poll failed: one vocabulary for the column, the metric's label and the log."""
+
+    RATE_LIMITED = "rate_limited"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    GONE = "gone"
+    BAD_REQUEST = "bad_request"
+    UPSTREAM_FAILURE = "upstream_failure"
+    NETWORK = "network"
+    DNS = "dns"
+    PARSE_ERROR = "parse_error"
+    NOT_A_FEED = "not_a_feed"
+    TOO_LARGE = "too_large"
+    REDIRECT_LOOP = "redirect_loop"
+    BOT_CHALLENGE = "bot_challenge"
+    SSRF_BLOCKED = "ssrf_blocked"
+    UNEXPECTED = "unexpected"
+
+
 class SourceState(StrEnum):
     """The state of a source: exactly one of these, in the API, the metrics, the command line and the pages alike.
 

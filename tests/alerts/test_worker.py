@@ -13,9 +13,9 @@ from headwater.alerts.worker import SENDING, Alerter
 from headwater.db import Database
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.hosts.store.outages import tell_outage
 from headwater.ids import new_id
 from headwater.net.mail import Mailer, Post
-from headwater.net.store import tell_outage
 from headwater.timekeeping import store as clocks
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
@@ -310,7 +310,7 @@ async def test_a_frontier_that_only_grows_is_told(database: Database, clock: Mov
             await frontier.submit(conn, submissions=pages, now=clock(), options=FrontierOptions())
             # Somebody is at it, and far too slow: that it stopped would be another incident.
             await conn.execute(
-                "UPDATE host SET lease = %(lease)s, ready_at = %(until)s",
+                "UPDATE hosts SET lease = %(lease)s, claimed = 1, free_at = %(until)s",
                 {"lease": fetching, "until": clock() + timedelta(minutes=30)},
             )
         await later(alerter, clock, minutes=10)

@@ -15,6 +15,7 @@ from headwater.ids import new_id
 from headwater.polling import store as polling
 from headwater.polling.types import FailureClass, Off
 from tests.clock import START, MovableClock
+from tests.polling.answers import write
 from tests.polling.test_store import an_answer
 
 pytestmark = pytest.mark.database
@@ -70,7 +71,7 @@ async def poll(database: Database, clock: MovableClock, **state: Any) -> None:
             replace(an_answer(feed, state=replace(feed.state, **state), next_poll_at=now + timedelta(hours=1)), at=now)
             for feed in found
         ]
-        await polling.answer(conn, answers=answers, delay=timedelta(0))
+        await write(conn, *answers)
 
 
 async def test_everything_that_is_given_is_kept(api: AsyncClient) -> None:

@@ -55,10 +55,11 @@ FILL = (
     FROM sources
     """,
     """
-    INSERT INTO poll_hosts (host, ready_at, answered_at)
-    SELECT host, min(next_poll_at), CASE WHEN mod(hashtext(host), 2) = 0 THEN %(start)s::timestamptz END
+    INSERT INTO hosts (shard, host_id, name, feed_due_at, answered_at)
+    SELECT shard, host_id, host, min(next_poll_at),
+        CASE WHEN mod(hashtext(host), 2) = 0 THEN %(start)s::timestamptz END
     FROM feed_state
-    GROUP BY host
+    GROUP BY shard, host_id, host
     """,
     """
     INSERT INTO articles (id, url, url_key, title, seen_at)
@@ -104,10 +105,12 @@ LINKED = {
 }
 HOT = {
     # folder and function: the values it is called with, and how many 8 kB pages it may touch
-    "polling.claim": (
+    "hosts.feeds.claim": (
         {"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 10, "new_limit": 5},
         300,
     ),
+    "polling._list_due": ({"hosts": [f"host{n}" for n in range(10)], "now": START + timedelta(hours=1)}, 200),
+    "polling.find_feed": ({"source_id": UUID("c4ca4238a0b923820dcc509a6f75849b")}, 20),
     "polling.oldest_due_at": ({"now": START}, 500),
     "articles._find_known": ({"url_keys": [sha256(f"a{n}".encode()).digest() for n in range(ENTRIES)]}, 800),
     "articles._known_by_id": (

@@ -6,6 +6,7 @@ from typing import Any
 
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Origin
+from headwater.hosts.types import Pace
 from headwater.ids import new_id
 from headwater.types import PageKind
 from tests.clock import START
@@ -45,4 +46,4 @@ def a_url(url: str = "https://example.com/a", **more: Any) -> ClaimedUrl:
 
 
 def a_host(*urls: ClaimedUrl, slowed: int = 0) -> ClaimedHost:
-    return ClaimedHost("example.com", new_id(), SECOND, slowed, START, urls)
+    return ClaimedHost("example.com", new_id(), SECOND, START, urls, Pace(slowed))

@@ -69,11 +69,19 @@ def test_304_is_unchanged_where_we_had_something_to_compare_with() -> None:
 
 
 @pytest.mark.parametrize("status", [403, 429, 503])
-def test_a_bot_challenge_leaves_the_host_alone_for_a_day(status: int) -> None:
+def test_a_bot_challenge_pauses_the_pages_of_its_host_for_a_day(status: int) -> None:
     verdict = verdict_of(status, b"<title>Just a moment...</title>")
 
     assert reason_of(verdict) == ("FetchFailed", "bot_challenge")
-    assert (verdict.ends_turn, verdict.pause) == (True, CHALLENGE_PAUSE)
+    assert (verdict.ends_turn, verdict.pages_pause) == (True, CHALLENGE_PAUSE)
+    assert verdict.pause == (timedelta(minutes=5) if status == 429 else None)
+
+
+def test_a_host_that_says_when_to_come_again_is_heard_whatever_the_status() -> None:
+    verdict = verdict_of(200, Retry_After="600")
+
+    assert isinstance(verdict.answer, Fetched)
+    assert (verdict.ends_turn, verdict.pause) == (True, timedelta(minutes=10))
 
 
 @pytest.mark.parametrize("status", [200, 202, 405])

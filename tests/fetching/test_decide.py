@@ -14,7 +14,8 @@ from headwater.fetching.decide import (
     sends_validators,
 )
 from headwater.fetching.types import Onward, Verdict
-from headwater.frontier.types import Answer, FetchFailed, Redirected, Robots
+from headwater.frontier.types import Answer, FetchFailed, Redirected
+from headwater.hosts.types import Robots
 from tests.clock import START
 from tests.fetching.claims import a_url
 

@@ -22,11 +22,13 @@ from headwater.fetching.worker import SLOW, Fetcher, in_parts
 from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.listing import store as listing
-from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Robots, Status, Submission
+from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission
+from headwater.hosts.store import robots as robots_store
+from headwater.hosts.store.outages import list_outages
+from headwater.hosts.types import Robots
 from headwater.ids import new_id
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.net import Client
-from headwater.net.store import list_outages
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
 from headwater.sources.store.custom import set_submitter
@@ -423,7 +425,7 @@ async def test_a_host_that_goes_on_blocking_is_asked_for_its_robots_txt_once_a_d
 async def keep_robots(crawl: Crawl, url: str, body: str) -> None:
     async with crawl.database.transaction() as conn:
         robots = Robots(origin_of(url), 200, body, crawl.clock(), crawl.clock() + timedelta(days=1))
-        await frontier.keep_robots(conn, robots=robots)
+        await robots_store.keep(conn, robots=robots)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +485,7 @@ async def test_a_host_that_limits_us_is_left_alone_and_then_asked_at_half_the_pa
 
     assert len(harvest.answered) == 1
     assert list(too_early) == []
-    assert (claimed.host.delay, claimed.host.slowed) == (2 * DELAY, 1)
+    assert (claimed.host.delay, claimed.host.pace.slowed) == (2 * DELAY, 1)
 
 
 async def test_a_host_without_an_address_has_none_for_any_of_its_urls(crawl: Crawl) -> None:
@@ -498,9 +500,10 @@ async def known_to_answer(database: Database, crawl: Crawl, *urls: str) -> None:
     yesterday = crawl.clock() - timedelta(days=1)
     async with database.transaction() as conn:
         for url in urls:
-            await frontier.keep_robots(
+            await robots_store.keep(
                 conn, robots=Robots(origin_of(url), 404, None, yesterday, yesterday + timedelta(days=2))
             )
+        await conn.execute("UPDATE hosts SET answered_at = %s", (yesterday,))
 
 
 async def test_while_our_own_network_is_gone_nothing_is_held_against_anybody(

@@ -20,6 +20,7 @@ from headwater.frontier.types import (
     Submitted,
     UrlFilter,
 )
+from headwater.hosts.store import turns
 from headwater.ids import new_id
 from tests.clock import START
 
@@ -51,6 +52,10 @@ async def claim(
         choice=more.pop("choice", 0.0),
         **more,
     )
+
+
+async def renew(conn: Connection, host: ClaimedHost, leased_until: datetime) -> bool:
+    return await turns.renew(conn, host=host.host, lease=host.lease, leased_until=leased_until)
 
 
 def an_answer(host: ClaimedHost, *outcomes: Answer, at: datetime = START, **more: Any) -> HostAnswer:

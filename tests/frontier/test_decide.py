@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.frontier import decide
-from headwater.frontier.arrays import quoted
 from headwater.frontier.keys import lengthened, locate, place_of, shortened
 from headwater.frontier.types import (
     ClaimedUrl,
@@ -24,6 +23,7 @@ from headwater.frontier.types import (
     Submission,
     Unchanged,
 )
+from headwater.hosts.arrays import quoted
 from headwater.ids import new_id
 from headwater.types import PageKind
 from headwater.urls import url_key
@@ -253,15 +253,7 @@ def test_the_delay_is_the_longest_that_anybody_asks_for(
 ) -> None:
     asked = [None if one is None else timedelta(seconds=one) for one in (robots, source)]
 
-    assert decide.delay_of(asked[0], asked[1], slowed, OPTIONS) == timedelta(seconds=seconds)
-
-
-def test_the_pace_slows_at_once_and_eases_slowly() -> None:
-    assert decide.pace(0, 0, 5, OPTIONS, was_rate_limited=True) == (1, 0)
-    assert decide.pace(2, 15, 4, OPTIONS, was_rate_limited=False) == (2, 19)
-    assert decide.pace(2, 15, 5, OPTIONS, was_rate_limited=False) == (1, 0)
-    assert decide.pace(0, 0, 100, OPTIONS, was_rate_limited=False) == (0, 0)
-    assert decide.pace(99, 0, 0, OPTIONS, was_rate_limited=True)[0] < 20
+    assert decide.page_delay(asked[0], asked[1], slowed, OPTIONS) == timedelta(seconds=seconds)
 
 
 @given(st.uuids())

@@ -11,19 +11,19 @@ from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection
 from headwater.frontier import store
-from headwater.frontier.keys import SHARDS, host_id_of, shard_of
 from headwater.frontier.rows import sort_out, url_columns
 from headwater.frontier.types import Origin, Submission
+from headwater.hosts.arrays import numbers
+from headwater.hosts.keys import SHARDS, host_id_of, shard_of
+from headwater.hosts.store.pages import EVERY_BAND, FEEDS_FIRST, parts
 from headwater.ids import new_id
 from tests.clock import START
 from tests.databases import new_database
-from tests.db.test_every_statement import IN_STORES
+from tests.db.test_every_statement import sql_of
 from tests.db.test_plans import tables_read_in_full
 from tests.frontier.builders import FETCHED, an_answer, claim
 
 pytestmark = pytest.mark.database
-
-STORES = [found for found in IN_STORES if found.file.parent.name in {"frontier", "listing"}]
 
 HOSTS = 20_000
 PER_HOST = 5
@@ -40,11 +40,13 @@ FILL = (
     ) AS numbered
     """,
     """
-    INSERT INTO host (shard, host_id, name, band, ready_at, not_before, url_count)
+    INSERT INTO hosts (shard, host_id, name, band, page_due_at, free_at, not_before, url_count)
     SELECT mod(mod(host_id, 16) + 16, 16), host_id, name, CASE n WHEN 0 THEN 0 ELSE 1 + mod(n, 2) END,
-        %(start)s::timestamptz + CASE n WHEN 0 THEN interval '1 hour' ELSE -interval '1 second' * n END,
-        %(start)s::timestamptz + CASE n WHEN 0 THEN interval '1 hour' ELSE -interval '1 second' * n END, 0
+        %(start)s::timestamptz - interval '1 day', free_at, free_at, 0
     FROM named
+    CROSS JOIN LATERAL (
+        SELECT %(start)s::timestamptz + CASE n WHEN 0 THEN interval '1 hour' ELSE -interval '1 second' * n END
+    ) AS clock (free_at)
     """,
     """
     INSERT INTO frontier_url (shard, host_id, url_id, next_fetch_at, discovered_at, source_id, band, priority, status,
@@ -89,29 +91,41 @@ def a_list(by: str, **more: Any) -> dict[str, Any]:
     return {**nothing, "by": by, "look": 50, "limit": 50, "now": START, **more}
 
 
+def due(hosts: int) -> dict[str, Any]:
+    ids = [host_id_of(f"h{n}.example") for n in range(1, hosts + 1)]
+    return {
+        "shards": numbers([shard_of(one) for one in ids]),
+        "host_ids": numbers(ids),
+        "strikes": numbers([0] * hosts),
+        "bands": "{0,1,2,3}",
+        "now": START,
+    }
+
+
 CLAIM = {
     "lease": new_id(),
     "now": START,
     "leased_until": START + timedelta(minutes=5),
-    "bands": "{0,1,2,3}",
-    **store.parts((0, 1, 2, 3), range(SHARDS)),
+    "feeds_first": START - FEEDS_FIRST,
+    **parts(EVERY_BAND, range(SHARDS)),
 }
 MIDDLE = {"after_at": START - timedelta(minutes=5), "after_host": 0, "after_url": 0}
 HOT = {
     # the function, the values it is called with, and how many 8 kB pages it may touch
-    "claim 1 x 1": ("_claim", {**CLAIM, "hosts": 1, "urls": 1}, 90),
-    "claim 32 x 4": ("_claim", {**CLAIM, "hosts": 32, "urls": 4}, 1_000),
-    "submit 500, all known": ("_add", listed(*map(str, range(1, 6)), hosts=100), 500 * 5),
-    "submit 500, half new": ("_add", listed("1", "2", hosts=125, new=2), 250 * 5 + 250 * 25),
-    "list the newest": ("list_urls", a_list("time"), 300),
-    "list on": ("list_urls", a_list("time", **MIDDLE), 300),
-    "list a source": ("list_urls", a_list("source", source_id=SOURCE), 300),
-    "list a host": ("list_urls", a_list("host"), 300),
-    "list by a rare text": ("list_urls", a_list("time", look=2_000, text="nowhere"), 10_000),
-    "count by a text": ("count_urls", a_list("time", look=10_000, text="nowhere"), 50_000),
-    "count a host": ("count_urls", a_list("host", look=10_000), 50_000),
-    "find one": ("find", {"shard": 0, "host_id": 0, "url_id": 0, "now": START, "shards": SHARDS}, 20),
-    "next ready": ("next_ready_at", store.parts((0, 1, 2, 3), range(SHARDS)), 250),
+    "claim 1": ("hosts.pages.claim", {**CLAIM, "hosts": 1, "urls": 1}, 90),
+    "claim 32": ("hosts.pages.claim", {**CLAIM, "hosts": 32, "urls": 4}, 700),
+    "32 hosts x 4": ("frontier._due_urls", {**due(32), "urls": 4}, 600),
+    "submit 500, all known": ("frontier._add", listed(*map(str, range(1, 6)), hosts=100), 500 * 5),
+    "submit 500, half new": ("frontier._add", listed("1", "2", hosts=125, new=2), 250 * 5 + 250 * 25),
+    "list the newest": ("frontier.listing.list_urls", a_list("time"), 300),
+    "list on": ("frontier.listing.list_urls", a_list("time", **MIDDLE), 300),
+    "list a source": ("frontier.listing.list_urls", a_list("source", source_id=SOURCE), 300),
+    "list a host": ("frontier.listing.list_urls", a_list("host"), 300),
+    "list by a rare text": ("frontier.listing.list_urls", a_list("time", look=2_000, text="nowhere"), 10_000),
+    "count by a text": ("frontier.listing.count_urls", a_list("time", look=10_000, text="nowhere"), 50_000),
+    "count a host": ("frontier.listing.count_urls", a_list("host", look=10_000), 50_000),
+    "find one": ("frontier.listing.find", {"shard": 0, "host_id": 0, "url_id": 0, "now": START, "shards": SHARDS}, 20),
+    "next ready": ("hosts.pages.next_ready_at", parts(EVERY_BAND, range(SHARDS)), 250),
 }
 
 
@@ -121,12 +135,12 @@ async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connectio
 
     plan = await explain(full, function, values)
 
-    assert set(tables_read_in_full(plan)) & {"frontier_url", "host"} == set()
+    assert set(tables_read_in_full(plan)) & {"frontier_url", "hosts"} == set()
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
 
 
 async def test_a_claim_passes_a_large_host_inside_its_delay_by(full: Connection) -> None:
-    plan = await explain(full, "_claim", {**CLAIM, "hosts": 10, "urls": 10})
+    plan = await explain(full, "hosts.pages.claim", {**CLAIM, "hosts": 10, "urls": 10})
 
     assert rows_passed_by(plan) == 0
 
@@ -144,7 +158,7 @@ async def test_an_answer_reads_no_table_in_full(full: Connection) -> None:
 
 
 async def explain(conn: Connection, function: str, values: dict[str, Any]) -> dict[str, Any]:
-    (sql,) = (found.sql for found in STORES if found.function == function)
+    sql = sql_of(function)
     async with conn.transaction(force_rollback=True):
         cur = await conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}".encode(), values)
         row = await cur.fetchone()
@@ -162,7 +176,7 @@ async def rows_read_in_scans(conn: Connection) -> int:
         """
         SELECT sum(pg_stat_get_xact_tuples_returned(oid))
         FROM pg_class
-        WHERE relname IN ('frontier_url', 'host')
+        WHERE relname IN ('frontier_url', 'hosts')
         """
     )
     row = await cur.fetchone()

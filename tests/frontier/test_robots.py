@@ -6,7 +6,9 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier import store
-from headwater.frontier.types import Hopeless, Robots, Status
+from headwater.frontier.types import Hopeless, Status
+from headwater.hosts.store import robots as robots_store
+from headwater.hosts.types import Robots
 from tests.clock import START
 from tests.frontier.builders import PAGE, ask_all, claim, counted, found, submit
 
@@ -23,14 +25,14 @@ def robots(body: str | None = "User-agent: *\nDisallow: /", **more: object) -> R
 
 async def test_what_is_kept_is_found(conn: Connection) -> None:
     kept = robots(crawl_delay=timedelta(seconds=3), sitemaps=("https://example.com/map.xml",))
-    await store.keep_robots(conn, robots=kept)
+    await robots_store.keep(conn, robots=kept)
 
-    assert await store.find_robots(conn, origins=[ORIGIN, "http://example.com"]) == {ORIGIN: kept}
+    assert await robots_store.find(conn, origins=[ORIGIN, "http://example.com"]) == {ORIGIN: kept}
 
 
 async def test_it_is_said_whether_the_rules_have_changed(conn: Connection) -> None:
     changes = [
-        await store.keep_robots(conn, robots=one)
+        await robots_store.keep(conn, robots=one)
         for one in (
             robots(),
             robots(fetched_at=START + timedelta(days=1)),
@@ -46,9 +48,9 @@ async def test_it_is_said_whether_the_rules_have_changed(conn: Connection) -> No
 
 async def test_a_crawl_delay_slows_the_host_up_to_the_cap(conn: Connection) -> None:
     await submit(conn, PAGE, "https://slow.example/")
-    await store.keep_robots(conn, robots=robots(crawl_delay=timedelta(seconds=5)))
+    await robots_store.keep(conn, robots=robots(crawl_delay=timedelta(seconds=5)))
     far = Robots("https://slow.example", 200, "", START, START, crawl_delay=timedelta(hours=1))
-    await store.keep_robots(conn, robots=far)
+    await robots_store.keep(conn, robots=far)
 
     delays = {host.host: host.delay for host in await claim(conn)}
 

@@ -18,6 +18,7 @@ from headwater.frontier.types import (
     Status,
     Unchanged,
 )
+from headwater.hosts.store.pages import next_ready_at
 from headwater.ids import new_id
 from headwater.types import PageKind, SourceId
 from headwater.urls import parse_url
@@ -34,6 +35,7 @@ from tests.frontier.builders import (
     claim,
     counted,
     found,
+    renew,
     submit,
 )
 
@@ -175,7 +177,7 @@ async def test_a_renewed_lease_lasts_longer(conn: Connection) -> None:
     await submit(conn, PAGE)
     hosts = await claim(conn)
 
-    ours = await store.renew(conn, hosts=hosts, leased_until=START + 2 * LEASE)
+    ours = [host.host for host in hosts if await renew(conn, host, START + 2 * LEASE)]
 
     assert ours == ["example.com"]
     assert await claim(conn, now=START + LEASE) == []
@@ -186,7 +188,7 @@ async def test_a_lost_lease_is_not_renewed(conn: Connection) -> None:
     lost = await claim(conn)
     await claim(conn, now=START + LEASE)
 
-    assert await store.renew(conn, hosts=lost, leased_until=START + 3 * LEASE) == []
+    assert [await renew(conn, host, START + 3 * LEASE) for host in lost] == [False] * len(lost)
 
 
 async def test_an_answer_under_a_lost_lease_records_and_does_not_release(conn: Connection) -> None:
@@ -198,7 +200,7 @@ async def test_an_answer_under_a_lost_lease_records_and_does_not_release(conn: C
 
     assert (await found(conn, lost.urls[0].url)).status is Status.FETCHED
     assert await claim(conn, now=START + LEASE + timedelta(minutes=1)) == []
-    assert await store.renew(conn, hosts=[held], leased_until=START + 3 * LEASE) == ["example.com"]
+    assert await renew(conn, held, START + 3 * LEASE)
 
 
 async def test_after_a_lost_lease_only_the_head_is_handed_out(conn: Connection) -> None:
@@ -396,7 +398,7 @@ async def test_deleting_forgets_a_url_and_its_aliases(conn: Connection) -> None:
     await ask_all(conn, Redirected("https://example.com/b", is_permanent=True))
     target = await found(conn)
 
-    deleted = await store.delete(conn, ids=[target.id], now=START)
+    deleted = await store.delete(conn, ids=[target.id])
 
     assert deleted == [target.id]
     assert await all_urls(conn) == []
@@ -428,15 +430,15 @@ async def test_traps_are_for_machines(conn: Connection) -> None:
 
 
 async def test_the_next_time_something_can_be_claimed(conn: Connection) -> None:
-    nothing = await store.next_ready_at(conn)
+    nothing = await next_ready_at(conn)
     await submit(conn, PAGE, not_before=START + DAY)
 
     assert nothing is None
-    assert await store.next_ready_at(conn) == START + DAY
+    assert await next_ready_at(conn) == START + DAY
 
 
 async def test_a_sources_own_delay_holds_for_its_urls(conn: Connection) -> None:
-    source = await a_source(conn)
+    source = await a_source(conn, url="https://feeds.example/")
     await conn.execute("UPDATE sources SET min_delay_ms = 9000")
     await submit(conn, PAGE, source_id=source.id)
 
@@ -454,7 +456,7 @@ async def test_nothing_is_queued_for_a_source_that_was_deleted(conn: Connection)
 
 
 async def test_a_redirect_of_a_source_that_was_deleted_leads_nowhere(conn: Connection) -> None:
-    source = await a_source(conn)
+    source = await a_source(conn, url="https://feeds.example/")
     await submit(conn, PAGE, source_id=source.id)
     (host,) = await claim(conn)
     await conn.execute("DELETE FROM sources")

@@ -137,20 +137,6 @@ async def test_two_answers_for_one_url_count_once(two: tuple[Connection, Connect
     assert await counted(one) == {Status.FETCHED: 1}
 
 
-async def test_only_an_idle_queue_is_woken(two: tuple[Connection, Connection]) -> None:
-    one, other = two
-    await other.set_autocommit(True)
-    await other.execute(f"LISTEN {store.WAKE_CHANNEL}".encode())
-
-    await submit(one, "https://a.example/")
-    await one.commit()
-    await submit(one, "https://b.example/")
-    await one.commit()
-
-    heard = [notice.channel async for notice in other.notifies(timeout=0.2, stop_after=2)]
-    assert heard == [store.WAKE_CHANNEL]
-
-
 async def until_somebody_waits(conn: Connection) -> None:
     """Returns when another connection waits for a lock of this one."""
     while True:

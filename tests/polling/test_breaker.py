@@ -4,9 +4,10 @@ from uuid import UUID
 
 import pytest
 
+from headwater.hosts.types import HostState
 from headwater.polling.breaker import decide_host
 from headwater.polling.policy import POLICIES, policy_named
-from headwater.polling.types import FailureClass, HostDecision, HostState, PollFailed, PollOutcome
+from headwater.polling.types import FailureClass, HostDecision, PollFailed, PollOutcome
 from headwater.types import SourceId
 from tests.clock import START
 from tests.polling.histories import GOOD, HOUR, SAME

@@ -194,7 +194,7 @@ async def test_a_poll_that_waits_for_a_process_longer_than_its_lease_keeps_its_h
 async def known_to_answer(database: Database) -> None:
     """All hosts there are have answered a moment ago."""
     async with database.transaction() as conn:
-        await conn.execute("UPDATE poll_hosts SET answered_at = %s", (START,))
+        await conn.execute("UPDATE hosts SET answered_at = %s", (START,))
 
 
 async def test_while_our_own_network_is_gone_no_feed_counts_as_polled(database: Database, poller: Poller) -> None:

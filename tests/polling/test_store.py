@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from headwater.db import Connection, Database
+from headwater.hosts.types import HostState
 from headwater.ids import new_id
 from headwater.polling import store
 from headwater.polling.rows import Answer
@@ -14,7 +15,6 @@ from headwater.polling.types import (
     FailureClass,
     FeedState,
     Freshness,
-    HostState,
     Moved,
     Off,
     Validators,
@@ -25,6 +25,7 @@ from headwater.sources.types import Source
 from headwater.types import SourceId
 from tests.builders import a_source
 from tests.clock import START
+from tests.polling.answers import write as write_answers
 from tests.polling.histories import HOUR
 
 pytestmark = pytest.mark.database
@@ -44,7 +45,6 @@ def an_answer(
     answer = Answer(
         feed=feed,
         decision=Decision(state or FeedState(feed.source_id, last_full_at=START), next_poll_at),
-        host=HostState(feed.host),
         validators=Validators('"v1"', "yesterday"),
         outcome="polled",
         status=200,
@@ -60,8 +60,8 @@ def an_answer(
     return replace(answer, **more)  # type: ignore[arg-type]
 
 
-async def answer(conn: Connection, *answers: Answer) -> set[SourceId]:
-    return await store.answer(conn, answers=answers, delay=DELAY)
+async def answer(conn: Connection, *answers: Answer, host: HostState | None = None) -> set[SourceId]:
+    return await write_answers(conn, *answers, delay=DELAY, host=host)
 
 
 async def follow(conn: Connection, *urls: str, now: datetime = START) -> list[Source]:
@@ -185,7 +185,7 @@ async def test_all_that_was_decided_is_there_at_the_next_claim(conn: Connection)
     )
     host = HostState(feed.host, (feed.source_id,), FailureClass.NOT_FOUND, START + HOUR, 1)
 
-    await answer(conn, an_answer(feed, state=state, host=host))
+    await answer(conn, an_answer(feed, state=state), host=host)
 
     (again,) = await claim(conn, now=START + HOUR)
     assert (again.state, again.host_state, again.validators) == (state, host, Validators('"v1"', "yesterday"))
@@ -266,7 +266,7 @@ async def test_the_oldest_due_feed_tells_the_lag(conn: Connection) -> None:
 
 async def test_a_new_host_does_not_hide_one_that_has_waited_for_longer(conn: Connection) -> None:
     await follow(conn, "https://old.example/feed", now=START - HOUR)
-    await conn.execute("UPDATE poll_hosts SET ready_at = %(at)s", {"at": START - 60 * SECOND})
+    await conn.execute("UPDATE hosts SET has_new_feed = false, free_at = %(at)s", {"at": START - 60 * SECOND})
     await follow(conn, "https://new.example/feed", now=START - SECOND)
 
     assert await store.oldest_due_at(conn, now=START) == START - 60 * SECOND
@@ -375,10 +375,10 @@ async def test_one_host_of_each_site_is_probed_the_site_asked_longest_ago_first(
     hosts = [*(f"h{number}.crowd.example" for number in range(50)), "a.example", "www.b.example", "c.example"]
     sources = await follow(conn, *(f"https://{host}/feed" for host in hosts), now=START - 48 * HOUR)
     ids = {source.id: host for source, host in zip(sources, hosts, strict=True)}
-    await conn.execute("UPDATE poll_hosts SET answered_at = %s, not_before = %s", (START, START - 24 * HOUR))
+    await conn.execute("UPDATE hosts SET answered_at = %s, not_before = %s", (START, START - 24 * HOUR))
     asked = {"c.example": 3, "a.example": 2, "h7.crowd.example": 1}
     for host, hours in asked.items():
-        await conn.execute("UPDATE poll_hosts SET not_before = %s WHERE host = %s", (START - hours * HOUR, host))
+        await conn.execute("UPDATE hosts SET not_before = %s WHERE name = %s", (START - hours * HOUR, host))
 
     probes = await store.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
 
@@ -390,10 +390,10 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
     names = ["known", "known-too", "new", "paused", "waiting", "off", "old"]
     sources = await follow(conn, *(f"https://{name}.example/feed" for name in names), now=START + HOUR)
     ids = dict(zip(names, (source.id for source in sources), strict=True))
-    await conn.execute("UPDATE poll_hosts SET answered_at = %s WHERE host <> 'new.example'", (START,))
-    await conn.execute("UPDATE poll_hosts SET answered_at = %s WHERE host = 'old.example'", (START - 200 * HOUR,))
-    await conn.execute("UPDATE poll_hosts SET not_before = %s WHERE host = 'known.example'", (START - SECOND,))
-    await conn.execute("UPDATE poll_hosts SET paused_until = %s WHERE host = 'paused.example'", (START + HOUR,))
+    await conn.execute("UPDATE hosts SET answered_at = %s WHERE name <> 'new.example'", (START,))
+    await conn.execute("UPDATE hosts SET answered_at = %s WHERE name = 'old.example'", (START - 200 * HOUR,))
+    await conn.execute("UPDATE hosts SET not_before = %s WHERE name = 'known.example'", (START - SECOND,))
+    await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (START + HOUR,))
     await conn.execute("UPDATE feed_state SET asked_until = %s WHERE host = 'waiting.example'", (START + HOUR,))
     await store.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
 

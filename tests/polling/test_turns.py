@@ -11,7 +11,7 @@ import pytest
 from headwater.db import Database
 from headwater.errors import HostBusy
 from headwater.net import Client
-from headwater.polling import turns
+from headwater.polling import worker
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
@@ -85,7 +85,7 @@ async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_
 async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing_is_held_against_it(
     database: Database, poller: Poller, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr(worker, "PATIENCE", timedelta(seconds=1))
     site.answers["away.example/feed"] = (302, "text/plain", site.url("busy.example/feed").encode())
     await follow(database, site.url("busy.example/feed"))
     (in_other_hands,) = await poller.claim(1)
@@ -100,7 +100,7 @@ async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing
             """
             SELECT next_poll_at > now() + interval '14 minutes', last_polled_at, consecutive_errors, lease
             FROM feed_state
-            JOIN poll_hosts USING (host)
+            JOIN hosts USING (shard, host_id)
             WHERE host = 'away.example'
             """
         )
@@ -117,7 +117,11 @@ async def test_a_feed_that_leads_to_a_paused_host_waits_until_it_is_not(
     until = utc_now() + timedelta(days=1)
     async with database.transaction() as conn:
         await conn.execute(
-            "INSERT INTO poll_hosts (host, ready_at, paused_until) VALUES ('down.example', %(until)s, %(until)s)",
+            """
+            INSERT INTO hosts (shard, host_id, name, free_at, paused_until)
+            SELECT shard_of(host_id_of(name)), host_id_of(name), name, %(until)s, %(until)s
+            FROM (VALUES ('down.example')) AS given (name)
+            """,
             {"until": until},
         )
     (feed,) = await poller.claim(1)

@@ -18,9 +18,9 @@ from headwater.accounts.types import Role
 from headwater.articles.store.listing import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
+from headwater.hosts.store.outages import list_outages
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from headwater.net import Client
-from headwater.net.store import list_outages
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import (
     FailureClass,
@@ -277,7 +277,7 @@ async def health_of(database: Database):
 async def known_to_answer(database: Database, at: datetime) -> None:
     """All hosts there are answered then."""
     async with database.transaction() as conn:
-        await conn.execute("UPDATE poll_hosts SET answered_at = %s", (at,))
+        await conn.execute("UPDATE hosts SET answered_at = %s", (at,))
 
 
 async def test_when_every_known_host_fails_it_is_our_own_outage_and_nothing_is_counted(
@@ -470,7 +470,7 @@ async def test_two_known_hosts_that_fail_make_a_quiet_poller_ask_others(
         await conn.execute(
             "UPDATE feed_state SET next_poll_at = %s WHERE host >= 'h2'", (clock() + timedelta(hours=1),)
         )
-        await conn.execute("UPDATE poll_hosts SET ready_at = %s WHERE host >= 'h2'", (clock() + timedelta(hours=1),))
+        await conn.execute("UPDATE hosts SET free_at = %s WHERE name >= 'h2'", (clock() + timedelta(hours=1),))
     async with a_poller(database, sandbox, clock) as poller:
         await poll_all(poller)
 

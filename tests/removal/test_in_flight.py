@@ -61,6 +61,7 @@ async def a_polled_feed(world: World, poller: Poller) -> Source:
     (feed,) = await poller.claim(1)
     report = await poller.work(feed)
     assert report.new_articles > 0
+    world.clock.move(seconds=5)
     return source
 
 
@@ -188,9 +189,9 @@ async def test_a_feed_of_the_zoo_that_is_deleted_in_the_middle_of_everything_is_
     in_hands = await extractor.claim(3)
     async with world.database.as_system() as conn:
         await conn.execute("UPDATE frontier_url SET status = 'p', next_fetch_at = '2026-01-01'")
-        await conn.execute("UPDATE host SET ready_at = '2026-01-01'")
+        await conn.execute("UPDATE hosts SET free_at = '2026-01-01', page_due_at = '2026-01-01'")
         await conn.execute("UPDATE feed_state SET next_poll_at = '2026-01-01'")
-        await conn.execute("UPDATE poll_hosts SET ready_at = '2026-01-01'")
+        await conn.execute("UPDATE hosts SET feed_due_at = '2026-01-01'")
     hosts, feeds = await world.fetcher.claim(100), await poller.claim(1)
     async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)

@@ -26,7 +26,7 @@ from tests.retention.world import World
 pytestmark = pytest.mark.database
 
 IN_MARCH = datetime(2026, 3, 10, 8, tzinfo=UTC)
-PAGE = "https://example.com/page"
+PAGE = "https://pages.example/page"
 JUMPS = ClockOptions(apart=timedelta.max)  # the tests' clock is not the database's
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
@@ -118,7 +118,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
         )
         await polling.reschedule(conn, source_id=feeds[3].id, next_poll_at=BY_HAND_ONLY, now=clock())
         await conn.execute(
-            "UPDATE poll_hosts SET paused_until = %(until)s, ready_at = %(until)s WHERE host = 'h2.example'",
+            "UPDATE hosts SET paused_until = %(until)s, free_at = %(until)s WHERE name = 'h2.example'",
             {"until": clock() + timedelta(days=1)},
         )
         await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=clock())
@@ -161,7 +161,7 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
             {"at": wrong, "next": wrong + timedelta(hours=1)},
         )
         await conn.execute(
-            "UPDATE poll_hosts SET not_before = %(at)s, ready_at = %(at)s WHERE host = 'h.example'", {"at": wrong}
+            "UPDATE hosts SET not_before = %(at)s, free_at = %(at)s WHERE name = 'h.example'", {"at": wrong}
         )
         await clocks.note(conn, now=wrong, is_trusted=False)
     clock.move(seconds=40)
@@ -185,7 +185,7 @@ async def test_repairing_the_times_of_a_feed_and_its_host_invents_none(database:
             {"at": wrong},
         )
         await conn.execute(
-            "UPDATE poll_hosts SET not_before = %(at)s, ready_at = %(at)s WHERE host = 'h.example'", {"at": wrong}
+            "UPDATE hosts SET not_before = %(at)s, free_at = %(at)s WHERE name = 'h.example'", {"at": wrong}
         )
         await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=wrong)
     await repair_schedules(database, KEPT, clock(), thoroughly=True)

@@ -65,8 +65,11 @@ class World:
             return await follow(conn, url=feed, name=None, now=self.clock(), wishes=Wishes(**wishes))
 
     async def fetch(self) -> int:
-        """One turn with each host that is ready; how many URLs were asked for."""
-        self.clock.move(seconds=1)
+        """One turn with each host that is ready; how many URLs were asked for.
+
+        A minute later: its feeds have had their time, and compete with its pages from then on.
+        """
+        self.clock.move(minutes=1)
         harvests = await asyncio.gather(*[self.fetcher.work(host) for host in await self.fetcher.claim(100)])
         return sum(len(harvest.answered) for harvest in harvests)
 

@@ -40,7 +40,7 @@ async def test_feeds_of_a_host_with_the_dot_of_the_root_wait_in_the_same_queue(c
     dotted = await follow(conn, url="https://dot.example./2", name=None, now=START)
 
     assert dotted.feed_url == "https://dot.example./2"
-    assert await (await conn.execute("SELECT host FROM poll_hosts")).fetchall() == [("dot.example",)]
+    assert await (await conn.execute("SELECT name FROM hosts")).fetchall() == [("dot.example",)]
     with pytest.raises(SourceExists):
         await follow(conn, url="https://dot.example./1", name=None, now=START)
 

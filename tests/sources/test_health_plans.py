@@ -46,7 +46,10 @@ FILL = (
         CASE WHEN mod(n, 20) = 0 THEN 'gone' ELSE 'polled' END, 200, 1000, 40, 1
     FROM generate_series(1, %(polls)s) AS n
     """,
-    "INSERT INTO poll_hosts (host, ready_at) SELECT DISTINCT host, %(start)s::timestamptz FROM feed_state",
+    """
+    INSERT INTO hosts (shard, host_id, name, feed_due_at)
+    SELECT DISTINCT shard, host_id, host, %(start)s::timestamptz FROM feed_state
+    """,
     "UPDATE poll_counting SET counted_until = %(start)s::timestamptz - interval '1 hour'",
 )
 
@@ -84,13 +87,12 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     "list_polls": ({"id": ONE, "limit": 100}, set(), 150),
     "find_uptime": ({"id": ONE, "since": START - 30 * DAY}, set(), 150),
     "_find_times": ({"id": ONE}, set(), 20),
-    "find_claimed": ({"id": ONE}, set(), 20),
-    "find_line": ({"id": ONE}, set(), 20),
+    "find_line": ({"id": ONE}, set(), 80),  # most of it to plan the functions that it calls
     "list_sources": ({**NO_FILTER, "limit": 50}, set(), 400),
     "tally": ({}, {"sources", "feed_state"}, 1_500),
     "list_coming_back": ({"limit": 10}, {"sources", "feed_state"}, 1_500),
-    "list_paused": ({"now": START, "limit": 10}, {"poll_hosts"}, 100),
-    "find_queues": ({"now": START, "most": 10_000}, {"poll_hosts", "pages", "outbox", "frontier_tally"}, 300),
+    "list_paused": ({"now": START, "limit": 10}, {"hosts"}, 100),
+    "find_queues": ({"now": START, "most": 10_000}, {"hosts", "pages", "outbox", "frontier_tally"}, 300),
 }
 
 

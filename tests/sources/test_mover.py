@@ -84,7 +84,7 @@ async def test_a_feed_that_moved_gets_its_new_address_and_keeps_its_state(databa
     async with database.as_system() as conn:
         (source,) = await list_all(conn)
         rows = await conn.execute("SELECT feed_url, host FROM feed_state")
-        hosts = await conn.execute("SELECT host FROM poll_hosts ORDER BY host")
+        hosts = await conn.execute("SELECT name FROM hosts ORDER BY name")
         assert source.feed_url == "https://new.river.example/feed"
         assert await rows.fetchall() == [("https://new.river.example/feed", "new.river.example")]
         assert await hosts.fetchall() == [("new.river.example",), ("old.river.example",)]

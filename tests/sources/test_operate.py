@@ -19,6 +19,7 @@ from headwater.sources.operate import Changes
 from headwater.sources.store import details, sources
 from headwater.sources.types import Source, Wishes
 from tests.clock import START
+from tests.polling.answers import write
 from tests.polling.histories import OPTIONS
 
 pytestmark = pytest.mark.database
@@ -129,14 +130,13 @@ async def failed(conn: Connection, source: Source, outcome: PollFailed, policy: 
     )
     assert claimed is not None
     decision = decide(claimed.state, outcome, policy, OPTIONS, START)
-    await polling.answer(conn, answers=[an_answer(claimed, decision)], delay=timedelta(0))
+    await write(conn, an_answer(claimed, decision))
 
 
 def an_answer(feed: ClaimedFeed, decision: Decision) -> Answer:
     return Answer(
         feed=feed,
         decision=decision,
-        host=feed.host_state,
         validators=Validators(None, None),
         outcome="failed",
         status=None,
@@ -199,7 +199,7 @@ async def test_a_readers_retry_respects_retry_after(conn: Connection, kind: Fail
 
 async def test_a_readers_retry_respects_a_paused_host(conn: Connection) -> None:
     source = await a_feed(conn)
-    await conn.execute("UPDATE poll_hosts SET paused_until = %s", (START + timedelta(hours=1),))
+    await conn.execute("UPDATE hosts SET paused_until = %s", (START + timedelta(hours=1),))
 
     with pytest.raises(RetryRefused, match="asked again at 2026-03-01 13:00 UTC"):
         await operate.retry(conn, source, actor=READER, now=START)
@@ -255,7 +255,7 @@ async def test_a_new_interval_takes_effect_at_once(conn: Connection, minutes: in
     await conn.execute(
         "UPDATE feed_state SET last_polled_at = %s, next_poll_at = %s", (START, START + timedelta(hours=20))
     )
-    await conn.execute("UPDATE poll_hosts SET ready_at = %s", (START + timedelta(hours=20),))
+    await conn.execute("UPDATE hosts SET has_new_feed = false, feed_due_at = %s", (START + timedelta(hours=20),))
     changes = Changes(interval=timedelta(minutes=minutes))
 
     await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=START)

@@ -72,6 +72,6 @@ async def test_a_list_reads_what_it_shows(wanted: dict[str, Any], budget: int, s
 
     assert row is not None
     plan = row[0][0]["Plan"]
-    large = {"sources", "feed_state", "article_sources", "poll_hosts"}
+    large = {"sources", "feed_state", "article_sources", "hosts"}
     assert [name for name in tables_read_in_full(plan) if name in large] == []
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget

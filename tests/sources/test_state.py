@@ -125,7 +125,7 @@ def test_nothing_else_derives_a_state() -> None:
 async def test_on_a_paused_host_the_next_try_is_not_before_the_pause_is_over(conn: Connection) -> None:
     until = START + timedelta(hours=5)
     source = await a_source(conn, "paused")
-    await conn.execute("UPDATE poll_hosts SET paused_until = %(until)s", {"until": until})
+    await conn.execute("UPDATE hosts SET paused_until = %(until)s", {"until": until})
     await conn.execute("UPDATE feed_state SET next_poll_at = %(at)s", {"at": START})
 
     listed = [one.next_poll_at for one in await details.list_health(conn)]

@@ -135,7 +135,7 @@ async def test_the_list_says_when_a_feed_of_a_paused_host_is_tried_again(databas
         reader = await add_user(conn, "paused@example.com", None, Role.READER, START)
         await add_feed(conn, user_id=reader.id, name="Paused", url="https://paused.example/feed", now=START)
     async with database.as_system() as conn:
-        await conn.execute("UPDATE poll_hosts SET paused_until = %s WHERE host = 'paused.example'", (until,))
+        await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (until,))
     async with database.as_user(reader.id) as conn:
         (feed,) = await subscriptions.list_feeds(conn, query=FeedsQuery(), limit=20)
 

@@ -252,7 +252,7 @@ async def test_nothing_of_a_reader_stays_when_they_go(app: Litestar, ada: Person
     assert all(before.values()), before
     assert not any((await rows_of(database, user_id)).values())
     assert all((await rows_of(database, bobs)).values())
-    assert await tables_that_hold(database, "apricot") == {"poll_hosts"}  # when a host was asked last, by whomever
+    assert await tables_that_hold(database, "apricot") == {"hosts"}  # when a host was asked last, by whomever
     assert await tables_that_hold(database, "ada@example.com") == set()
     assert await tables_that_hold(database, str(user_id)) == set()
 

@@ -25,11 +25,12 @@ from headwater.frontier.types import (
     Hopeless,
     HostAnswer,
     Origin,
-    Robots,
     Status,
     Submission,
     UrlFilter,
 )
+from headwater.hosts.store import robots as robots_store
+from headwater.hosts.types import Robots
 from headwater.ids import new_id
 from headwater.sources.follow import follow
 from headwater.sources.types import Source, Wishes
@@ -214,7 +215,7 @@ async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Per
     await queue(database, "https://mute.example/1")
     async with database.as_system() as conn:
         robots = Robots("https://mute.example", 503, None, START, START + timedelta(hours=1), unreachable_since=START)
-        await store.keep_robots(conn, robots=robots)
+        await robots_store.keep(conn, robots=robots)
     await answer(database, DOWN, blocked=timedelta(hours=4))
     await queue(database, "https://well.example/1")
 

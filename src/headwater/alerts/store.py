@@ -32,9 +32,10 @@ from headwater.alerts.types import (
     Thresholds,
 )
 from headwater.db import Connection
-from headwater.frontier import store as frontier
+from headwater.hosts.store.looking import find_busy
+from headwater.hosts.store.outages import list_outages
+from headwater.hosts.store.pages import next_ready_at
 from headwater.ids import new_id
-from headwater.net.store import list_outages
 from headwater.outbox import store as outbox
 from headwater.pages import store as pages
 from headwater.types import PageKind
@@ -78,7 +79,7 @@ async def _count_feeds(conn: Connection, *, now: datetime, limits: Thresholds) -
             ) AS system_disabled
         FROM source_health
         LEFT JOIN feed_state ON feed_state.source_id = source_health.id
-        LEFT JOIN poll_hosts ON poll_hosts.host = feed_state.host
+        LEFT JOIN hosts USING (shard, host_id)
         GROUP BY state
         """,
         {"most_refusals": limits.critical_errors, "failed_before": now - limits.no_success, "now": now},
@@ -96,10 +97,10 @@ async def _disabled(conn: Connection, *, now: datetime, limits: Thresholds) -> l
         await cur.execute(
             """
             WITH paused AS MATERIALIZED (
-                SELECT host, alike_class, (
-                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                SELECT name AS host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name
                     ) AS since
-                FROM poll_hosts
+                FROM hosts
                 WHERE paused_until IS NOT NULL
                     AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
             )
@@ -137,10 +138,10 @@ async def _critical(conn: Connection, *, now: datetime, limits: Thresholds) -> l
         await cur.execute(
             """
             WITH paused AS MATERIALIZED (
-                SELECT host, alike_class, (
-                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = poll_hosts.host
+                SELECT name AS host, alike_class, (
+                        SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name
                     ) AS since
-                FROM poll_hosts
+                FROM hosts
                 WHERE paused_until IS NOT NULL
                     AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
             )
@@ -165,7 +166,7 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     """Since when each stage has work that is due. Moving and searching are not here: nobody waits for them."""
     busy = await _busy(conn, now=now)
     found = {"polling": StageFact(await _feed_due_since(conn, now=now), "polling" in busy)}
-    ready_at = await frontier.next_ready_at(conn)
+    ready_at = await next_ready_at(conn)
     found["fetching"] = StageFact(ready_at if ready_at and ready_at <= now else None, "fetching" in busy)
     for stage, kind in PAGE_STAGES.items():
         found[stage] = StageFact(await pages.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
@@ -192,10 +193,10 @@ async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None
     """Not `oldest_due_at` of polling, which looks at the next host only: one that is new comes before all others."""
     cur = await conn.execute(
         """
-        SELECT min(greatest(ready_at, next_poll_at))
-        FROM poll_hosts
-        JOIN feed_state USING (host)
-        WHERE ready_at <= %(now)s AND next_poll_at <= %(now)s
+        SELECT min(greatest(free_at, next_poll_at))
+        FROM hosts
+        JOIN feed_state USING (shard, host_id)
+        WHERE feed_due_at < 'infinity' AND free_at <= %(now)s AND next_poll_at <= %(now)s
         """,
         {"now": now},
     )
@@ -206,22 +207,9 @@ async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None
 async def _busy(conn: Connection, *, now: datetime) -> set[str]:
     """Which stages have something in hand: polling, fetching, and the kinds of pages that are being read."""
     cur = await conn.execute(
-        """
-        SELECT 'polling' WHERE EXISTS (SELECT FROM poll_hosts WHERE lease IS NOT NULL AND ready_at > %(now)s)
-        UNION ALL
-        SELECT 'fetching'
-        WHERE EXISTS (
-            SELECT
-            FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-            JOIN host USING (band, shard)
-            WHERE ready_at > %(now)s AND ready_at < %(until)s AND ready_at < 'infinity' AND lease IS NOT NULL
-        )
-        UNION ALL
-        SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s
-        """,
-        {"now": now, "until": now + frontier.LONGEST_LEASE, **frontier.parts((0, 1, 2, 3), frontier.ALL_SHARDS)},
+        "SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
     )
-    return {row[0] for row in await cur.fetchall()}
+    return await find_busy(conn, now=now) | {row[0] for row in await cur.fetchall()}
 
 
 async def _queues(conn: Connection) -> dict[str, int]:

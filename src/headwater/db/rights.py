@@ -84,7 +84,7 @@ NAMING_A_USER: Mapping[str, str] = {
 }
 # What a user's transaction may read besides.
 READABLE: frozenset[str] = frozenset(
-    {"sources", "feed_state", "poll_hosts", "articles", "article_sources", "content", "source_suggestions"}
+    {"sources", "feed_state", "hosts", "articles", "article_sources", "content", "source_suggestions"}
 )
 READ_ONLY: frozenset[str] = frozenset({"schema_migration"})
 

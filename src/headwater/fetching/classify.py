@@ -1,19 +1,18 @@
 """What an answer means for the URL and its host, and what it means that there is none. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headwater.fetching.sniff import Form, is_readable, sniff
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
+from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge, retry_after
 from headwater.reading.text import storable
 from headwater.types import PageKind
 
-MOST_PAUSE = timedelta(days=1)
-FIRST_PAUSE = timedelta(minutes=5)  # of a host that says 429 and not for how long; twice as long each time
-MOST_GUESSED_PAUSE = timedelta(hours=8)
 CHALLENGE_PAUSE = timedelta(hours=24)
 SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer: its other URLs would only wait for it too
 
@@ -37,24 +36,29 @@ _OF_THE_PAGE = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BAD_ENCODING}
 
 
 def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: datetime) -> Verdict:
-    """What this answer, which is no redirect, means."""
-    pause = _asked_pause(response.headers, now)
+    """What this answer, which is no redirect, means. Whatever its status, a host that wants to be left alone is."""
+    verdict = _classified(url, response)
+    asked = retry_after(response.headers, now)
+    pause = wait_of(asked, host.pace, was_rate_limited=verdict.was_rate_limited)
+    return verdict if pause is None else replace(verdict, ends_turn=True, pause=pause)
+
+
+def _classified(url: ClaimedUrl, response: Response) -> Verdict:
     if is_challenge(response.status, response.headers, response.body):
         answer = FetchFailed("bot_challenge", _sentence("bot_challenge", response.status))
-        return Verdict(answer, ends_turn=True, pause=max(pause or timedelta(0), CHALLENGE_PAUSE))
+        return Verdict(answer, ends_turn=True, pages_pause=CHALLENGE_PAUSE, was_rate_limited=response.status == 429)
     match response.status:
         case 200 | 203:
             return classify_body(url, response)
         case 304 if url.etag or url.last_modified:
             return Verdict(Unchanged(*validators(response.headers)))
         case 429:
-            pause = pause or min(FIRST_PAUSE * 2 ** min(host.slowed, 10), MOST_GUESSED_PAUSE)
             answer = FetchFailed("rate_limited", _sentence("rate_limited", 429))
-            return Verdict(answer, ends_turn=True, pause=pause, was_rate_limited=True)
+            return Verdict(answer, ends_turn=True, was_rate_limited=True)
         case status if status in _GONE:
             return Verdict(Hopeless(_GONE[status], _sentence(_GONE[status], status)))
         case status:
-            return Verdict(_by_status(status), ends_turn=pause is not None, pause=pause)
+            return Verdict(_by_status(status))
 
 
 def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
@@ -89,11 +93,6 @@ def _by_status(status: int) -> FetchFailed:
     else:
         reason = "upstream_failure" if 500 <= status < 600 else "unexpected"
     return FetchFailed(reason, _sentence(reason, status))
-
-
-def _asked_pause(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    asked = retry_after(headers, now)
-    return min(asked, MOST_PAUSE) if asked is not None else None
 
 
 def _sentence(reason: str, status: int) -> str:

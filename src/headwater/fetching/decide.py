@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headwater.fetching.types import Onward, Verdict
-from headwater.frontier.types import ClaimedUrl, FetchFailed, Redirected, Robots
+from headwater.frontier.types import ClaimedUrl, FetchFailed, Redirected
+from headwater.hosts.types import Robots
 from headwater.urls import host_of, url_key
 
 ROBOTS_LAST = timedelta(hours=24)

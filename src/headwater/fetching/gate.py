@@ -7,11 +7,12 @@ once, however many workers there are.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from headwater.fetching.decide import MOST_REDIRECTS, have_changed, is_closed, robots_read, robots_unreachable
 from headwater.fetching.robots import Rules, rules_of, sitemaps_in, stripped
 from headwater.fetching.types import FetchingOptions
-from headwater.frontier.types import Robots
+from headwater.hosts.types import Robots
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import retry_after
 from headwater.net.client import redirect_of
@@ -46,6 +47,7 @@ class Gate:
         self._clock = clock
         self._options = options
         self.was_rate_limited = False
+        self.asked_wait: timedelta | None = None  # its Retry-After
 
     async def robots(self, origin: str) -> Robots:
         """The robots.txt that holds. Raises Closed, and FetchError when the host has no address."""
@@ -101,7 +103,8 @@ class Gate:
         now, status = self._clock(), response.status
         if status == 429 or status >= 500:
             self.was_rate_limited |= status == 429
-            found = robots_unreachable(origin, before, status, now, retry_after(response.headers, now))
+            self.asked_wait = retry_after(response.headers, now)
+            found = robots_unreachable(origin, before, status, now, self.asked_wait)
             log.warning("robots unreachable", origin=origin, status_code=status, next_try=found.expires_at.isoformat())
             return found
         if not 200 <= status < 300:

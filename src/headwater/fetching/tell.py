@@ -25,13 +25,13 @@ def tell(harvest: Harvest, options: FrontierOptions) -> None:
     """One line for each URL, at debug where it is routine, and one for a host that is paused."""
     for answered in harvest.answered:
         metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
-        _tell_answer(answered, harvest.blocked_until, options)
+        _tell_answer(answered, harvest.waits_until, options)
     for robots in harvest.robots:
         outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
         metrics.ROBOTS.labels(outcome=outcome).inc()
     metrics.FETCHED_BYTES.inc(sum(len(page.body) for page in harvest.pages))
-    if harvest.blocked_until is not None:
-        log.warning("host paused", host=harvest.host.host, until=harvest.blocked_until.isoformat())
+    if harvest.waits_until is not None:
+        log.warning("host paused", host=harvest.host.host, until=harvest.waits_until.isoformat())
     took_ms = round(harvest.took / timedelta(milliseconds=1))
     log.debug("host given back", host=harvest.host.host, answered=len(harvest.answered), took_ms=took_ms)
 

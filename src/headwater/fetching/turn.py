@@ -16,7 +16,9 @@ from headwater.fetching.gate import Closed, Gate
 from headwater.fetching.pace import Pace
 from headwater.fetching.robots import FIRST_BYTES, Rules, origin_of
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest, Verdict
-from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Robots
+from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless
+from headwater.hosts.decide import wait_of
+from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.client import redirect_of
 from headwater.observability import metrics
@@ -59,6 +61,7 @@ class Turn:
         self._closed: list[tuple[ClaimedUrl, Robots]] = []
         self._pages: list[NewPage] = []
         self._pause = timedelta(0)
+        self._pages_pause = timedelta(0)
         self._was_rate_limited = False
         self._host_answers = False
         self._was_silent = False
@@ -196,6 +199,7 @@ class Turn:
     def _note(self, url: ClaimedUrl, verdict: Verdict) -> None:
         self._answered.append(Answered(url, verdict.answer, self._clock()))
         self._pause = max(self._pause, verdict.pause or timedelta(0))
+        self._pages_pause = max(self._pages_pause, verdict.pages_pause or timedelta(0))
         self._was_rate_limited |= verdict.was_rate_limited
 
     def _note_unreachable(self, rest: Sequence[ClaimedUrl], verdict: Verdict) -> None:
@@ -206,14 +210,17 @@ class Turn:
 
     def _harvest(self) -> Harvest:
         now = self._clock()
-        blocked_until = now + self._pause if self._pause else None
+        paused_until = now + self._pages_pause if self._pages_pause else None
         if self._closed and not self._answered:
             reopened = min(robots.expires_at for _, robots in self._closed)
-            blocked_until = max(blocked_until or reopened, reopened)
+            paused_until = max(paused_until or reopened, reopened)
         elif self._closed:
             # The host lives on under another scheme or port; there these URLs would only stand in the way.
             for url, robots in self._closed:
                 self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
+        gate = self._gate
+        asked = wait_of(gate.asked_wait, self._host.pace, was_rate_limited=gate.was_rate_limited)
+        pause = max(self._pause, asked or timedelta(0))
         return Harvest(
             host=self._host,
             answered=self._answered,
@@ -223,8 +230,10 @@ class Turn:
             last_request_at=self._pace.last_at,
             delay=self._pace.delay,
             requests=self._pace.requests,
-            blocked_until=blocked_until,
-            was_rate_limited=self._was_rate_limited or self._gate.was_rate_limited,
+            blocked_until=now + pause if pause else None,
+            pages_paused_until=paused_until,
+            was_rate_limited=self._was_rate_limited or gate.was_rate_limited,
+            has_answered=self._host_answers,
             was_silent=self._was_silent and self._pace.requests > 0 and not self._host_answers,
             took=timedelta(seconds=time.monotonic() - self._started),
             waited=timedelta(seconds=self._waited_s),

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headwater.frontier.types import Answer, Answered, ClaimedHost, Robots
+from headwater.frontier.types import Answer, Answered, ClaimedHost
+from headwater.hosts.types import Robots
 from headwater.pages.types import NewPage
 
 
@@ -28,12 +29,14 @@ class FetchingOptions:
 class Verdict:
     """What a request comes to: the answer for its URL, and what it says of the host.
 
-    `ends_turn` when there is no use in asking the host for more now; `pause` when it is to be left alone for a while.
+    `ends_turn` when there is no use in asking the host for more now; `pause` when nothing is to be asked of it for a
+    while, `pages_pause` when no pages are.
     """
 
     answer: Answer
     ends_turn: bool = False
     pause: timedelta | None = None
+    pages_pause: timedelta | None = None
     was_rate_limited: bool = False
 
 
@@ -65,9 +68,16 @@ class Harvest:
     requests: int
     last_request_at: datetime | None
     delay: timedelta  # between requests, as far as it is known now
-    blocked_until: datetime | None
+    blocked_until: datetime | None  # for all kinds of requests
+    pages_paused_until: datetime | None
     was_rate_limited: bool
+    has_answered: bool
     was_silent: bool  # nothing came from there, and neither may it reach us
     took: timedelta
     ours_until: float
     waited: timedelta = timedelta(0)  # for answers to its requests
+
+    @property
+    def waits_until(self) -> datetime | None:
+        """Until when no page of the host is asked for; None where only its delay holds them back."""
+        return max((at for at in (self.blocked_until, self.pages_paused_until) if at), default=None)

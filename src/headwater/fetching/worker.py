@@ -17,10 +17,13 @@ from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.hosts.outage import Attempt, OutageDetector, is_known
+from headwater.hosts.store import robots as robots_store
+from headwater.hosts.store.outages import tell_outage
+from headwater.hosts.store.pages import next_ready_at
+from headwater.hosts.store.turns import renew
 from headwater.ids import new_id
 from headwater.net import Client
-from headwater.net.outage import Attempt, OutageDetector, is_known
-from headwater.net.store import tell_outage
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
@@ -100,7 +103,7 @@ class Fetcher:
             renew=self._renew,
         )
         asked_at = self._clock()
-        harvest = self._unless_outage(await turn.run(), claimed, asked_at)
+        harvest = self._unless_outage(await turn.run(), asked_at)
         if harvest.requests and harvest.waited / harvest.requests >= SLOW:
             sources = frozenset(url.source_id for url in claimed.host.urls if url.source_id is not None)
             self._slow.append((sources, time.monotonic()))
@@ -118,7 +121,7 @@ class Fetcher:
         """How long the longest-waiting host has been ready. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            oldest = await frontier.next_ready_at(conn)
+            oldest = await next_ready_at(conn)
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     def drain(self) -> None:
@@ -138,7 +141,7 @@ class Fetcher:
                 options=self._frontier_options,
             )
             origins = {origin_of(url.url) for host in hosts for url in host.urls}
-            known = await frontier.find_robots(conn, origins=sorted(origins)) if origins else {}
+            known = await robots_store.find(conn, origins=sorted(origins)) if origins else {}
         ours_until = started + lease.total_seconds()
         return [Claimed(host, known, ours_until) for host in hosts]
 
@@ -180,7 +183,7 @@ class Fetcher:
             ]
             if theirs:
                 answers = [
-                    HostAnswer(host=one.host, last_request_at=None, blocked_until=now + PUT_OFF) for one in theirs
+                    HostAnswer(host=one.host, last_request_at=None, pages_paused_until=now + PUT_OFF) for one in theirs
                 ]
                 await frontier.answer(conn, answers=answers, now=now, options=self._frontier_options)
         return [one for one in claimed if one not in theirs]
@@ -201,16 +204,14 @@ class Fetcher:
 
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
         async with self._database.transaction() as conn:
-            return host.host in await frontier.renew(conn, hosts=[host], leased_until=self._clock() + span)
+            return await renew(conn, host=host.host, lease=host.lease, leased_until=self._clock() + span)
 
-    def _unless_outage(self, harvest: Harvest, claimed: Claimed, asked_at: datetime) -> Harvest:
+    def _unless_outage(self, harvest: Harvest, asked_at: datetime) -> Harvest:
         """While our own network is down nothing is counted against a silent host: it is asked again a little later."""
         if harvest.requests == 0:
             return harvest
         now, before = self._clock(), self._outage.is_outage
-        known = any(
-            robots.status is not None and is_known(robots.fetched_at, now) for robots in claimed.robots.values()
-        )
+        known = is_known(harvest.host.answered_at, now)
         is_ours = self._outage.note(Attempt(harvest.host.host, asked_at, harvest.was_silent, known), now)
         if self._outage.is_outage and not before:
             log.error("own network is down", stage=self.name, sites=self._outage.failing_sites)
@@ -218,7 +219,7 @@ class Fetcher:
             log.warning("own network is back", stage=self.name)
         if not is_ours:
             return harvest
-        return replace(harvest, answered=(), robots=(), robots_changed=False, blocked_until=now + OUTAGE_PAUSE)
+        return replace(harvest, answered=(), robots=(), robots_changed=False, pages_paused_until=now + OUTAGE_PAUSE)
 
     async def _written(self, harvest: Harvest) -> Harvest:
         """Written, even where the database is away for a while: what was fetched need not be fetched again.
@@ -247,7 +248,7 @@ class Fetcher:
                 options=self._frontier_options,
             )
             for robots in (robots for harvest in batch for robots in harvest.robots):
-                await frontier.keep_robots(conn, robots=robots)
+                await robots_store.keep(conn, robots=robots)
             is_outage = self._outage.is_outage
             if is_outage or self._outage_is_told:
                 await tell_outage(conn, worker=self._worker, stage=self.name, now=self._clock(), is_outage=is_outage)
@@ -314,5 +315,7 @@ def _answer(harvest: Harvest) -> HostAnswer:
         last_request_at=harvest.last_request_at,
         answered=harvest.answered,
         blocked_until=max((at for at in (harvest.blocked_until, spaced) if at), default=None),
+        pages_paused_until=harvest.pages_paused_until,
         was_rate_limited=harvest.was_rate_limited,
+        answered_at=harvest.last_request_at if harvest.has_answered else None,
     )

@@ -24,6 +24,7 @@ from headwater.frontier.types import (
     Submission,
     Unchanged,
 )
+from headwater.hosts.decide import delay_of
 from headwater.types import PageKind
 
 LOWEST, DEFAULT, HIGHEST = 1, 5, 10
@@ -330,23 +331,7 @@ def settled(
     return recrawl(kind, interval, at, has_changed=has_changed, options=options)
 
 
-def delay_of(robots: timedelta | None, source: timedelta | None, slowed: int, options: FrontierOptions) -> timedelta:
-    """How far apart requests to a host are: the longest that anybody asks for, doubled for every lesson it taught."""
+def page_delay(robots: timedelta | None, source: timedelta | None, slowed: int, options: FrontierOptions) -> timedelta:
+    """How far apart requests for pages of a host are."""
     robots = min(robots or timedelta(0), options.max_crawl_delay)
-    base = max(options.min_delay, robots, source or timedelta(0))
-    return max(base, min(base * 2**slowed, options.max_delay))
-
-
-def pace(
-    slowed: int, successes: int, more: int, options: FrontierOptions, *, was_rate_limited: bool
-) -> tuple[int, int]:
-    """How often the delay is doubled from now on, and how many successes count towards halving it."""
-    if was_rate_limited:
-        most = max(0, (options.max_delay // options.min_delay).bit_length()) if options.min_delay else 10
-        return min(slowed + 1, most), 0
-    if slowed == 0:
-        return 0, 0
-    successes += more
-    if successes >= options.eased_after:
-        return slowed - 1, 0
-    return slowed, successes
+    return delay_of(options.min_delay, robots, source, slowed=slowed, max_delay=options.max_delay)

@@ -1,13 +1,11 @@
-"""The ids of hosts and URLs, made of digests: nothing is looked up to know where a URL belongs. Pure."""
+"""The ids of URLs, made of digests: nothing is looked up to know where a URL belongs. Pure."""
 
-import hashlib
-from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from headwater.hosts.keys import from_bytes, host_id_of, shard_of
 from headwater.urls import key_of, read_url
 
-SHARDS = 16
 _WHOLE = 2**64 - 1
 
 
@@ -37,24 +35,13 @@ def locate(url: str) -> Located:
     """Where a URL belongs. Raises InvalidUrl."""
     asked, form, host = read_url(url)
     host_id = host_id_of(host)
-    return Located(asked, form, host, Place(shard_of(host_id), host_id, _from_bytes(key_of(form)[:8])))
+    return Located(asked, form, host, Place(shard_of(host_id), host_id, from_bytes(key_of(form)[:8])))
 
 
 def place_of(id: UUID) -> Place:  # noqa: A002  what else should an id be called
     """Where the URL of this id is kept."""
-    host_id = _from_bytes(id.bytes[:8])
-    return Place(shard_of(host_id), host_id, _from_bytes(id.bytes[8:]))
-
-
-@lru_cache(maxsize=65_536)
-def host_id_of(host: str) -> int:
-    """64 bits of the host's name."""
-    return _from_bytes(hashlib.sha256(host.encode()).digest()[:8])
-
-
-def shard_of(host_id: int) -> int:
-    """The part of the frontier that the host lies in."""
-    return host_id % SHARDS
+    host_id = from_bytes(id.bytes[:8])
+    return Place(shard_of(host_id), host_id, from_bytes(id.bytes[8:]))
 
 
 def shortened(url: str, host: str) -> str:
@@ -66,7 +53,3 @@ def shortened(url: str, host: str) -> str:
 def lengthened(stored: str, host: str) -> str:
     """What was shortened, whole again."""
     return f"https://{host}{stored}" if stored.startswith("/") else stored
-
-
-def _from_bytes(digest: bytes) -> int:
-    return int.from_bytes(digest, "big", signed=True)

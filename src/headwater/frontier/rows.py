@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from headwater.errors import InvalidUrl
-from headwater.frontier.arrays import alike, flags, letters, numbers, texts, times, uuids
-from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, Recrawl, UrlPlan, band_of, delay_of, priority_of, trap
+from headwater.frontier.decide import CAPPED, ROBOTS_BLOCKED, Recrawl, UrlPlan, band_of, page_delay, priority_of, trap
 from headwater.frontier.decide import settled as settled_schedule
-from headwater.frontier.keys import Located, Place, lengthened, locate, shard_of, shortened
+from headwater.frontier.keys import Located, Place, lengthened, locate, shortened
 from headwater.frontier.types import (
     Answered,
     ClaimedHost,
@@ -22,12 +21,13 @@ from headwater.frontier.types import (
     FrontierUrl,
     Hopeless,
     Origin,
-    Robots,
     Settled,
     Status,
     Submission,
     Submitted,
 )
+from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
+from headwater.hosts.types import HeldHost, Pace, Wake
 from headwater.types import PageKind, SourceId
 
 STATUS_LETTER = {Status.PENDING: "p", Status.FETCHED: "f", Status.FAILED: "r", Status.DEAD: "d"}
@@ -113,7 +113,7 @@ def url_columns(wanted: Sequence[Wanted]) -> dict[str, str]:
 
 
 def _positions_in_host(wanted: Sequence[Wanted]) -> list[int | None]:
-    """The how-manieth of its host each is, among those that a cap holds for."""
+    """Ordinal of each URL within its host, among those that a cap holds for."""
     counts: defaultdict[int, int] = defaultdict(int)
     positions: list[int | None] = []
     for one in wanted:
@@ -132,38 +132,6 @@ def place_columns(places: Sequence[Place]) -> dict[str, str]:
         "host_ids": numbers([place.host_id for place in places]),
         "url_ids": numbers([place.url_id for place in places]),
     }
-
-
-class Wake(NamedTuple):
-    """A host that gets something to do: from when, how urgent, and how many URLs more it has."""
-
-    name: str
-    host_id: int
-    band: int
-    ready_at: datetime | None
-    more: int
-
-
-def wake_columns(wakes: Iterable[Wake]) -> dict[str, str]:
-    """One row per host as arrays, in the order in which everybody writes them."""
-    hosts: dict[int, Wake] = {}
-    for wake in wakes:
-        other = hosts.get(wake.host_id)
-        hosts[wake.host_id] = wake if other is None else _both(wake, other)
-    rows = sorted(hosts.values(), key=lambda wake: (shard_of(wake.host_id), wake.host_id))
-    return {
-        "shards": numbers([shard_of(wake.host_id) for wake in rows]),
-        "host_ids": numbers([wake.host_id for wake in rows]),
-        "names": texts([wake.name for wake in rows]),
-        "bands": numbers([wake.band for wake in rows]),
-        "times": times([wake.ready_at for wake in rows]),
-        "more": numbers([wake.more for wake in rows]),
-    }
-
-
-def _both(one: Wake, other: Wake) -> Wake:
-    ready = [wake.ready_at for wake in (one, other) if wake.ready_at is not None]
-    return Wake(one.name, one.host_id, min(one.band, other.band), min(ready, default=None), one.more + other.more)
 
 
 Counts = dict[UUID | None, list[int]]
@@ -273,19 +241,12 @@ def tell_where_led(
             results[number] = result._replace(url=submissions[number].url)
 
 
-class ClaimRow(NamedTuple):
-    """A claimed host with one of its URLs, or with none when nothing is due: the columns of a claim, in their order."""
+class DueRow(NamedTuple):
+    """A due URL and the number of its host in a claim: the columns, in their order."""
 
-    host_id: int
-    name: str
-    slowed: int
-    successes: int
-    strikes: int
-    robots_delay_ms: int | None
-    not_before: datetime
-    lost_at: datetime | None
+    number: int
     min_delay_ms: int | None
-    url_id: int | None
+    url_id: int
     url: str
     kind: str
     origin: str
@@ -301,29 +262,24 @@ class ClaimRow(NamedTuple):
     status: str
 
 
-def claimed_hosts(rows: Iterable[ClaimRow], lease: UUID, options: FrontierOptions) -> list[tuple[ClaimedHost, int]]:
-    """The hosts of a claim, each with its strikes. A host without URLs has nothing due."""
-    return [_claimed_host(list(group), lease, options) for _, group in groupby(rows, key=lambda row: row.host_id)]
-
-
-def _claimed_host(rows: Sequence[ClaimRow], lease: UUID, options: FrontierOptions) -> tuple[ClaimedHost, int]:
-    first = rows[0]
+def claimed_host(held: HeldHost, rows: Sequence[DueRow], lease: UUID, options: FrontierOptions) -> ClaimedHost:
+    """A host as its fetcher sees it. Without URLs nothing is due."""
     asked = [row.min_delay_ms for row in rows if row.min_delay_ms is not None]
     source = timedelta(milliseconds=max(asked)) if asked else None
-    robots = None if first.robots_delay_ms is None else timedelta(milliseconds=first.robots_delay_ms)
-    delay = delay_of(robots, source, first.slowed, options)
+    delay = page_delay(held.robots_delay, source, held.slowed, options)
+    assert held.ready_at is not None, "a host that is claimed for its pages was ready"
     # Whoever lost the host may have asked it at the last moment of the lease.
-    not_before = first.not_before if first.lost_at is None else max(first.not_before, first.lost_at + delay)
-    urls = [claimed_url(row) for row in rows if row.url_id is not None]
-    host = ClaimedHost(first.name, lease, delay, first.slowed, not_before, urls, successes=first.successes)
-    return host, first.strikes
+    not_before = held.ready_at if held.lost_at is None else max(held.ready_at, held.lost_at + delay)
+    urls = [claimed_url(row, held) for row in rows]
+    pace = Pace(held.slowed, held.successes)
+    return ClaimedHost(held.name, lease, delay, not_before, urls, pace, held.answered_at)
 
 
-def claimed_url(row: ClaimRow) -> ClaimedUrl:
+def claimed_url(row: DueRow, host: HeldHost) -> ClaimedUrl:
     """A URL as its fetcher sees it."""
     return ClaimedUrl(
-        Place(0, row.host_id, row.url_id or 0).id,
-        lengthened(row.url, row.name),
+        Place(0, host.host_id, row.url_id).id,
+        lengthened(row.url, host.name),
         KIND_OF[row.kind],
         ORIGIN_OF[row.origin],
         row.source_id,
@@ -495,10 +451,3 @@ def resubmitted(wanted: Wanted, to_url: str) -> Submission:
     priority, not_before = wanted.priority, wanted.next_fetch_at
     origin = Origin.FEED if wanted.can_revive else wanted.submission.origin
     return wanted.submission._replace(url=to_url, priority=priority, not_before=not_before, origin=origin)
-
-
-def robots_of(row: Sequence[Any]) -> Robots:
-    """A robots.txt as it was kept."""
-    origin, status, body, fetched_at, expires_at, unreachable_since, delay_ms, sitemaps = row
-    delay = None if delay_ms is None else timedelta(milliseconds=delay_ms)
-    return Robots(origin, status, body, fetched_at, expires_at, unreachable_since, delay, tuple(sitemaps))

@@ -1,11 +1,11 @@
-"""Every statement that writes `host`, `frontier_url`, `frontier_alias`, `host_robots` and `frontier_tally`, or claims.
+"""Every statement that writes `frontier_url`, `frontier_alias` and `frontier_tally`.
 
 Everybody writes URLs before hosts, and both in the order of their keys: two who write the same rows never wait for each
 other in a circle. So submit, answer or settle once per transaction.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from psycopg.rows import args_row
@@ -13,27 +13,24 @@ from psycopg.rows import args_row
 from headwater.db import Connection
 from headwater.errors import InvalidUrl
 from headwater.frontier import decide
-from headwater.frontier.arrays import letters, numbers, texts, times, uuids
 from headwater.frontier.decide import POISON
-from headwater.frontier.keys import SHARDS, Place, host_id_of, locate, place_of, shard_of
+from headwater.frontier.keys import Place, locate, place_of
 from headwater.frontier.rows import (
     STATUS_LETTER,
     AddedRow,
-    ClaimRow,
     Counts,
+    DueRow,
     FetchedRow,
     Result,
     Settlement,
     Touched,
-    Wake,
     Wanted,
-    claimed_hosts,
+    claimed_host,
     count,
     fates_of,
     place_columns,
     resubmitted,
     result_columns,
-    robots_of,
     settlement_columns,
     settlement_of,
     sort_out,
@@ -41,7 +38,6 @@ from headwater.frontier.rows import (
     tell_fate,
     tell_where_led,
     url_columns,
-    wake_columns,
 )
 from headwater.frontier.types import (
     Answered,
@@ -49,22 +45,21 @@ from headwater.frontier.types import (
     FrontierOptions,
     HostAnswer,
     Redirected,
-    Robots,
     Settled,
     Submission,
     Submitted,
 )
+from headwater.hosts.arrays import letters, numbers, texts, times
+from headwater.hosts.decide import pace_after
+from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
+from headwater.hosts.store import pages as page_hosts
+from headwater.hosts.store.waking import lock, wake_for_pages
+from headwater.hosts.types import HeldHost, PageRelease, Release, Wake
 from headwater.types import SourceId
-from headwater.urls import host_of
 
 DEFAULTS = FrontierOptions()
-WAKE_CHANNEL = "headwater_frontier"
-"""LISTEN to it to hear that a queue with nothing to do got something to do."""
-
 KNOWN_HOST = ""  # a host that has its row, with its name
 MOST_HOPS = 5
-LONGEST_LEASE = timedelta(hours=1)
-ALL_SHARDS = tuple(range(SHARDS))
 
 
 async def submit(
@@ -74,9 +69,18 @@ async def submit(
 
     Returns what came of each, in the order given.
     """
-    results, touched = await _submit(conn, submissions, now, options, MOST_HOPS)
-    await _wake(conn, wakes=touched.wakes, counts=touched.counts, now=now)
+    results, wakes = await add(conn, submissions=submissions, now=now, options=options)
+    await wake_for_pages(conn, wakes=wakes)
     return results
+
+
+async def add(
+    conn: Connection, *, submissions: Sequence[Submission], now: datetime, options: FrontierOptions = DEFAULTS
+) -> tuple[list[Submitted], list[Wake]]:
+    """As `submit`, for who writes hosts later in the same transaction: these are still to be woken."""
+    results, touched = await _submit(conn, submissions, now, options, MOST_HOPS)
+    await _count(conn, counts=touched.counts)
+    return results, touched.wakes
 
 
 async def _submit(
@@ -164,7 +168,7 @@ async def _add(
             ) AS alias ON true
             LEFT JOIN LATERAL (
                 SELECT url_count
-                FROM host
+                FROM hosts
                 WHERE given.position IS NOT NULL AND (shard, host_id) = (given.shard, given.host_id)
                 LIMIT 1
             ) AS queue ON true
@@ -223,75 +227,6 @@ async def _add(
     return await cur.fetchall()
 
 
-async def _wake(conn: Connection, *, wakes: Iterable[Wake], counts: Counts, now: datetime) -> None:
-    """These hosts have something to do, as soon as politeness lets them. Who holds one finds it when giving it back."""
-    columns = wake_columns(wakes)
-    if not columns["host_ids"]:
-        return
-    await conn.execute(
-        """
-        WITH idle AS MATERIALIZED (
-            SELECT NOT EXISTS (
-                SELECT
-                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-                CROSS JOIN LATERAL (
-                    SELECT
-                    FROM host
-                    WHERE host.shard = part.shard
-                        AND host.band = part.band
-                        AND ready_at <= %(now)s
-                        AND ready_at < 'infinity'
-                    LIMIT 1
-                ) AS ready
-            ) AS is_idle
-        ), woken AS (
-            INSERT INTO host AS h (shard, host_id, name, band, ready_at, url_count)
-            SELECT shard, host_id, name, band, coalesce(ready_at, 'infinity'), more
-            FROM unnest(
-                %(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[], %(bands)s::smallint[],
-                %(times)s::timestamptz[], %(more)s::integer[]
-            ) AS given (shard, host_id, name, band, ready_at, more)
-            ORDER BY shard, host_id
-            ON CONFLICT ON CONSTRAINT host_pkey DO UPDATE
-            SET url_count = h.url_count + excluded.url_count,
-                band = CASE
-                    WHEN h.lease IS NOT NULL OR excluded.ready_at = 'infinity' THEN h.band
-                    WHEN h.ready_at = 'infinity' THEN excluded.band
-                    ELSE least(h.band, excluded.band)
-                END,
-                ready_at = CASE
-                    WHEN h.lease IS NOT NULL THEN h.ready_at
-                    ELSE least(h.ready_at, greatest(h.not_before, excluded.ready_at))
-                END
-            WHERE excluded.url_count <> 0
-                OR h.lease IS NULL AND (
-                    h.ready_at > greatest(h.not_before, excluded.ready_at) OR h.band > excluded.band
-                )
-            RETURNING lease IS NULL AND ready_at < 'infinity' AS can_be_claimed
-        ), counted AS (
-            INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
-            SELECT *
-            FROM unnest(
-                %(tally_sources)s::uuid[], %(tally_p)s::integer[], %(tally_f)s::integer[], %(tally_r)s::integer[],
-                %(tally_d)s::integer[]
-            )
-        )
-        SELECT pg_notify(%(channel)s, '')
-        FROM idle
-        WHERE is_idle AND EXISTS (SELECT FROM woken WHERE can_be_claimed)
-        """,
-        {**columns, **tally_columns(counts), **parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "channel": WAKE_CHANNEL},
-    )
-
-
-def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, str]:
-    """Every part of the queue, band by band."""
-    return {
-        "every_band": numbers([band for band in bands for _ in shards]),
-        "every_shard": numbers([shard for _ in bands for shard in shards]),
-    }
-
-
 async def claim(
     conn: Connection,
     *,
@@ -311,78 +246,47 @@ async def claim(
     """
     choice = decide.draw(lease, now) if choice is None else choice
     bands = decide.turns(choice)
-    rows = await _claim(
+    held = await page_hosts.claim(
         conn,
         lease=lease,
         now=now,
         leased_until=leased_until,
         hosts=hosts,
-        urls_per_host=urls_per_host,
+        urls=urls_per_host,
         bands=bands,
         shards=decide.rotate(shards, choice * 7919 % 1),
     )
+    if not held:
+        return []
+    due = await _due_urls(conn, held=held, bands=bands, now=now, urls_per_host=urls_per_host)
     claimed: list[ClaimedHost] = []
     returned: list[ClaimedHost] = []
-    for host, strikes in claimed_hosts(rows, lease, options):
-        if strikes >= options.max_strikes and host.urls:
-            await _give_up(conn, host=host, now=now)
-        if strikes >= options.max_strikes or not host.urls:
-            returned.append(host)
+    for host, rows in zip(held, due, strict=True):
+        one = claimed_host(host, rows, lease, options)
+        if host.strikes >= options.max_strikes and one.urls:
+            await _give_up(conn, host=one, now=now)
+        if host.strikes >= options.max_strikes or not one.urls:
+            returned.append(one)
         else:
-            claimed.append(host)
+            claimed.append(one)
     if returned:
-        await _lock(conn, host_ids={host_id_of(host.host) for host in returned})
-        await _release(conn, hosts=[(host, host.not_before, host.slowed, host.successes) for host in returned])
+        releases = [_released(HostAnswer(host, None), options) for host in returned]
+        await page_hosts.release(conn, releases=releases)
     return claimed
 
 
-async def _claim(
-    conn: Connection,
-    *,
-    lease: UUID,
-    now: datetime,
-    leased_until: datetime,
-    hosts: int,
-    urls_per_host: int,
-    bands: Sequence[int],
-    shards: Sequence[int],
-) -> list[ClaimRow]:
-    """One statement. What is joined LATERAL is joined in the order given: bands in turn, no more than is needed."""
-    async with conn.cursor(binary=True, row_factory=args_row(ClaimRow)) as cur:
+async def _due_urls(
+    conn: Connection, *, held: Sequence[HeldHost], bands: Sequence[int], now: datetime, urls_per_host: int
+) -> list[list[DueRow]]:
+    """The most urgent due URLs of each of these hosts; of one that was lost only the first, in the order of bands."""
+    async with conn.cursor(binary=True, row_factory=args_row(DueRow)) as cur:
         await cur.execute(
             """
-            WITH ready AS MATERIALIZED (
-                SELECT free.shard, free.host_id, free.lease, free.ready_at
-                FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-                CROSS JOIN LATERAL (
-                    SELECT shard, host_id, lease, ready_at
-                    FROM host
-                    WHERE host.shard = part.shard
-                        AND host.band = part.band
-                        AND ready_at <= %(now)s
-                        AND ready_at < 'infinity'
-                    ORDER BY ready_at
-                    LIMIT %(hosts)s
-                    FOR UPDATE SKIP LOCKED
-                ) AS free
-                LIMIT %(hosts)s
-            ), leased AS (
-                UPDATE host
-                SET ready_at = %(leased_until)s,
-                    lease = %(lease)s,
-                    strikes = CASE WHEN ready.lease IS NULL THEN 0 ELSE host.strikes + 1 END,
-                    claimed = CASE WHEN ready.lease IS NULL THEN %(urls)s ELSE 1 END
-                FROM ready
-                WHERE host.shard = ready.shard AND host.host_id = ready.host_id
-                RETURNING host.shard, host.host_id, name, slowed, successes, strikes, robots_delay_ms,
-                    greatest(not_before, ready.ready_at) AS not_before,
-                    CASE WHEN ready.lease IS NOT NULL THEN ready.ready_at END AS lost_at
-            )
-            SELECT leased.host_id, name, slowed, successes, strikes, robots_delay_ms, not_before, lost_at,
-                min_delay_ms, url_id, url, kind, origin, due.source_id, depth, priority, etag, last_modified,
-                fetch_count, retry_count, failing_since, interval_s, status
-            FROM leased
-            LEFT JOIN LATERAL (
+            SELECT number::integer, min_delay_ms, url_id, url, kind, origin, due.source_id, depth, priority, etag,
+                last_modified, fetch_count, retry_count, failing_since, interval_s, status
+            FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(strikes)s::smallint[])
+                WITH ORDINALITY AS held (shard, host_id, strikes, number)
+            CROSS JOIN LATERAL (
                 SELECT best.*
                 FROM unnest(
                     CASE WHEN strikes = 0 THEN %(bands)s::smallint[] ELSE ARRAY[0, 1, 2, 3]::smallint[] END
@@ -391,16 +295,16 @@ async def _claim(
                     SELECT url_id, url, kind, origin, source_id, depth, priority, etag, last_modified, fetch_count,
                         retry_count, failing_since, interval_s, status
                     FROM frontier_url
-                    WHERE shard = leased.shard
+                    WHERE shard = held.shard
                         AND frontier_url.band = turn.band
-                        AND host_id = leased.host_id
+                        AND host_id = held.host_id
                         AND next_fetch_at <= %(now)s
                         AND next_fetch_at < 'infinity'
                     ORDER BY next_fetch_at
                     LIMIT %(urls)s
                 ) AS best
-                LIMIT CASE WHEN leased.strikes = 0 THEN %(urls)s ELSE 1 END
-            ) AS due ON true
+                LIMIT CASE WHEN held.strikes = 0 THEN %(urls)s ELSE 1 END
+            ) AS due
             LEFT JOIN LATERAL (
                 SELECT min_delay_ms
                 FROM sources
@@ -409,16 +313,18 @@ async def _claim(
             ) AS source ON true
             """,
             {
-                **parts(bands, shards),
+                "shards": numbers([shard_of(host.host_id) for host in held]),
+                "host_ids": numbers([host.host_id for host in held]),
+                "strikes": numbers([host.strikes for host in held]),
                 "bands": numbers(bands),
-                "lease": lease,
                 "now": now,
-                "leased_until": leased_until,
-                "hosts": hosts,
                 "urls": urls_per_host,
             },
         )
-        return await cur.fetchall()
+        due: list[list[DueRow]] = [[] for _ in held]
+        for row in await cur.fetchall():
+            due[row.number - 1].append(row)
+    return due
 
 
 async def _give_up(conn: Connection, *, host: ClaimedHost, now: datetime) -> None:
@@ -448,28 +354,6 @@ async def _give_up(conn: Connection, *, host: ClaimedHost, now: datetime) -> Non
     )
 
 
-async def renew(conn: Connection, *, hosts: Sequence[ClaimedHost], leased_until: datetime) -> list[str]:
-    """Hold these hosts for longer. Returns those that were still ours."""
-    await _lock(conn, host_ids=[host_id_of(host.host) for host in hosts])
-    ids = sorted((shard_of(host_id_of(host.host)), host_id_of(host.host), host.lease) for host in hosts)
-    cur = await conn.execute(
-        """
-        UPDATE host
-        SET ready_at = %(leased_until)s
-        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(leases)s::uuid[]) AS mine (shard, host_id, lease)
-        WHERE host.shard = mine.shard AND host.host_id = mine.host_id AND host.lease = mine.lease
-        RETURNING name
-        """,
-        {
-            "shards": numbers([shard for shard, _, _ in ids]),
-            "host_ids": numbers([host_id for _, host_id, _ in ids]),
-            "leases": uuids([lease for _, _, lease in ids]),
-            "leased_until": leased_until,
-        },
-    )
-    return [row[0] for row in await cur.fetchall()]
-
-
 async def answer(
     conn: Connection, *, answers: Sequence[HostAnswer], now: datetime, options: FrontierOptions = DEFAULTS
 ) -> None:
@@ -489,19 +373,27 @@ async def answer(
     async with conn.pipeline():  # one way to the server and back
         if results:
             await _record(conn, results=sorted(results, key=lambda one: one.place))
-        await _lock(conn, host_ids=own | {wake.host_id for wake in wakes})
-        await _wake(conn, wakes=wakes, counts={}, now=now)
-        await _release(conn, hosts=[_given_back(host, options) for host in answers])
+        await lock(conn, host_ids=own | {wake.host_id for wake in wakes})
+        await wake_for_pages(conn, wakes=wakes)
+        await page_hosts.release(conn, releases=[_released(host, options) for host in answers])
 
 
-def _given_back(given: HostAnswer, options: FrontierOptions) -> tuple[ClaimedHost, datetime, int, int]:
+def _released(given: HostAnswer, options: FrontierOptions) -> PageRelease:
     """A host, not before when it is asked again, and its pace."""
     host = given.host
     fine = sum(1 for one in given.answered if isinstance(one.answer, decide.SUCCESSES))
-    slowed, successes = decide.pace(host.slowed, host.successes, fine, options, was_rate_limited=given.was_rate_limited)
-    delay = host.delay if slowed <= host.slowed else max(host.delay, min(host.delay * 2, options.max_delay))
+    pace = pace_after(
+        host.pace,
+        fine,
+        was_rate_limited=given.was_rate_limited,
+        eased_after=options.eased_after,
+        most=options.most_slowed,
+    )
+    delay = host.delay if pace.slowed <= host.pace.slowed else max(host.delay, min(host.delay * 2, options.max_delay))
     times = [host.not_before, given.blocked_until, given.last_request_at and given.last_request_at + delay]
-    return host, max(time for time in times if time is not None), slowed, successes
+    not_before = max(time for time in times if time is not None)
+    release = Release(host.host, host.lease, not_before, pace, given.answered_at)
+    return PageRelease(release, given.pages_paused_until)
 
 
 async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
@@ -646,6 +538,8 @@ async def _keep_aliases(
 
 async def _count(conn: Connection, *, counts: Counts) -> None:
     """Note how many URLs of each source stand elsewhere now."""
+    if not any(any(row) for row in counts.values()):
+        return
     await conn.execute(
         """
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
@@ -656,98 +550,6 @@ async def _count(conn: Connection, *, counts: Counts) -> None:
         )
         """,
         tally_columns(counts),
-    )
-
-
-async def _lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
-    """Wait for whoever writes these hosts now, so that the next statement sees what they brought."""
-    ids = sorted((shard_of(host_id), host_id) for host_id in host_ids)
-    await conn.execute(
-        """
-        SELECT
-        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[]) AS mine (shard, host_id)
-        CROSS JOIN LATERAL (
-            SELECT
-            FROM host
-            WHERE host.shard = mine.shard AND host.host_id = mine.host_id
-            FOR UPDATE
-        ) AS locked
-        """,
-        {"shards": numbers([shard for shard, _ in ids]), "host_ids": numbers([host_id for _, host_id in ids])},
-    )
-
-
-async def _release(conn: Connection, *, hosts: Sequence[tuple[ClaimedHost, datetime, int, int]]) -> None:
-    """Give hosts back that are still ours: ready when politeness and the earliest of their URLs let them."""
-    rows = sorted(hosts, key=lambda row: (shard_of(host_id_of(row[0].host)), host_id_of(row[0].host)))
-    ids = [host_id_of(host.host) for host, _, _, _ in rows]
-    await conn.execute(
-        """
-        WITH given AS MATERIALIZED (
-            SELECT *
-            FROM unnest(
-                %(shards)s::smallint[], %(host_ids)s::bigint[], %(leases)s::uuid[], %(times)s::timestamptz[],
-                %(slowed)s::smallint[], %(successes)s::smallint[]
-            ) AS given (shard, host_id, lease, not_before, slowed, successes)
-        ), first AS MATERIALIZED (
-            SELECT given.*, band_0.due_at AS due_0, band_1.due_at AS due_1, band_2.due_at AS due_2,
-                greatest(
-                    not_before, coalesce(least(band_0.due_at, band_1.due_at, band_2.due_at, band_3.due_at), 'infinity')
-                ) AS ready_at
-            FROM given
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 0 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_0 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 1 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_1 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 2 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_2 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 3 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_3 ON true
-        )
-        UPDATE host
-        SET lease = NULL,
-            strikes = 0,
-            slowed = first.slowed,
-            successes = first.successes,
-            not_before = first.not_before,
-            ready_at = first.ready_at,
-            band = CASE
-                WHEN due_0 <= first.ready_at THEN 0
-                WHEN due_1 <= first.ready_at THEN 1
-                WHEN due_2 <= first.ready_at THEN 2
-                ELSE 3
-            END
-        FROM first
-        WHERE host.shard = first.shard AND host.host_id = first.host_id AND host.lease = first.lease
-        """,
-        {
-            "shards": numbers([shard_of(host_id) for host_id in ids]),
-            "host_ids": numbers(ids),
-            "leases": uuids([host.lease for host, _, _, _ in rows]),
-            "times": times([not_before for _, not_before, _, _ in rows]),
-            "slowed": numbers([slowed for _, _, slowed, _ in rows]),
-            "successes": numbers([successes for _, _, _, successes in rows]),
-        },
     )
 
 
@@ -766,8 +568,8 @@ async def settle(
     for one in settlements:
         one.touch(touched)
     await _settle(conn, settlements=settlements)
-    await _wake(conn, wakes=touched.wakes, counts={}, now=now)
     await _count(conn, counts=touched.counts)
+    await wake_for_pages(conn, wakes=touched.wakes)
 
 
 def _place(url: str) -> Place | None:
@@ -821,107 +623,6 @@ async def _settle(conn: Connection, *, settlements: Sequence[Settlement]) -> Non
     )
 
 
-async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS) -> datetime | None:
-    """When the next host can be claimed, perhaps in the past; None while nothing waits."""
-    cur = await conn.execute(
-        """
-        SELECT min(ready_at)
-        FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
-        CROSS JOIN LATERAL (
-            SELECT ready_at
-            FROM host
-            WHERE host.shard = part.shard AND host.band = part.band AND ready_at < 'infinity'
-            ORDER BY ready_at
-            LIMIT 1
-        ) AS soonest
-        """,
-        parts((0, 1, 2, 3), shards),
-    )
-    row = await cur.fetchone()
-    return row[0] if row else None
-
-
-async def find_robots(conn: Connection, *, origins: Sequence[str]) -> dict[str, Robots]:
-    """What is known of these origins' robots.txt, expired or not."""
-    ids = [host_id_of(host_of(origin)) for origin in origins]
-    cur = await conn.execute(
-        """
-        SELECT origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms, sitemaps
-        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(origins)s::text[])
-            AS given (shard, host_id, origin)
-        JOIN host_robots USING (shard, host_id, origin)
-        """,
-        {
-            "shards": numbers([shard_of(host_id) for host_id in ids]),
-            "host_ids": numbers(ids),
-            "origins": texts(origins),
-        },
-    )
-    return {row[0]: robots_of(row) for row in await cur.fetchall()}
-
-
-async def keep_robots(conn: Connection, *, robots: Robots) -> bool:
-    """Keep a robots.txt for everybody. Returns whether it says something else than before.
-
-    Only who holds the host asks for it, so that nobody else does at the same time.
-    """
-    host_id = host_id_of(host_of(robots.origin))
-    delay_ms = None if robots.crawl_delay is None else int(robots.crawl_delay / timedelta(milliseconds=1))
-    cur = await conn.execute(
-        """
-        WITH old AS MATERIALIZED (
-            SELECT body, unreachable_since IS NULL AS is_reachable
-            FROM host_robots
-            WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin = %(origin)s
-        ), kept AS (
-            INSERT INTO host_robots AS r (
-                shard, host_id, origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms,
-                sitemaps
-            )
-            VALUES (
-                %(shard)s, %(host_id)s, %(origin)s, %(status)s, %(body)s, %(fetched_at)s, %(expires_at)s,
-                %(unreachable_since)s, %(delay_ms)s, %(sitemaps)s
-            )
-            ON CONFLICT ON CONSTRAINT host_robots_pkey DO UPDATE
-            SET status = excluded.status,
-                body = excluded.body,
-                fetched_at = excluded.fetched_at,
-                expires_at = excluded.expires_at,
-                unreachable_since = excluded.unreachable_since,
-                crawl_delay_ms = excluded.crawl_delay_ms,
-                sitemaps = excluded.sitemaps
-        ), slowed AS (
-            UPDATE host
-            SET robots_delay_ms = greatest(
-                %(delay_ms)s,
-                (
-                    SELECT max(crawl_delay_ms)
-                    FROM host_robots
-                    WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin <> %(origin)s
-                )
-            )
-            WHERE shard = %(shard)s AND host_id = %(host_id)s
-        )
-        SELECT (body, is_reachable) IS DISTINCT FROM (%(body)s::text, %(unreachable_since)s::timestamptz IS NULL)
-        FROM old
-        """,
-        {
-            "shard": shard_of(host_id),
-            "host_id": host_id,
-            "origin": robots.origin,
-            "status": robots.status,
-            "body": robots.body,
-            "fetched_at": robots.fetched_at,
-            "expires_at": robots.expires_at,
-            "unreachable_since": robots.unreachable_since,
-            "delay_ms": delay_ms,
-            "sitemaps": list(robots.sitemaps),
-        },
-    )
-    row = await cur.fetchone()
-    return row is None or row[0]
-
-
 async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     """What robots.txt forbade is tried again. Returns how many URLs."""
     host_id = host_id_of(host)
@@ -940,7 +641,8 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
         count(counts, source_id, "d", -1)
         count(counts, source_id, "p", 1)
         wakes.append(Wake(host, host_id, band, now, 0))
-    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    await _count(conn, counts=counts)
+    await wake_for_pages(conn, wakes=wakes)
     return len(wakes)
 
 
@@ -980,11 +682,12 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list
         count(counts, source_id, "p", 1)
         wakes.append(Wake(KNOWN_HOST, host_id, band, now, 0))
         retried.add(Place(shard_of(host_id), host_id, url_id))
-    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    await _count(conn, counts=counts)
+    await wake_for_pages(conn, wakes=wakes)
     return [one for one in ids if place_of(one) in retried]
 
 
-async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
+async def delete(conn: Connection, *, ids: Sequence[UUID]) -> list[UUID]:
     """Forget these URLs and their aliases. Returns those that there were."""
     places = sorted({place_of(one) for one in ids})
     cur = await conn.execute(
@@ -1026,7 +729,8 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> lis
         if letter is not None:
             count(counts, source_id, letter, -1)
             wakes.append(Wake(KNOWN_HOST, host_id, decide.LAST_BAND, None, -1))
-    await _wake(conn, wakes=wakes, counts=counts, now=now)
+    await _count(conn, counts=counts)
+    await wake_for_pages(conn, wakes=wakes)
     return [one for one in ids if place_of(one) in deleted]
 
 
@@ -1114,11 +818,10 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
     return cur.rowcount
 
 
-async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
-    """Make due what waits beyond any wait that is allowed, as a clock that was ahead wrote it. Returns how many hosts.
+async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> None:
+    """Make due what waits beyond any wait that is allowed, as a clock that was ahead wrote it.
 
-    The hosts themselves, and URLs found by that clock, are always looked at; all other URLs only `thoroughly`, which
-    reads the whole table.
+    URLs found by that clock are always looked at; all others only `thoroughly`, which reads the whole table.
     """
     await conn.execute(
         """
@@ -1132,45 +835,6 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
     )
     if thoroughly:
         await _repair_urls(conn, now=now, latest=latest)
-    cur = await conn.execute(
-        """
-        UPDATE host
-        SET lease = NULL,
-            not_before = CASE WHEN not_before > %(latest)s THEN %(now)s ELSE not_before END,
-            ready_at = %(now)s,
-            band = coalesce(
-                (
-                    SELECT min(frontier_url.band)
-                    FROM frontier_url
-                    WHERE frontier_url.shard = host.shard
-                        AND frontier_url.host_id = host.host_id
-                        AND frontier_url.next_fetch_at <= %(now)s
-                ),
-                host.band
-            )
-        WHERE ready_at > %(now)s
-            AND ready_at < 'infinity'
-            AND (
-                ready_at > %(latest)s
-                OR not_before > %(latest)s
-                OR (lease IS NOT NULL AND ready_at > %(now)s::timestamptz + interval '1 day')
-                OR (
-                    %(thoroughly)s
-                    AND lease IS NULL
-                    AND not_before <= %(now)s
-                    AND EXISTS (
-                        SELECT
-                        FROM frontier_url
-                        WHERE frontier_url.shard = host.shard
-                            AND frontier_url.host_id = host.host_id
-                            AND frontier_url.next_fetch_at <= %(now)s
-                    )
-                )
-            )
-        """,
-        {"now": now, "latest": latest, "thoroughly": thoroughly},
-    )
-    return cur.rowcount
 
 
 async def _repair_urls(conn: Connection, *, now: datetime, latest: datetime) -> None:
@@ -1184,12 +848,4 @@ async def _repair_urls(conn: Connection, *, now: datetime, latest: datetime) -> 
             OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now, "latest": latest},
-    )
-    await conn.execute(
-        """
-        UPDATE host_robots
-        SET expires_at = %(now)s, fetched_at = CASE WHEN fetched_at > %(now)s THEN %(now)s ELSE fetched_at END
-        WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now},
     )

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from headwater.frontier.keys import Place
+from headwater.hosts.decide import EASED_AFTER, MAX_DELAY
+from headwater.hosts.types import NOT_SLOWED, Pace
 from headwater.types import PageKind, SourceId
 
 
@@ -93,10 +95,10 @@ class ClaimedHost:
     host: str
     lease: UUID
     delay: timedelta  # between two requests: settings, robots, the source's own, what 429s taught
-    slowed: int  # how often it was doubled
     not_before: datetime  # the first request goes out no earlier
     urls: Sequence[ClaimedUrl]
-    successes: int = 0  # since it was slowed
+    pace: Pace = NOT_SLOWED
+    answered_at: datetime | None = None  # when it last answered anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +160,10 @@ class HostAnswer:
     host: ClaimedHost
     last_request_at: datetime | None
     answered: Sequence[Answered] = field(default=())
-    blocked_until: datetime | None = None  # Retry-After, or robots that cannot be read
+    blocked_until: datetime | None = None  # for all kinds of requests: Retry-After, or silence
+    pages_paused_until: datetime | None = None  # for pages alone: robots.txt that cannot be read, a test for a browser
     was_rate_limited: bool = False
+    answered_at: datetime | None = None  # None: nothing was heard from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,20 +182,6 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Robots:
-    """A robots.txt as it was found. Without a body: allow all when it is reachable, else disallow all."""
-
-    origin: str  # scheme://host[:port]
-    status: int | None
-    body: str | None
-    fetched_at: datetime
-    expires_at: datetime
-    unreachable_since: datetime | None = None
-    crawl_delay: timedelta | None = None
-    sitemaps: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class RecrawlOptions:
     """How often one kind of page is fetched again. Unchanged: half as often; changed: twice as often."""
 
@@ -207,8 +197,8 @@ class FrontierOptions:
 
     min_delay: timedelta = timedelta(seconds=1)  # between two requests of a host
     max_crawl_delay: timedelta = timedelta(seconds=30)  # a longer one in robots.txt counts as this
-    max_delay: timedelta = timedelta(minutes=5)  # however often a host said 429
-    eased_after: int = 20  # successes that halve the delay of a slowed host again
+    max_delay: timedelta = MAX_DELAY  # however often a host said 429
+    eased_after: int = EASED_AFTER  # successes that halve the delay of a slowed host again
     max_retries: int = 8
     retry_span: timedelta = timedelta(hours=24)  # the retries of a URL fill at least this
     rate_limited_span: timedelta = timedelta(days=7)  # 429s are the host's affair: a URL dies of them only after this
@@ -227,6 +217,11 @@ class FrontierOptions:
     list: RecrawlOptions = RecrawlOptions(
         first=timedelta(hours=1), shortest=timedelta(minutes=15), longest=timedelta(days=1), ends=False
     )
+
+    @property
+    def most_slowed(self) -> int:
+        """How often a delay can be doubled before it is the longest."""
+        return (self.max_delay // self.min_delay).bit_length() if self.min_delay else 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headwater.feeds.types import UnreadableBody
+from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, Response
 from headwater.net.answers import names_challenge, retry_after
 from headwater.polling.classify import (
@@ -18,7 +19,6 @@ from headwater.polling.freshness import freshness_of
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed
 from headwater.polling.rhythm import wants_full_answer
-from headwater.polling.turns import Turns
 from headwater.polling.types import (
     ClaimedFeed,
     NotModified,
@@ -30,6 +30,7 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import Clock
+from headwater.urls import host_of
 
 ACCEPT = (
     "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5"
@@ -39,10 +40,12 @@ PERMANENT_REDIRECTS = frozenset({301, 308})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request came to, and how many bytes it brought."""
+    """What a request came to, how many bytes it brought, which host answered, and its Retry-After."""
 
     outcome: PollOutcome
     size: int
+    host: str | None = None
+    retry_after: timedelta | None = None
 
 
 async def ask(
@@ -53,11 +56,11 @@ async def ask(
     sandbox: Sandbox,
     clock: Clock,
     options: PollingOptions,
-    turns: Turns | None = None,
+    turn: Turn | None = None,
 ) -> Asked:
     """Ask for the feed and read the answer. What the world does to us is a value.
 
-    Where redirects lead, `turns` are waited for: then it raises HostBusy and DatabaseUnavailable.
+    Where redirects lead, the `turn` is waited for: then it raises HostBusy and DatabaseUnavailable.
     """
     try:
         response = await client.get(
@@ -65,17 +68,18 @@ async def ask(
             within=options.timeout,
             max_bytes=options.max_bytes,
             headers=request_headers(feed, clock()),
-            turn=turns.wait_for if turns else None,
+            turn=turn.to if turn else None,
         )
     except FetchError as error:
         return Asked(classify_fetch_error(error), 0)
-    finally:
-        if turns:
-            await turns.end()
+    if turn:
+        turn.note(response)
+        await turn.end()
+    wait = retry_after(response.headers, clock())
     outcome = await _read(feed, response, policy, sandbox, clock(), options)
     if isinstance(outcome, PollFailed):
-        outcome = replace(outcome, url=response.url, retry_after=retry_after(response.headers, clock()))
-    return Asked(outcome, len(response.body))
+        outcome = replace(outcome, url=response.url, retry_after=wait)
+    return Asked(outcome, len(response.body), host_of(response.url), wait)
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:

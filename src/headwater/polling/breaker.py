@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headwater.hosts.types import HostState
 from headwater.polling.policy import Policy, Rule
-from headwater.polling.types import FailureClass, HostDecision, HostState, Level, PollFailed, PollOutcome
-from headwater.types import SourceId
+from headwater.polling.types import HostDecision, Level, PollFailed, PollOutcome
+from headwater.types import FailureClass, SourceId
 
 ALIKE = 3
 FIRST_PAUSE = timedelta(hours=1)

@@ -6,30 +6,30 @@ from uuid import UUID
 
 import msgspec
 
+from headwater.hosts.decide import NO_TIME
+from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.types import HeldHost, HostState, Pace
 from headwater.polling.types import (
     NO_WISHES,
     ClaimedFeed,
     Decision,
-    FailureClass,
     FeedState,
     Freshness,
-    HostState,
     Moved,
     Off,
     Validators,
 )
-from headwater.types import SourceId, UserId, record
+from headwater.types import FailureClass, SourceId, UserId, record
 
 _CLASSES = frozenset(FailureClass)
 
 
 @record
 class Answer:
-    """All that a poll leaves behind, for one feed and its host."""
+    """All that a poll leaves behind, for one feed."""
 
     feed: ClaimedFeed
     decision: Decision
-    host: HostState
     validators: Validators
     outcome: str
     status: int | None
@@ -41,17 +41,17 @@ class Answer:
     adopt_url: str | None
     wants_discovery: bool
     at: datetime
-    is_silent: bool = False
 
 
 class ClaimRow(msgspec.Struct, frozen=True):
-    """A feed and its host, as a claim reads them."""
+    """A feed, as a claim reads it."""
 
     source_id: SourceId
     feed_url: str
     host: str
     policy: str | None
     own_minutes: int | None
+    min_delay_ms: int | None
     last_etag: str | None
     last_modified: str | None
     consecutive_errors: int
@@ -76,15 +76,10 @@ class ClaimRow(msgspec.Struct, frozen=True):
     skip_hours: list[int] | None
     skip_days: list[int] | None
     edits: int
-    alike_sources: list[SourceId] | None
-    alike_class: str | None
-    paused_until: datetime | None
-    pauses: int
-    answered_at: datetime | None = None
-    submitted_by: UserId | None = None
+    submitted_by: UserId | None
 
 
-def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
+def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
     """The values of a claim."""
     return ClaimedFeed(
         feed_url=row.feed_url,
@@ -111,9 +106,11 @@ def claimed_feed(row: ClaimRow, lease: UUID) -> ClaimedFeed:
             wishes=_wishes(row),
         ),
         host_state=HostState(
-            row.host, tuple(row.alike_sources or ()), _class(row.alike_class), row.paused_until, row.pauses
+            row.host, tuple(host.alike_sources or ()), _class(host.alike_class), host.paused_until, host.pauses
         ),
-        host_answered_at=row.answered_at,
+        host_answered_at=host.answered_at,
+        pace=Pace(host.slowed, host.successes),
+        host_delay=max(host.robots_delay or NO_TIME, timedelta(milliseconds=row.min_delay_ms or 0)),
         submitted_by=row.submitted_by,
     )
 
@@ -141,7 +138,8 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     """The row of an answer, as JSON carries it: what is not said is NULL, and a feed that is well has little to say."""
 
     source_id: UUID
-    host: str
+    shard: int
+    host_id: int
     lease: UUID
     edits: int
     at: datetime
@@ -177,14 +175,9 @@ class AnswerRow(msgspec.Struct, omit_defaults=True):
     adopt_url: str | None = None
     wants_discovery: bool = False
     is_outage: bool = False
-    is_silent: bool = False
     wished_gap: timedelta | None = None
     skip_hours: list[int] | None = None
     skip_days: list[int] | None = None
-    alike_sources: Sequence[UUID] = ()
-    alike_class: str | None = None
-    paused_until: datetime | None = None
-    pauses: int = 0
 
 
 def json_of(answers: Sequence[Answer]) -> str:
@@ -193,10 +186,12 @@ def json_of(answers: Sequence[Answer]) -> str:
 
 
 def _row_of(answer: Answer) -> AnswerRow:
+    host_id = host_id_of(answer.feed.host)
     state, off, moved = answer.decision.state, answer.decision.state.off, answer.decision.state.moved
     row = AnswerRow(
         source_id=state.source_id,
-        host=answer.host.host,
+        shard=shard_of(host_id),
+        host_id=host_id,
         lease=answer.feed.lease,
         edits=answer.feed.edits,
         at=answer.at,
@@ -223,12 +218,7 @@ def _row_of(answer: Answer) -> AnswerRow:
         adopt_url=answer.adopt_url,
         wants_discovery=answer.wants_discovery,
         is_outage=answer.decision.is_outage,
-        is_silent=answer.is_silent,
         asked_until=answer.decision.asked_until,
-        alike_sources=answer.host.alike_sources,
-        alike_class=answer.host.alike_class,
-        paused_until=answer.host.paused_until,
-        pauses=answer.host.pauses,
     )
     if off is not None:
         row.off_at, row.off_reason, row.off_until, row.off_times = off.at, off.reason, off.until, off.times

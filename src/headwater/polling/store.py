@@ -1,4 +1,4 @@
-"""Every statement on `feed_state`, `poll_hosts` and `poll_events`, and on what polling may change of `sources`."""
+"""Every statement on `feed_state` and `poll_events`, and on what polling may change of `sources`."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,9 +7,20 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from headwater.db import Connection
+from headwater.hosts.store import feeds as feed_hosts
+from headwater.hosts.store import turns
+from headwater.hosts.store.waking import wake_for_feed
 from headwater.polling.rows import Answer, ClaimRow, claimed_feed, json_of
 from headwater.polling.types import ClaimedFeed, Hold, LostFeed, MovedFeed, Standing
 from headwater.types import SourceId, UserId
+
+FEED = """
+    feed_state.source_id, feed_state.feed_url, feed_state.host, policy, feed_poll_interval_minutes AS own_minutes,
+    min_delay_ms, last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
+    off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times, mean_gap,
+    last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days, edits,
+    submitted_by
+"""
 
 
 async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
@@ -21,7 +32,7 @@ async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
-    await _wake_host(conn, host=host, now=now)
+    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
 
 
 async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
@@ -39,24 +50,7 @@ async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, ho
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
-    await _wake_host(conn, host=host, now=now)
-
-
-async def _wake_host(conn: Connection, *, host: str, now: datetime) -> None:
-    """The host is asked as soon as politeness or a lease allow; one that is paused is tested by it."""
-    await conn.execute(
-        """
-        INSERT INTO poll_hosts (host, ready_at)
-        VALUES (%(host)s, '-infinity')
-        ON CONFLICT (host) DO UPDATE
-        SET ready_at = CASE
-            WHEN poll_hosts.lease IS NOT NULL AND poll_hosts.ready_at > %(now)s THEN poll_hosts.ready_at
-            WHEN poll_hosts.not_before <= %(now)s THEN '-infinity'
-            ELSE poll_hosts.not_before
-        END
-        """,
-        {"host": host, "now": now},
-    )
+    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
 
 
 async def claim(
@@ -67,81 +61,47 @@ async def claim(
     At most `new_limit` of them are hosts that never answered, unless no others are ready. Nobody else gets a claimed
     host before the lease ends. A host with nothing due goes back to sleep.
     """
+    new_limit = limit if new_limit is None else min(limit, new_limit)
+    held = await feed_hosts.claim(
+        conn, lease=lease, now=now, leased_until=leased_until, limit=limit, new_limit=new_limit
+    )
+    if not held:
+        return []
+    due = {row.host: row for row in await _list_due(conn, hosts=[host.name for host in held], now=now)}
+    if idle := [host for host in held if host.name not in due]:
+        await feed_hosts.sleep(conn, lease=lease, hosts=idle)
+    return [claimed_feed(due[host.name], host, lease) for host in held if host.name in due]
+
+
+async def _list_due(conn: Connection, *, hosts: Sequence[str], now: datetime) -> Sequence[ClaimRow]:
     async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
-            """
-            WITH answering AS MATERIALIZED (
-                SELECT host, ready_at
-                FROM poll_hosts
-                WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT %(limit)s
-                FOR UPDATE SKIP LOCKED
-            ), new AS MATERIALIZED (
-                SELECT host, ready_at
-                FROM poll_hosts
-                WHERE answered_at IS NULL AND ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
-                FOR UPDATE SKIP LOCKED
-            ), ready AS MATERIALIZED (
-                SELECT host
-                FROM (SELECT host, ready_at FROM new UNION ALL SELECT host, ready_at FROM answering) AS both_kinds
-                ORDER BY ready_at
-                LIMIT %(limit)s
-            ), picked AS MATERIALIZED (
-                SELECT ready.host, due.source_id
-                FROM ready
-                LEFT JOIN LATERAL (
-                    (
-                        SELECT source_id
-                        FROM feed_state
-                        WHERE feed_state.host = ready.host AND last_polled_at IS NULL AND next_poll_at <= %(now)s
-                        LIMIT 1
-                    )
-                    UNION ALL
-                    (
-                        SELECT source_id
-                        FROM feed_state
-                        WHERE feed_state.host = ready.host AND next_poll_at <= %(now)s
-                        ORDER BY next_poll_at
-                        LIMIT 1
-                    )
+            f"""
+            SELECT {FEED}
+            FROM unnest(%(hosts)s::text[]) AS held (host)
+            CROSS JOIN LATERAL (
+                (
+                    SELECT source_id
+                    FROM feed_state
+                    WHERE feed_state.host = held.host AND last_polled_at IS NULL AND next_poll_at <= %(now)s
                     LIMIT 1
-                ) AS due ON true
-            ), leased AS (
-                UPDATE poll_hosts
-                SET lease = CASE WHEN picked.source_id IS NOT NULL THEN %(lease)s::uuid END,
-                    ready_at = CASE
-                        WHEN picked.source_id IS NOT NULL THEN %(leased_until)s
-                        ELSE coalesce(
-                            (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = picked.host), 'infinity'
-                        )
-                    END
-                FROM picked
-                WHERE poll_hosts.host = picked.host
-                RETURNING poll_hosts.host, picked.source_id, alike_sources, alike_class, paused_until, pauses,
-                    answered_at
-            )
-            SELECT feed_state.source_id, feed_state.feed_url, leased.host, policy,
-                feed_poll_interval_minutes AS own_minutes, last_etag, last_modified, consecutive_errors, streak,
-                streak_class, permanent_errors, failing_since, off_at, off_reason, off_until, off_times,
-                off_by_operator, moved_url, moved_since, moved_times, mean_gap, last_new_at, last_full_at, last_error,
-                last_error_type, wished_gap, skip_hours, skip_days, edits, alike_sources, alike_class, paused_until,
-                pauses, answered_at, submitted_by
-            FROM leased
-            JOIN feed_state USING (source_id)
-            JOIN sources ON sources.id = feed_state.source_id
+                )
+                UNION ALL
+                (
+                    SELECT source_id
+                    FROM feed_state
+                    WHERE feed_state.host = held.host AND next_poll_at <= %(now)s
+                    ORDER BY next_poll_at
+                    LIMIT 1
+                )
+                LIMIT 1
+            ) AS due
+            JOIN feed_state ON feed_state.source_id = due.source_id
+            JOIN sources ON sources.id = due.source_id
             """,
-            {
-                "lease": lease,
-                "now": now,
-                "leased_until": leased_until,
-                "limit": limit,
-                "new_limit": limit if new_limit is None else min(limit, new_limit),
-            },
+            {"hosts": list(hosts), "now": now},
         )
-        return [claimed_feed(row, lease) for row in await cur.fetchall()]
+        return await cur.fetchall()
 
 
 async def list_due_of_others(
@@ -151,19 +111,26 @@ async def list_due_of_others(
     cur = await conn.execute(
         """
         SELECT feed.source_id
-        FROM poll_hosts
+        FROM (
+            SELECT name, feeds_ready_at
+            FROM hosts
+            WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+            UNION ALL
+            SELECT name, feeds_ready_at
+            FROM hosts
+            WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+        ) AS ready
         CROSS JOIN LATERAL (
             SELECT source_id
             FROM feed_state
             JOIN sources ON sources.id = source_id
-            WHERE feed_state.host = poll_hosts.host
+            WHERE feed_state.host = ready.name
                 AND next_poll_at <= %(now)s
                 AND (submitted_by IS NULL OR submitted_by <> ALL(%(readers)s::uuid[]))
             ORDER BY next_poll_at
             LIMIT 1
         ) AS feed
-        WHERE ready_at <= %(now)s
-        ORDER BY ready_at
+        ORDER BY feeds_ready_at
         LIMIT %(limit)s
         """,
         {"now": now, "readers": list(readers), "limit": limit},
@@ -181,11 +148,11 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
     cur = await conn.execute(
         """
         WITH known AS MATERIALIZED (
-            SELECT host, not_before, substring(host FROM '[^.]+(?:\\.[^.]+)?$') AS site,
-                (lease IS NULL OR ready_at <= %(now)s) AND greatest(not_before, paused_until) <= %(now)s AS is_free
-            FROM poll_hosts
-            WHERE answered_at >= (
-                SELECT least(max(answered_at), %(now)s::timestamptz) - %(known_for)s::interval FROM poll_hosts
+            SELECT name AS host, not_before, substring(name FROM '[^.]+(?:\\.[^.]+)?$') AS site,
+                (lease IS NULL OR free_at <= %(now)s) AND greatest(not_before, paused_until) <= %(now)s AS is_free
+            FROM hosts
+            WHERE feed_due_at < 'infinity' AND answered_at >= (
+                SELECT least(max(answered_at), %(now)s::timestamptz) - %(known_for)s::interval FROM hosts
             )
         ), chosen AS (
             SELECT DISTINCT ON (known.site) known.site, feed.source_id
@@ -216,37 +183,31 @@ async def claim_one(
     conn: Connection, *, source_id: SourceId, lease: UUID, now: datetime, leased_until: datetime
 ) -> ClaimedFeed | None:
     """Take this feed, due or not; None while its host is held by another worker or inside its delay."""
+    found = await find_feed(conn, source_id=source_id)
+    if found is None:
+        return None
+    held = await turns.take(conn, host=found.host, lease=lease, now=now, leased_until=leased_until, through_pause=True)
+    return claimed_feed(found, held, lease) if held else None
+
+
+async def find_feed(conn: Connection, *, source_id: SourceId) -> ClaimRow | None:
+    """What is known of a feed; None where there is none."""
     async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
         await cur.execute(
-            """
-            WITH leased AS (
-                UPDATE poll_hosts
-                SET lease = %(lease)s, ready_at = %(leased_until)s
-                FROM feed_state AS wanted
-                WHERE wanted.source_id = %(source_id)s
-                    AND poll_hosts.host = wanted.host
-                    AND (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
-                    AND poll_hosts.not_before <= %(now)s
-                RETURNING poll_hosts.host, alike_sources, alike_class, paused_until, pauses, answered_at
-            )
-            SELECT source_id, feed_state.feed_url, leased.host, policy, feed_poll_interval_minutes AS own_minutes,
-                last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-                off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
-                mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
-                edits, alike_sources, alike_class, paused_until, pauses, answered_at, submitted_by
-            FROM leased
-            JOIN feed_state ON feed_state.source_id = %(source_id)s
+            f"""
+            SELECT {FEED}
+            FROM feed_state
             JOIN sources ON sources.id = feed_state.source_id
+            WHERE feed_state.source_id = %(source_id)s
             """,
-            {"source_id": source_id, "lease": lease, "now": now, "leased_until": leased_until},
+            {"source_id": source_id},
         )
-        row = await cur.fetchone()
-        return claimed_feed(row, lease) if row else None
+        return await cur.fetchone()
 
 
-async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelta) -> set[SourceId]:
-    """Write what polls came to and give their hosts back. Returns the feeds whose state was left as it is: the lease
-    was lost, or somebody changed the feed meanwhile.
+async def answer(conn: Connection, *, answers: Sequence[Answer]) -> set[SourceId]:
+    """Write what polls came to; their hosts are given back next. Returns the feeds whose state was left as it is: the
+    lease was lost, or somebody changed the feed meanwhile.
 
     One statement, so that the rows are sent and read once; its parts do not see what the others write.
     """
@@ -255,8 +216,8 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
         WITH answer AS MATERIALIZED (
             SELECT *
             FROM jsonb_to_recordset(%(rows)s::jsonb) AS answer (
-                source_id uuid, host text, lease uuid, edits integer, at timestamptz, next_poll_at timestamptz,
-                outcome text,
+                source_id uuid, shard smallint, host_id bigint, lease uuid, edits integer, at timestamptz,
+                next_poll_at timestamptz, outcome text,
                 bytes integer, took_ms integer, status smallint, etag text, last_modified text, item_count integer,
                 mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
                 new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
@@ -264,8 +225,7 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
                 off_by_operator boolean, asked_until timestamptz, moved_url text,
                 moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
-                is_outage boolean, is_silent boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[],
-                alike_sources uuid[], alike_class text, paused_until timestamptz, pauses integer
+                is_outage boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[]
             )
         ), scheduled AS (
             UPDATE feed_state
@@ -307,9 +267,9 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
                 skip_hours = a.skip_hours,
                 skip_days = a.skip_days
             FROM answer AS a
-            JOIN poll_hosts ON poll_hosts.host = a.host AND poll_hosts.lease = a.lease
+            JOIN hosts ON hosts.shard = a.shard AND hosts.host_id = a.host_id AND hosts.lease = a.lease
             WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
-            RETURNING feed_state.source_id, feed_state.next_poll_at
+            RETURNING feed_state.source_id
         ), marked AS (
             UPDATE sources
             SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
@@ -322,71 +282,12 @@ async def answer(conn: Connection, *, answers: Sequence[Answer], delay: timedelt
             SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
             FROM answer AS a
             JOIN sources ON sources.id = a.source_id
-        ), given_back AS (
-            UPDATE poll_hosts
-            SET lease = NULL,
-                not_before = a.at + %(delay)s,
-                ready_at = greatest(
-                    a.at + %(delay)s,
-                    a.paused_until,
-                    coalesce(
-                        least(
-                            scheduled.next_poll_at,
-                            (
-                                SELECT min(next_poll_at)
-                                FROM feed_state
-                                WHERE feed_state.host = a.host
-                                    AND (feed_state.source_id <> a.source_id OR scheduled.source_id IS NULL)
-                            )
-                        ),
-                        'infinity'
-                    )
-                ),
-                alike_sources = CASE
-                    WHEN EXISTS (SELECT FROM sources WHERE sources.id = a.source_id) THEN a.alike_sources
-                    ELSE array_remove(a.alike_sources, a.source_id)
-                END,
-                alike_class = a.alike_class,
-                paused_until = a.paused_until,
-                pauses = coalesce(a.pauses, 0),
-                answered_at = CASE WHEN a.is_silent THEN answered_at ELSE a.at END
-            FROM answer AS a
-            LEFT JOIN scheduled USING (source_id)
-            WHERE poll_hosts.host = a.host AND poll_hosts.lease = a.lease
         )
         SELECT source_id FROM answer WHERE source_id NOT IN (SELECT source_id FROM scheduled)
         """,
-        {"rows": json_of(answers), "delay": delay},
+        {"rows": json_of(answers)},
     )
-    overtaken = {row[0] for row in await cur.fetchall()}
-    await _stay_awake(conn, hosts=[answer.feed.host for answer in answers])
-    return overtaken
-
-
-async def _stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
-    """Hosts that nobody holds are ready when their first feed is due: one too that came while we waited for the row."""
-    await conn.execute(
-        """
-        UPDATE poll_hosts
-        SET ready_at = greatest(not_before, paused_until, due.next_poll_at)
-        FROM unnest(%(hosts)s::text[]) AS given (host)
-        CROSS JOIN LATERAL (
-            SELECT next_poll_at FROM feed_state WHERE feed_state.host = given.host ORDER BY next_poll_at LIMIT 1
-        ) AS due
-        WHERE poll_hosts.host = given.host
-            AND lease IS NULL
-            AND ready_at > greatest(not_before, paused_until, due.next_poll_at)
-        """,
-        {"hosts": list(hosts)},
-    )
-
-
-async def renew(conn: Connection, *, host: str, lease: UUID, leased_until: datetime) -> None:
-    """A poll takes longer than was foreseen: its host stays ours, unless the lease was lost already."""
-    await conn.execute(
-        "UPDATE poll_hosts SET ready_at = %(leased_until)s WHERE host = %(host)s AND lease = %(lease)s",
-        {"host": host, "lease": lease, "leased_until": leased_until},
-    )
+    return {row[0] for row in await cur.fetchall()}
 
 
 async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
@@ -399,37 +300,6 @@ async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> No
         """,
         {"source_id": feed.source_id, "edits": feed.edits, "until": until},
     )
-
-
-async def borrow(conn: Connection, *, host: str, lease: UUID, now: datetime, leased_until: datetime) -> bool:
-    """Hold a host for one request, if nobody does and it may be asked."""
-    cur = await conn.execute(
-        """
-        INSERT INTO poll_hosts (host, lease, ready_at)
-        VALUES (%(host)s, %(lease)s, %(leased_until)s)
-        ON CONFLICT (host) DO UPDATE
-        SET lease = excluded.lease, ready_at = excluded.ready_at
-        WHERE (poll_hosts.lease IS NULL OR poll_hosts.ready_at <= %(now)s)
-            AND greatest(poll_hosts.not_before, poll_hosts.paused_until) <= %(now)s
-        """,
-        {"host": host, "lease": lease, "now": now, "leased_until": leased_until},
-    )
-    return cur.rowcount == 1
-
-
-async def reserve(conn: Connection, *, host: str) -> datetime | None:
-    """Who waits for a host comes before its own feeds, which are many. Returns until when it is left alone anyway."""
-    cur = await conn.execute(
-        """
-        UPDATE poll_hosts
-        SET ready_at = CASE WHEN lease IS NULL THEN greatest(ready_at, not_before + interval '1 s') ELSE ready_at END
-        WHERE host = %(host)s
-        RETURNING CASE WHEN lease IS NULL THEN greatest(not_before, paused_until) END
-        """,
-        {"host": host},
-    )
-    row = await cur.fetchone()
-    return row[0] if row else None
 
 
 async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: str) -> str | None:
@@ -453,19 +323,6 @@ async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: st
     )
     row = await cur.fetchone()
     return row[0] if row else None
-
-
-async def give_back(conn: Connection, *, host: str, lease: UUID, now: datetime, delay: timedelta) -> None:
-    """A host was asked and is held no more: who comes next keeps its delay."""
-    await conn.execute(
-        """
-        UPDATE poll_hosts
-        SET lease = NULL, not_before = %(now)s::timestamptz + %(delay)s, ready_at = 'infinity'
-        WHERE host = %(host)s AND lease = %(lease)s
-        """,
-        {"host": host, "lease": lease, "now": now, "delay": delay},
-    )
-    await _stay_awake(conn, hosts=[host])
 
 
 async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
@@ -503,7 +360,7 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
         """,
         {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at},
     )
-    await _stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
+    await feed_hosts.stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
 
 
 async def list_moved(conn: Connection, *, limit: int) -> Sequence[MovedFeed]:
@@ -534,27 +391,18 @@ async def is_moving(conn: Connection, *, moved: MovedFeed) -> bool:
 
 async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
     """The feed has another URL from now on; what is known of it stays."""
-    await conn.execute(
+    cur = await conn.execute(
         """
-        WITH moved AS (
-            UPDATE feed_state
-            SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL,
-                moved_since = NULL, moved_times = 0
-            WHERE source_id = %(source_id)s
-            RETURNING host, next_poll_at
-        )
-        INSERT INTO poll_hosts (host, ready_at)
-        SELECT host, next_poll_at FROM moved
-        ON CONFLICT (host) DO UPDATE
-        SET ready_at = CASE
-            WHEN poll_hosts.lease IS NOT NULL AND poll_hosts.ready_at > %(now)s THEN poll_hosts.ready_at
-            ELSE least(
-                poll_hosts.ready_at, greatest(excluded.ready_at, poll_hosts.not_before, poll_hosts.paused_until)
-            )
-        END
+        UPDATE feed_state
+        SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, adopt_url = NULL, moved_url = NULL,
+            moved_since = NULL, moved_times = 0
+        WHERE source_id = %(source_id)s
+        RETURNING next_poll_at
         """,
-        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
+        {"source_id": source_id, "feed_url": feed_url, "host": host},
     )
+    for (next_poll_at,) in await cur.fetchall():
+        await wake_for_feed(conn, host=host, due_at=next_poll_at, now=now)
 
 
 async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
@@ -593,35 +441,51 @@ async def found_or_not(conn: Connection, *, source_id: SourceId) -> None:
 async def oldest_due_at(conn: Connection, *, now: datetime) -> datetime | None:
     """Since when the longest-waiting ready host has been waiting; politeness, pauses and leases are no waiting.
 
-    A host whose last feed was deleted may still be ready: nothing waits there. Hosts with a new feed are ready since
-    '-infinity' and come first, and must not hide those that have been waiting for longer.
+    A host whose last feed was deleted may still be ready: nothing waits there. Hosts with a new feed come first, and
+    must not hide those that have been waiting for longer.
     """
     cur = await conn.execute(
         """
-        SELECT min(greatest(ready_at, due.next_poll_at))
+        SELECT min(greatest(free_at, due.next_poll_at))
         FROM (
-            (SELECT host, ready_at FROM poll_hosts WHERE answered_at IS NULL AND ready_at = '-infinity' LIMIT 100)
-            UNION ALL
-            (SELECT host, ready_at FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at = '-infinity' LIMIT 100)
-            UNION ALL
             (
-                SELECT host, ready_at
-                FROM poll_hosts
-                WHERE answered_at IS NULL AND ready_at > '-infinity' AND ready_at <= %(now)s
-                ORDER BY ready_at
+                SELECT name, free_at
+                FROM hosts
+                WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at = '-infinity'
                 LIMIT 100
             )
             UNION ALL
             (
-                SELECT host, ready_at
-                FROM poll_hosts
-                WHERE answered_at IS NOT NULL AND ready_at > '-infinity' AND ready_at <= %(now)s
-                ORDER BY ready_at
+                SELECT name, free_at
+                FROM hosts
+                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at = '-infinity'
+                LIMIT 100
+            )
+            UNION ALL
+            (
+                SELECT name, free_at
+                FROM hosts
+                WHERE answered_at IS NULL
+                    AND feed_due_at < 'infinity'
+                    AND feeds_ready_at > '-infinity'
+                    AND feeds_ready_at <= %(now)s
+                ORDER BY feeds_ready_at
+                LIMIT 100
+            )
+            UNION ALL
+            (
+                SELECT name, free_at
+                FROM hosts
+                WHERE answered_at IS NOT NULL
+                    AND feed_due_at < 'infinity'
+                    AND feeds_ready_at > '-infinity'
+                    AND feeds_ready_at <= %(now)s
+                ORDER BY feeds_ready_at
                 LIMIT 100
             )
         ) AS ready
         CROSS JOIN LATERAL (
-            SELECT next_poll_at FROM feed_state WHERE feed_state.host = ready.host ORDER BY next_poll_at LIMIT 1
+            SELECT next_poll_at FROM feed_state WHERE feed_state.host = ready.name ORDER BY next_poll_at LIMIT 1
         ) AS due
         WHERE due.next_poll_at <= %(now)s
         """,
@@ -658,26 +522,18 @@ async def forget_events_of(conn: Connection, *, source_id: SourceId, limit: int)
 
 async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime) -> None:
     """Somebody decided when the feed is polled next; where that is later, a poll under way cannot decide otherwise."""
-    await conn.execute(
+    cur = await conn.execute(
         """
-        WITH feed AS (
-            UPDATE feed_state
-            SET next_poll_at = %(next_poll_at)s,
-                edits = edits + CASE WHEN %(next_poll_at)s::timestamptz > %(now)s THEN 1 ELSE 0 END
-            WHERE source_id = %(source_id)s
-            RETURNING host
-        )
-        UPDATE poll_hosts
-        SET ready_at = CASE
-            WHEN lease IS NOT NULL AND ready_at > %(now)s THEN ready_at
-            WHEN %(next_poll_at)s <= %(now)s THEN least(ready_at, not_before)
-            ELSE least(ready_at, greatest(not_before, paused_until, %(next_poll_at)s))
-        END
-        FROM feed
-        WHERE poll_hosts.host = feed.host
+        UPDATE feed_state
+        SET next_poll_at = %(next_poll_at)s,
+            edits = edits + CASE WHEN %(next_poll_at)s::timestamptz > %(now)s THEN 1 ELSE 0 END
+        WHERE source_id = %(source_id)s
+        RETURNING host
         """,
         {"source_id": source_id, "next_poll_at": next_poll_at, "now": now},
     )
+    for (host,) in await cur.fetchall():
+        await wake_for_feed(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now)
 
 
 async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
@@ -713,7 +569,7 @@ async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | 
             """
             SELECT off_at, off_reason, off_until, off_by_operator, asked_until, paused_until
             FROM feed_state
-            LEFT JOIN poll_hosts USING (host)
+            LEFT JOIN hosts USING (shard, host_id)
             WHERE source_id = %(source_id)s
             """,
             {"source_id": source_id},
@@ -804,7 +660,7 @@ async def apply_interval(conn: Connection, *, source_id: SourceId, interval: tim
         """,
         {"source_id": source_id, "interval": interval, "now": now},
     )
-    await _stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
+    await feed_hosts.stay_awake(conn, hosts=[row[0] for row in await cur.fetchall()])
 
 
 async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
@@ -858,37 +714,5 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
         WHERE feed_disabled_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},
-    )
-    await conn.execute(
-        """
-        WITH wrong AS (
-            SELECT host,
-                CASE WHEN paused_until <= %(now)s::timestamptz + interval '25 hours' THEN paused_until END AS paused
-            FROM poll_hosts
-            WHERE (ready_at > %(latest)s AND ready_at < '9999-01-01')
-                OR (lease IS NOT NULL AND ready_at > %(now)s::timestamptz + interval '3 hours')
-                OR not_before > %(now)s::timestamptz + interval '3 hours'
-                OR paused_until > %(now)s::timestamptz + interval '25 hours'
-                OR answered_at > %(now)s::timestamptz + interval '1 hour'
-                OR (
-                    lease IS NULL
-                    AND ready_at > greatest(not_before, paused_until, %(now)s)
-                    AND EXISTS (
-                        SELECT
-                        FROM feed_state
-                        WHERE feed_state.host = poll_hosts.host AND feed_state.next_poll_at <= %(now)s
-                    )
-                )
-        )
-        UPDATE poll_hosts
-        SET lease = NULL,
-            not_before = least(not_before, %(now)s),
-            paused_until = wrong.paused,
-            answered_at = CASE WHEN answered_at > %(now)s THEN %(now)s ELSE answered_at END,
-            ready_at = greatest(%(now)s, wrong.paused)
-        FROM wrong
-        WHERE poll_hosts.host = wrong.host
-        """,
-        {"now": now, "latest": latest},
     )
     return repaired

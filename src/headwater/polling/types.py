@@ -7,31 +7,11 @@ from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.types import SourceId, UserId, record
+from headwater.hosts.types import NOT_SLOWED, HostState, Pace
+from headwater.types import FailureClass, SourceId, UserId, record
 
 NEVER = timedelta.max
 """A cooldown that does not end by itself."""
-
-
-class FailureClass(StrEnum):
-    """Why a poll failed: one vocabulary for the column, the metric's label and the log."""
-
-    RATE_LIMITED = "rate_limited"
-    UNAUTHORIZED = "unauthorized"
-    FORBIDDEN = "forbidden"
-    NOT_FOUND = "not_found"
-    GONE = "gone"
-    BAD_REQUEST = "bad_request"
-    UPSTREAM_FAILURE = "upstream_failure"
-    NETWORK = "network"
-    DNS = "dns"
-    PARSE_ERROR = "parse_error"
-    NOT_A_FEED = "not_a_feed"
-    TOO_LARGE = "too_large"
-    REDIRECT_LOOP = "redirect_loop"
-    BOT_CHALLENGE = "bot_challenge"
-    SSRF_BLOCKED = "ssrf_blocked"
-    UNEXPECTED = "unexpected"
 
 
 _NOTHING_HEARD = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED})
@@ -176,9 +156,11 @@ class ClaimedFeed:
     policy: str | None
     validators: Validators
     state: FeedState
-    host_state: "HostState"
+    host_state: HostState
     host_answered_at: datetime | None = None
     submitted_by: UserId | None = None
+    pace: Pace = NOT_SLOWED
+    host_delay: timedelta = timedelta(0)  # what robots.txt and the source ask for
 
     @property
     def source_id(self) -> SourceId:
@@ -325,17 +307,6 @@ class Decision:
     happenings: tuple[Happening, ...] = ()
     is_outage: bool = False
     asked_until: datetime | None = None  # the site's Retry-After
-
-
-@record
-class HostState:
-    """How a host has been answering: which of its feeds failed alike of late, and whether it is paused."""
-
-    host: str
-    alike_sources: tuple[SourceId, ...] = ()
-    alike_class: FailureClass | None = None
-    paused_until: datetime | None = None
-    pauses: int = 0
 
 
 @record

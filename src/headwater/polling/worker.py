@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import assert_never
 from uuid import UUID
 
@@ -17,10 +18,17 @@ from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.hosts.decide import delay_of, pace_after, wait_of
+from headwater.hosts.keys import host_id_of
+from headwater.hosts.outage import KNOWN_FOR, OUTAGE_SITES, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
+from headwater.hosts.store import feeds as feed_hosts
+from headwater.hosts.store import turns as host_turns
+from headwater.hosts.store.outages import tell_outage
+from headwater.hosts.store.waking import lock, wake_for_pages
+from headwater.hosts.turns import OwnHost, Turns
+from headwater.hosts.types import FeedRelease, Release, Wake
 from headwater.ids import new_id
-from headwater.net import Client
-from headwater.net.outage import KNOWN_FOR, OUTAGE_SITES, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
-from headwater.net.store import tell_outage
+from headwater.net import Client, FetchError, FetchFailure
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.polling import store
@@ -30,14 +38,12 @@ from headwater.polling.decide import OUTAGE_RETRY, decide, decide_outage, decide
 from headwater.polling.policy import Policy, policy_of
 from headwater.polling.rows import Answer
 from headwater.polling.tell import Round, tell
-from headwater.polling.turns import Turns
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
     FailureClass,
     Happening,
     HostDecision,
-    HostState,
     NotModified,
     Polled,
     PollFailed,
@@ -49,12 +55,14 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Sandbox
 from headwater.types import Clock, SourceId, UserId
+from headwater.urls import host_of
 
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
 LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
 DEFAULT_FRONTIER = FrontierOptions()
+PATIENCE = timedelta(seconds=10)  # with a host that a redirect leads to
 PROBES = 3  # at a time, while our own network is down
 SLOW_S = 2.0  # a poll that takes longer is slow
 SLOW_REMEMBERED_S = 60.0
@@ -103,6 +111,7 @@ class Poller:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
+        self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
         self._outage = OutageDetector()
         self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
@@ -157,7 +166,7 @@ class Poller:
             return ()
         async with self._database.transaction() as conn:
             chosen = await store.list_due_of_others(conn, now=now, readers=readers, limit=limit)
-            return await self._claim_chosen(conn, chosen, now)
+        return await self._claim_chosen(chosen)
 
     async def _claim_probes(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
         if now < self._probe_at:
@@ -165,14 +174,11 @@ class Poller:
         self._probe_at = now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
             chosen = await store.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
-            return await self._claim_chosen(conn, chosen, now)
+        return await self._claim_chosen(chosen)
 
-    async def _claim_chosen(self, conn: Connection, chosen: Sequence[SourceId], now: datetime) -> Sequence[ClaimedFeed]:
-        leased_until = now + self._options.held_for
-        claimed = [
-            await store.claim_one(conn, source_id=source_id, lease=new_id(), now=now, leased_until=leased_until)
-            for source_id in chosen
-        ]
+    async def _claim_chosen(self, chosen: Sequence[SourceId]) -> Sequence[ClaimedFeed]:
+        """In a transaction each: hosts that are locked together are locked in the order of their keys."""
+        claimed = [await self.claim_one(source_id) for source_id in chosen]
         return [feed for feed in claimed if feed is not None]
 
     async def claim_one(self, source_id: SourceId) -> ClaimedFeed | None:
@@ -248,21 +254,23 @@ class Poller:
     async def _renew(self, feed: ClaimedFeed) -> None:
         with suppress(Unavailable):  # another turn comes before the lease ends
             async with self._database.transaction() as conn:
-                await store.renew(
+                await host_turns.renew(
                     conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._options.held_for
                 )
 
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
+        own = OwnHost(feed.host, self._delay(feed), feed.lease)
         try:
-            return await ask(
-                feed,
-                policy,
-                client=self._client,
-                sandbox=self._sandbox,
-                clock=self._clock,
-                options=self._options,
-                turns=Turns(feed, self._database, self._clock, self._options),
-            )
+            async with self._turns.borrow(wait=PATIENCE, own=own, check=partial(self._check_domain, feed)) as turn:
+                return await ask(
+                    feed,
+                    policy,
+                    client=self._client,
+                    sandbox=self._sandbox,
+                    clock=self._clock,
+                    options=self._options,
+                    turn=turn,
+                )
         except HostBusy as busy:
             await self._put_off(feed, busy.until)
             raise
@@ -271,13 +279,25 @@ class Poller:
         except Exception as error:  # noqa: BLE001  see _broke
             return _broke(feed, error)
 
+    def _delay(self, feed: ClaimedFeed) -> timedelta:
+        return delay_of(self._options.host_delay, feed.host_delay, slowed=feed.pace.slowed)
+
+    async def _check_domain(self, feed: ClaimedFeed, url: str) -> None:
+        """Raises FetchError where moderators blocked the domain that a redirect leads to."""
+        host = host_of(url)
+        async with self._database.transaction() as conn:
+            domain = await store.find_blocked_domain(conn, source_id=feed.source_id, host=host)
+        if domain is not None:
+            raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
+
     async def _put_off(self, feed: ClaimedFeed, until: datetime) -> None:
         """Where the feed leads there is a queue: it comes again, and nothing is held against it."""
         now = self._clock()
         again = max(until, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
+        release = Release(feed.host, feed.lease, now + self._delay(feed), feed.pace, now)
         async with self._database.transaction() as conn:
             await store.put_off(conn, feed=feed, until=again)
-            await store.give_back(conn, host=feed.host, lease=feed.lease, now=now, delay=self._options.host_delay)
+            await _give_back(conn, [FeedRelease(release, feed.host_state, feed.source_id)], ())
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome, asked_at: datetime) -> bool:
         """Whether this failure is our own network's. Logs once when an outage begins, and once when it ends."""
@@ -306,14 +326,17 @@ class Poller:
             ]
             kept = await records.keep(conn, seen_at=now, listed=listed)
             found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
+            wakes: list[Wake] = []
             if found:
-                await frontier.submit(conn, submissions=found, now=now, options=self._frontier_options)
+                _, wakes = await frontier.add(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
-            overtaken = await store.answer(
-                conn, answers=[answer for answer, _ in written], delay=self._options.host_delay
-            )
+            overtaken = await store.answer(conn, answers=[answer for answer, _ in written])
             for answer in (answer for answer, _ in written if answer.feed.source_id in overtaken):
                 await store.count_in(conn, source_id=answer.feed.source_id, articles=answer.new_links)
+            releases = [
+                _released(done, report, self._options) for done, (_, report) in zip(batch, written, strict=True)
+            ]
+            await _give_back(conn, releases, wakes)
             is_outage = self._outage.is_outage
             if is_outage and self._led_astray:
                 await self._take_back(conn, now)
@@ -332,6 +355,29 @@ class Poller:
         )
 
 
+async def _give_back(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:
+    """Wake the hosts of new URLs and give those of the polls back: locked together, so that nobody deadlocks."""
+    async with conn.pipeline():  # one way to the server and back
+        own = {host_id_of(one.release.host) for one in releases}
+        await lock(conn, host_ids=own | {wake.host_id for wake in wakes})
+        await wake_for_pages(conn, wakes=wakes)
+        await feed_hosts.release(conn, releases=releases)
+
+
+def _released(done: _Done, report: PollReport, options: PollingOptions) -> FeedRelease:
+    """The feed's host, when it may be asked again, and its pace; what another host said at the end is not its own."""
+    feed, outcome = done.feed, report.outcome
+    is_its_own = done.asked.host in {None, feed.host}
+    has_failed = isinstance(outcome, PollFailed)
+    is_limited = has_failed and outcome.kind is FailureClass.RATE_LIMITED and is_its_own
+    pace = pace_after(feed.pace, int(not has_failed), was_rate_limited=is_limited)
+    delay = delay_of(options.host_delay, feed.host_delay, slowed=pace.slowed)
+    wait = wait_of(done.asked.retry_after if is_its_own else None, feed.pace, was_rate_limited=is_limited)
+    answered_at = None if has_failed and outcome.is_silent else done.at
+    release = Release(feed.host, feed.lease, done.at + max(delay, wait or delay), pace, answered_at)
+    return FeedRelease(release, report.host.state, feed.source_id)
+
+
 def _without_effect(report: PollReport) -> PollReport:
     """A poll whose feed somebody changed meanwhile: what it would have led to did not happen."""
     return replace(report, decision=replace(report.decision, happenings=()))
@@ -348,11 +394,10 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
     host = HostDecision(done.feed.host_state)
     if not done.is_outage:
         host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
-    decision, host_state = _decision(done, outcome, host, options)
+    decision = _decision(done, outcome, host, options)
     answer = Answer(
         feed=done.feed,
         decision=decision,
-        host=host_state,
         validators=_validators(done.feed, outcome),
         outcome=outcome_name(outcome),
         status=outcome.status,
@@ -364,7 +409,6 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
         wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,
-        is_silent=isinstance(outcome, PollFailed) and outcome.is_silent,
     )
     return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
 
@@ -378,16 +422,14 @@ def _with_news(done: _Done, kept: Kept) -> PollOutcome:
     return replace(outcome, new=kept.linked, missed=was_known and kept.linked == len(done.articles))
 
 
-def _decision(
-    done: _Done, outcome: PollOutcome, host: HostDecision, options: PollingOptions
-) -> tuple[Decision, HostState]:
+def _decision(done: _Done, outcome: PollOutcome, host: HostDecision, options: PollingOptions) -> Decision:
     state = done.feed.state
     if done.is_outage:
-        return decide_outage(state, done.at), host.state
+        return decide_outage(state, done.at)
     if isinstance(outcome, PollFailed) and not host.counts and host.state.paused_until is not None:
         shown = replace(outcome, detail=done.policy.detail(outcome))
-        return decide_paused(state, shown, host.state.paused_until, done.at), host.state
-    return decide(state, outcome, done.policy, options, done.at), host.state
+        return decide_paused(state, shown, host.state.paused_until, done.at)
+    return decide(state, outcome, done.policy, options, done.at)
 
 
 def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:

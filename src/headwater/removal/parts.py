@@ -98,7 +98,7 @@ async def _urls(conn: Connection, source_id: SourceId, limit: int, now: datetime
     if heirs:
         await frontier.hand_on(conn, sources=heirs)
         return len(heirs)  # the others in another transaction: URLs are written once in each
-    await frontier.delete(conn, ids=[one.id for one in found.urls], now=now)
+    await frontier.delete(conn, ids=[one.id for one in found.urls])
     return len(found.urls)
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from headwater.alerts import store as alerts
 from headwater.db import Database
 from headwater.frontier import store as frontier
+from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.pages import store as pages
@@ -25,7 +26,9 @@ async def repair_schedules(
     async with database.transaction() as conn:
         feeds = await polling.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:
-        hosts = await frontier.repair_schedules(conn, now=now, latest=now + LONGEST_FETCH_WAIT, thoroughly=thoroughly)
+        latest = now + LONGEST_FETCH_WAIT
+        await frontier.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
+        hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
     async with database.transaction() as conn:
         waiting = await pages.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
         await alerts.repair_schedules(conn, now=now)

@@ -171,8 +171,8 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
 async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source no more, and keep it: nothing of it is polled, and none of its lists are fetched."""
     await sources.set_enabled(conn, source_id=source.id, enabled=False)
+    await frontier.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
     await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
-    await frontier.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id), now=now)
     return replace(source, enabled=False)
 
 

@@ -83,7 +83,7 @@ async def fill(database: Database) -> str:
             {"now": now, "id": sick.id},
         )
         await conn.execute(
-            "UPDATE poll_hosts SET paused_until = %s, alike_class = 'rate_limited' WHERE host = 'host3.example'",
+            "UPDATE hosts SET paused_until = %s, alike_class = 'rate_limited' WHERE name = 'host3.example'",
             (now + timedelta(hours=2),),
         )
         await conn.execute(

@@ -130,10 +130,10 @@ async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> Retrie
 
 
 @delete("/{url_id:uuid}", operation_id="deleteUrl")
-async def remove(database: Db, clock: Now, url_id: UrlId) -> None:
+async def remove(database: Db, url_id: UrlId) -> None:
     """Forget a URL. It is new again for whoever finds it next."""
     async with database.transaction() as conn:
-        if not await store.delete(conn, ids=[url_id], now=clock()):
+        if not await store.delete(conn, ids=[url_id]):
             raise UrlNotFound(url_id)
 
 

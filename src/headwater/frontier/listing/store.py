@@ -7,10 +7,12 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from headwater.db import Connection
-from headwater.frontier.keys import SHARDS, Place, host_id_of, place_of, shard_of
+from headwater.frontier.keys import Place, place_of
 from headwater.frontier.rows import ORIGIN_LETTER, STATUS_LETTER, UrlRow, frontier_url
-from headwater.frontier.store import ALL_SHARDS, LONGEST_LEASE, parts
 from headwater.frontier.types import FrontierStats, FrontierUrl, Status, Tally, UrlCursor, UrlFilter, UrlPage, UrlTotal
+from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
+from headwater.hosts.store.looking import LONGEST_LEASE
+from headwater.hosts.store.pages import EVERY_BAND, parts
 from headwater.types import SourceId
 
 LOOKED_THROUGH = 2_000
@@ -32,14 +34,14 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
             )
             SELECT host_id, url_id, url, name AS host, source_id, origin::text, kind::text, parent_url, depth, priority,
                 CASE
-                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    WHEN lease IS NOT NULL AND claimed > 0 AND free_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
                     ELSE status::text
                 END AS status,
                 nullif(next_fetch_at, 'infinity') AS next_fetch_at, last_fetched_at, fetch_count, content_hash, etag,
                 last_modified, retry_count, last_error, discovered_at
             FROM wanted
             JOIN frontier_url USING (host_id, url_id)
-            JOIN host USING (shard, host_id)
+            JOIN hosts USING (shard, host_id)
             WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
             LIMIT 1
             """,
@@ -106,15 +108,15 @@ async def list_urls(
         ), shown AS (
             SELECT numbered.*, host.name,
                 CASE
-                    WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                    WHEN lease IS NOT NULL AND claimed > 0 AND free_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
                     WHEN status = 'b' THEN 'd'
                     ELSE status::text
                 END AS shown_status
             FROM numbered
             LEFT JOIN LATERAL (
-                SELECT name, lease, ready_at
-                FROM host
-                WHERE host.shard = numbered.shard AND host.host_id = numbered.host_id
+                SELECT name, lease, claimed, free_at
+                FROM hosts
+                WHERE hosts.shard = numbered.shard AND hosts.host_id = numbered.host_id
                 LIMIT 1
             ) AS host ON true
         ), matching AS MATERIALIZED (
@@ -200,14 +202,14 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
             count(*)
         FROM seen
         LEFT JOIN LATERAL (
-            SELECT name, lease, ready_at
-            FROM host
-            WHERE host.shard = seen.shard AND host.host_id = seen.host_id
+            SELECT name, lease, claimed, free_at
+            FROM hosts
+            WHERE hosts.shard = seen.shard AND hosts.host_id = seen.host_id
             LIMIT 1
         ) AS host ON true
         CROSS JOIN LATERAL (
             SELECT CASE
-                WHEN lease IS NOT NULL AND ready_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+                WHEN lease IS NOT NULL AND claimed > 0 AND free_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
                 WHEN status = 'b' THEN 'd'
                 ELSE status::text
             END AS shown_status
@@ -282,13 +284,14 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId |
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
             SELECT shard, host_id, claimed
-            FROM host
-            WHERE host.shard = part.shard
-                AND host.band = part.band
-                AND ready_at > %(now)s
-                AND ready_at < %(until)s
-                AND ready_at < 'infinity'
+            FROM hosts
+            WHERE hosts.shard = part.shard
+                AND hosts.band = part.band
+                AND page_due_at < 'infinity'
+                AND pages_ready_at > %(now)s
+                AND pages_ready_at < %(until)s
                 AND lease IS NOT NULL
+                AND claimed > 0
         ) AS held
         CROSS JOIN LATERAL (
             SELECT frontier_url.source_id
@@ -303,6 +306,6 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId |
         ) AS due
         GROUP BY due.source_id
         """,
-        {**parts((0, 1, 2, 3), ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
+        {**parts(EVERY_BAND, ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
     )
     return {SourceId(row[0]) if row[0] else None: row[1] for row in await cur.fetchall()}

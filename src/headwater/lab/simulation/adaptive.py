@@ -7,9 +7,9 @@ from functools import cache
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
+from headwater.hosts.outage import Attempt, OutageDetector, is_known
 from headwater.lab.simulation.types import Answer, Disabling, Read, Return, Told
 from headwater.lab.simulation.world import World, moment, seconds
-from headwater.net.outage import Attempt, OutageDetector, is_known
 from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import policy_of

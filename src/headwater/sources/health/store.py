@@ -7,8 +7,12 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from headwater.db import Connection
+from headwater.hosts.keys import host_id_of
+from headwater.hosts.store.looking import find_host
+from headwater.hosts.types import HeldHost
+from headwater.polling import store as polling
 from headwater.polling.policy import policy_of
-from headwater.polling.rows import ClaimRow, claimed_feed
+from headwater.polling.rows import claimed_feed
 from headwater.polling.types import ClaimedFeed, PollingOptions
 from headwater.sources.health.types import (
     Bar,
@@ -259,11 +263,11 @@ async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequenc
     async with conn.cursor(row_factory=class_row(PausedHost)) as cur:
         await cur.execute(
             """
-            SELECT host, paused_until, alike_class AS reason, pauses,
-                (SELECT count(*) FROM feed_state WHERE feed_state.host = poll_hosts.host) AS sources
-            FROM poll_hosts
+            SELECT name AS host, paused_until, alike_class AS reason, pauses,
+                (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
+            FROM hosts
             WHERE paused_until > %(now)s
-            ORDER BY paused_until, host
+            ORDER BY paused_until, name
             LIMIT %(limit)s
             """,
             {"now": now, "limit": limit},
@@ -296,9 +300,13 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
             SELECT (
                 SELECT count(*)
                 FROM (
-                    SELECT FROM poll_hosts WHERE answered_at IS NOT NULL AND ready_at <= %(now)s
+                    SELECT
+                    FROM hosts
+                    WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                     UNION ALL
-                    SELECT FROM poll_hosts WHERE answered_at IS NULL AND ready_at <= %(now)s
+                    SELECT
+                    FROM hosts
+                    WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                     LIMIT %(most)s
                 ) AS ready
             ) AS hosts_ready, (
@@ -408,23 +416,11 @@ async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | No
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
     """What a poll of this source would start from, in nobody's hands; None for a source without a feed."""
-    async with conn.cursor(row_factory=class_row(ClaimRow)) as cur:
-        await cur.execute(
-            """
-            SELECT source_id, feed_state.feed_url, host, policy, feed_poll_interval_minutes AS own_minutes,
-                last_etag, last_modified, consecutive_errors, streak, streak_class, permanent_errors, failing_since,
-                off_at, off_reason, off_until, off_times, off_by_operator, moved_url, moved_since, moved_times,
-                mean_gap, last_new_at, last_full_at, last_error, last_error_type, wished_gap, skip_hours, skip_days,
-                edits, alike_sources, alike_class, paused_until, coalesce(pauses, 0) AS pauses, answered_at
-            FROM feed_state
-            JOIN sources ON sources.id = source_id
-            LEFT JOIN poll_hosts USING (host)
-            WHERE source_id = %(id)s
-            """,
-            {"id": source_id},
-        )
-        row = await cur.fetchone()
-    return claimed_feed(row, NOBODY) if row else None
+    row = await polling.find_feed(conn, source_id=source_id)
+    if row is None:
+        return None
+    host = await find_host(conn, name=row.host) or HeldHost(host_id_of(row.host), row.host, 0, 0, None, None)
+    return claimed_feed(row, host, NOBODY)
 
 
 async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOptions) -> Feed | None:

@@ -25,7 +25,6 @@ from headwater.db import Connection, Database
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier import store
 from headwater.frontier.cursor import from_word, to_word
-from headwater.frontier.hosts.store import find_host, list_waiting
 from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import RETRIED, retry_matching
 from headwater.frontier.types import (
@@ -40,6 +39,7 @@ from headwater.frontier.types import (
     UrlCursor,
     UrlFilter,
 )
+from headwater.hosts.store.looking import find_shown, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import Clock, SourceId
 from headwater.web.format import count
@@ -225,7 +225,7 @@ async def remove(
     ids = read_ids(data.ids)
     async with database.transaction() as conn:
         found = await _find(conn, ids, clock)
-        await store.delete(conn, ids=[url.id for url in found], now=clock())
+        await store.delete(conn, ids=[url.id for url in found])
         for url in found:
             await audit.record(
                 conn,
@@ -388,7 +388,7 @@ async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str)
         "cursor": cursor,
         "next": to_word(found.next) if found.next else "",
         "can_retry": wanted.status in {None, *RETRIED},
-        "shown_host": await find_host(conn, name=wanted.host, now=clock()) if wanted.host else None,
+        "shown_host": await find_shown(conn, name=wanted.host, now=clock()) if wanted.host else None,
         "statuses": list(Status),
         "origins": list(Origin),
         "now": clock(),

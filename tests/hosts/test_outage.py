@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.net.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
+from headwater.hosts.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
 from tests.clock import START
 
 SECOND = timedelta(seconds=1)

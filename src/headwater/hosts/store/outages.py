@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from headwater.db import Connection
-from headwater.net.outage import Outage
+from headwater.hosts.outage import Outage
 
 # Who has not said so for longer has stopped, or died: probes go out every half minute while an outage lasts.
 FRESH = timedelta(minutes=5)

@@ -1,1 +1,0 @@
-"""Hosts as an operator sees them: how fast they may be asked, and which of them wait."""

@@ -1,0 +1,44 @@
+"""How long a host is left alone after a request, and how fast it may be asked from then on. Pure.
+
+after a request, the longest of:
+    its kind's own delay: feeds 3 s, pages and what people try 1 s, as set
+    the source's min_delay, and the Crawl-delay of robots.txt
+    these doubled for every 429 that the host answered, and halved again after twenty successes
+    Retry-After, up to a day; where a 429 does not say for how long: 5 minutes, twice as long each time, up to 8 hours
+"""
+
+from datetime import timedelta
+
+from headwater.hosts.types import Pace
+
+MAX_DELAY = timedelta(minutes=5)  # however often a host said 429
+EASED_AFTER = 20  # successes that halve the delay of a slowed host again
+LONGEST_WAIT = timedelta(days=1)
+FIRST_GUESS = timedelta(minutes=5)
+LONGEST_GUESS = timedelta(hours=8)
+NO_TIME = timedelta(0)
+
+
+def delay_of(*asked: timedelta | None, slowed: int, max_delay: timedelta = MAX_DELAY) -> timedelta:
+    """How far apart requests to a host are: the longest that is asked for, doubled for every lesson it taught."""
+    base = max((one for one in asked if one is not None), default=NO_TIME)
+    return max(base, min(base * 2**slowed, max_delay))
+
+
+def pace_after(
+    pace: Pace, successes: int, *, was_rate_limited: bool, eased_after: int = EASED_AFTER, most: int = 10
+) -> Pace:
+    """The pace after some requests, of which so many were answered well."""
+    if was_rate_limited:
+        return Pace(min(pace.slowed + 1, most), 0)
+    if pace.slowed == 0:
+        return Pace()
+    successes += pace.successes
+    return Pace(pace.slowed - 1, 0) if successes >= eased_after else Pace(pace.slowed, successes)
+
+
+def wait_of(asked: timedelta | None, pace: Pace, *, was_rate_limited: bool) -> timedelta | None:
+    """For how long a host wants no request at all: what its Retry-After says, or what a 429 lets us guess."""
+    if asked is not None:
+        return min(asked, LONGEST_WAIT)
+    return min(FIRST_GUESS * 2 ** min(pace.slowed, 10), LONGEST_GUESS) if was_rate_limited else None

@@ -1,0 +1,163 @@
+"""Hosts for polling: claimed when a feed of theirs is due, given back with the breaker's state."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from psycopg.rows import args_row
+
+from headwater.db import Connection
+from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.types import FeedRelease, HeldHost
+
+
+async def claim(
+    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int, new_limit: int
+) -> list[HeldHost]:
+    """Take up to `limit` hosts with a feed that is due, until the lease ends.
+
+    At most `new_limit` of them never answered, unless no others are ready.
+    """
+    async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
+        await cur.execute(
+            """
+            WITH answering AS MATERIALIZED (
+                SELECT shard, host_id, feeds_ready_at
+                FROM hosts
+                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+                ORDER BY feeds_ready_at
+                LIMIT %(limit)s
+                FOR UPDATE SKIP LOCKED
+            ), new AS MATERIALIZED (
+                SELECT shard, host_id, feeds_ready_at
+                FROM hosts
+                WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+                ORDER BY feeds_ready_at
+                LIMIT greatest(%(new_limit)s, %(limit)s - (SELECT count(*) FROM answering))
+                FOR UPDATE SKIP LOCKED
+            ), ready AS MATERIALIZED (
+                SELECT shard, host_id
+                FROM (SELECT * FROM new UNION ALL SELECT * FROM answering) AS both_kinds
+                ORDER BY feeds_ready_at
+                LIMIT %(limit)s
+            )
+            UPDATE hosts
+            SET lease = %(lease)s,
+                free_at = %(leased_until)s,
+                has_new_feed = false,
+                strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer,
+                claimed = 0
+            FROM ready
+            WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
+            RETURNING hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, 0, NULL::timestamptz,
+                NULL::timestamptz, alike_sources, alike_class, paused_until, pauses
+            """,
+            {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit, "new_limit": new_limit},
+        )
+        return await cur.fetchall()
+
+
+async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:
+    """Give hosts back of which no feed is due after all: they sleep until one is."""
+    await conn.execute(
+        """
+        UPDATE hosts
+        SET lease = NULL,
+            free_at = greatest(not_before, paused_until),
+            feed_due_at = coalesce(
+                (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
+            )
+        FROM unnest(%(ids)s::bigint[]) AS given (host_id)
+        WHERE hosts.shard = shard_of(given.host_id) AND hosts.host_id = given.host_id AND lease = %(lease)s
+        """,
+        {"lease": lease, "ids": [host.host_id for host in hosts]},
+    )
+
+
+class _Row(msgspec.Struct, omit_defaults=True):
+    """A host given back, as JSON carries it: what is not said is NULL, or 0."""
+
+    shard: int
+    host_id: int
+    lease: UUID
+    source_id: UUID
+    not_before: datetime
+    answered_at: datetime | None
+    slowed: int = 0
+    successes: int = 0
+    alike_sources: Sequence[UUID] = ()
+    alike_class: str | None = None
+    paused_until: datetime | None = None
+    pauses: int = 0
+
+
+async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
+    """Give hosts back that are still ours; they were locked, and what their feeds came to is written."""
+    await conn.execute(
+        """
+        UPDATE hosts
+        SET lease = NULL,
+            not_before = greatest(hosts.not_before, given.not_before),
+            free_at = greatest(hosts.not_before, given.not_before, given.paused_until),
+            feed_due_at = coalesce(
+                (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
+            ),
+            slowed = coalesce(given.slowed, 0),
+            successes = coalesce(given.successes, 0),
+            alike_sources = CASE
+                WHEN EXISTS (SELECT FROM sources WHERE sources.id = given.source_id) THEN given.alike_sources
+                ELSE array_remove(given.alike_sources, given.source_id)
+            END,
+            alike_class = given.alike_class,
+            paused_until = given.paused_until,
+            pauses = coalesce(given.pauses, 0),
+            answered_at = coalesce(given.answered_at, hosts.answered_at)
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (
+            shard smallint, host_id bigint, lease uuid, source_id uuid, not_before timestamptz,
+            answered_at timestamptz, slowed smallint, successes smallint, alike_sources uuid[], alike_class text,
+            paused_until timestamptz, pauses integer
+        )
+        WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND hosts.lease = given.lease
+        """,
+        {"rows": msgspec.json.encode([_row(one) for one in releases]).decode()},
+    )
+
+
+def _row(one: FeedRelease) -> _Row:
+    host_id, pace, state = host_id_of(one.release.host), one.release.pace, one.state
+    return _Row(
+        shard=shard_of(host_id),
+        host_id=host_id,
+        lease=one.release.lease,
+        source_id=one.source_id,
+        not_before=one.release.not_before,
+        answered_at=one.release.answered_at,
+        slowed=pace.slowed,
+        successes=pace.successes,
+        alike_sources=state.alike_sources,
+        alike_class=state.alike_class,
+        paused_until=state.paused_until,
+        pauses=state.pauses,
+    )
+
+
+async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
+    """Some feeds of these hosts may be due earlier than they were."""
+    rows = sorted((shard_of(host_id_of(host)), host_id_of(host), host) for host in set(hosts))
+    await conn.execute(
+        """
+        UPDATE hosts
+        SET feed_due_at = due.next_poll_at
+        FROM unnest(%(shards)s::smallint[], %(ids)s::bigint[], %(names)s::text[]) AS given (shard, host_id, name)
+        CROSS JOIN LATERAL (
+            SELECT next_poll_at FROM feed_state WHERE feed_state.host = given.name ORDER BY next_poll_at LIMIT 1
+        ) AS due
+        WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND feed_due_at > due.next_poll_at
+        """,
+        {
+            "shards": [shard for shard, _, _ in rows],
+            "ids": [host_id for _, host_id, _ in rows],
+            "names": [name for _, _, name in rows],
+        },
+    )

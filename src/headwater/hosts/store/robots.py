@@ -1,0 +1,98 @@
+"""What is known of the robots.txt of hosts, by scheme, host and port. Only who holds a host asks for it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from headwater.db import Connection
+from headwater.hosts.arrays import numbers, texts
+from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.types import Robots
+from headwater.urls import host_of
+
+
+async def find(conn: Connection, *, origins: Sequence[str]) -> dict[str, Robots]:
+    """What is known of these origins' robots.txt, expired or not."""
+    ids = [host_id_of(host_of(origin)) for origin in origins]
+    cur = await conn.execute(
+        """
+        SELECT origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms, sitemaps
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(origins)s::text[])
+            AS given (shard, host_id, origin)
+        JOIN host_robots USING (shard, host_id, origin)
+        """,
+        {
+            "shards": numbers([shard_of(host_id) for host_id in ids]),
+            "host_ids": numbers(ids),
+            "origins": texts(origins),
+        },
+    )
+    return {row[0]: _robots(row) for row in await cur.fetchall()}
+
+
+async def keep(conn: Connection, *, robots: Robots) -> bool:
+    """Keep a robots.txt for everybody. Returns whether it says something else than before.
+
+    Only who holds the host asks for it, so that nobody else does at the same time.
+    """
+    host_id = host_id_of(host_of(robots.origin))
+    delay_ms = None if robots.crawl_delay is None else int(robots.crawl_delay / timedelta(milliseconds=1))
+    cur = await conn.execute(
+        """
+        WITH old AS MATERIALIZED (
+            SELECT body, unreachable_since IS NULL AS is_reachable
+            FROM host_robots
+            WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin = %(origin)s
+        ), kept AS (
+            INSERT INTO host_robots AS r (
+                shard, host_id, origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms,
+                sitemaps
+            )
+            VALUES (
+                %(shard)s, %(host_id)s, %(origin)s, %(status)s, %(body)s, %(fetched_at)s, %(expires_at)s,
+                %(unreachable_since)s, %(delay_ms)s, %(sitemaps)s
+            )
+            ON CONFLICT ON CONSTRAINT host_robots_pkey DO UPDATE
+            SET status = excluded.status,
+                body = excluded.body,
+                fetched_at = excluded.fetched_at,
+                expires_at = excluded.expires_at,
+                unreachable_since = excluded.unreachable_since,
+                crawl_delay_ms = excluded.crawl_delay_ms,
+                sitemaps = excluded.sitemaps
+        ), slowed AS (
+            UPDATE hosts
+            SET robots_delay_ms = greatest(
+                %(delay_ms)s,
+                (
+                    SELECT max(crawl_delay_ms)
+                    FROM host_robots
+                    WHERE shard = %(shard)s AND host_id = %(host_id)s AND origin <> %(origin)s
+                )
+            )
+            WHERE shard = %(shard)s AND host_id = %(host_id)s
+        )
+        SELECT (body, is_reachable) IS DISTINCT FROM (%(body)s::text, %(unreachable_since)s::timestamptz IS NULL)
+        FROM old
+        """,
+        {
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "origin": robots.origin,
+            "status": robots.status,
+            "body": robots.body,
+            "fetched_at": robots.fetched_at,
+            "expires_at": robots.expires_at,
+            "unreachable_since": robots.unreachable_since,
+            "delay_ms": delay_ms,
+            "sitemaps": list(robots.sitemaps),
+        },
+    )
+    row = await cur.fetchone()
+    return row is None or row[0]
+
+
+def _robots(row: Sequence[Any]) -> Robots:
+    origin, status, body, fetched_at, expires_at, unreachable_since, delay_ms, sitemaps = row
+    delay = None if delay_ms is None else timedelta(milliseconds=delay_ms)
+    return Robots(origin, status, body, fetched_at, expires_at, unreachable_since, delay, tuple(sitemaps))

@@ -1,0 +1,115 @@
+"""What waits for hosts: from when a host has feeds to poll or URLs to fetch."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from headwater.db import Connection
+from headwater.hosts.arrays import numbers, texts, times
+from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.types import Wake
+
+
+async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
+    """Wait for whoever writes these hosts now, so that the next statement sees what they brought."""
+    ids = sorted((shard_of(host_id), host_id) for host_id in host_ids)
+    await conn.execute(
+        """
+        SELECT
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[]) AS mine (shard, host_id)
+        CROSS JOIN LATERAL (
+            SELECT
+            FROM hosts
+            WHERE hosts.shard = mine.shard AND hosts.host_id = mine.host_id
+            FOR UPDATE
+        ) AS locked
+        """,
+        {"shards": numbers([shard for shard, _ in ids]), "host_ids": numbers([host_id for _, host_id in ids])},
+    )
+
+
+async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
+    """These hosts have URLs to fetch, as soon as their clocks let them."""
+    columns = wake_columns(wakes)
+    if columns is None:
+        return
+    await conn.execute(
+        """
+        INSERT INTO hosts AS h (shard, host_id, name, band, page_due_at, url_count)
+        SELECT shard, host_id, name, band, coalesce(due_at, 'infinity'), more
+        FROM unnest(
+            %(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[], %(bands)s::smallint[],
+            %(times)s::timestamptz[], %(more)s::integer[]
+        ) AS given (shard, host_id, name, band, due_at, more)
+        ORDER BY shard, host_id
+        ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
+        SET url_count = h.url_count + excluded.url_count,
+            band = CASE
+                WHEN excluded.page_due_at = 'infinity' THEN h.band
+                WHEN h.page_due_at = 'infinity' THEN excluded.band
+                ELSE least(h.band, excluded.band)
+            END,
+            page_due_at = least(h.page_due_at, excluded.page_due_at)
+        WHERE excluded.url_count <> 0
+            OR h.page_due_at > excluded.page_due_at
+            OR (excluded.page_due_at < 'infinity' AND h.band > excluded.band)
+        """,
+        columns,
+    )
+
+
+def wake_columns(wakes: Iterable[Wake]) -> dict[str, str] | None:
+    """One row per host as arrays, in the order in which everybody writes them; None where there is none."""
+    hosts: dict[int, Wake] = {}
+    for wake in wakes:
+        other = hosts.get(wake.host_id)
+        hosts[wake.host_id] = wake if other is None else _both(wake, other)
+    if not hosts:
+        return None
+    rows = sorted(hosts.values(), key=lambda wake: (shard_of(wake.host_id), wake.host_id))
+    return {
+        "shards": numbers([shard_of(wake.host_id) for wake in rows]),
+        "host_ids": numbers([wake.host_id for wake in rows]),
+        "names": texts([wake.name for wake in rows]),
+        "bands": numbers([wake.band for wake in rows]),
+        "times": times([wake.due_at for wake in rows]),
+        "more": numbers([wake.more for wake in rows]),
+    }
+
+
+def _both(one: Wake, other: Wake) -> Wake:
+    due = [wake.due_at for wake in (one, other) if wake.due_at is not None]
+    return Wake(one.name, one.host_id, min(one.band, other.band), min(due, default=None), one.more + other.more)
+
+
+async def wake_for_feed(
+    conn: Connection, *, host: str, due_at: datetime, now: datetime, is_new: bool = False, lifts_pause: bool = False
+) -> None:
+    """A feed of this host is due then. A new one comes before all that has been waiting.
+
+    A person's may lift a pause that the breaker guessed, and so test the host; never what politeness or the site ask
+    for, nor the lease of whoever holds it.
+    """
+    host_id = host_id_of(host)
+    await conn.execute(
+        """
+        INSERT INTO hosts AS h (shard, host_id, name, feed_due_at, has_new_feed)
+        VALUES (%(shard)s, %(host_id)s, %(name)s, %(due_at)s, %(is_new)s)
+        ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE
+        SET feed_due_at = least(h.feed_due_at, excluded.feed_due_at),
+            has_new_feed = h.has_new_feed OR excluded.has_new_feed,
+            free_at = CASE
+                WHEN h.lease IS NOT NULL OR NOT %(lifts_pause)s THEN h.free_at
+                WHEN %(is_new)s AND h.not_before <= %(now)s THEN '-infinity'
+                ELSE least(h.free_at, h.not_before)
+            END
+        """,
+        {
+            "shard": shard_of(host_id),
+            "host_id": host_id,
+            "name": host,
+            "due_at": due_at,
+            "now": now,
+            "is_new": is_new,
+            "lifts_pause": lifts_pause,
+        },
+    )

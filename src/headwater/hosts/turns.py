@@ -1,0 +1,177 @@
+"""Turns at hosts for requests outside the two queues: redirects of a poll, discovery, what a person tries.
+
+    async with turns.borrow(url, wait=…) as turn:
+        turn.note(await client.get(url, turn=turn.to, …))
+
+Who borrows holds one host at a time, keeps its delay while it holds it, and gives it back as a claim would.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from headwater.db import Database
+from headwater.errors import HostBusy
+from headwater.hosts.decide import delay_of, pace_after, wait_of
+from headwater.hosts.store import turns as store
+from headwater.hosts.types import HeldHost, Pace, Release
+from headwater.ids import new_id
+from headwater.net import Response
+from headwater.net.answers import retry_after
+from headwater.types import Clock
+from headwater.urls import host_of
+
+LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class OwnHost:
+    """A host that whoever borrows another holds already."""
+
+    name: str
+    delay: timedelta
+    lease: UUID
+
+
+class Turn:
+    """The host that is held now; then the next, and so on."""
+
+    def __init__(
+        self,
+        turns: "Turns",
+        wait: timedelta,
+        own: OwnHost | None = None,
+        check: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        self._turns = turns
+        self._wait = wait
+        self._own = own
+        self._check = check
+        self._lease = own.lease if own else new_id()
+        self._held: HeldHost | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._noted_at: float | None = None
+        self._answered_at: datetime | None = None
+        self._asked_wait: timedelta | None = None
+        self._successes = 0
+        self._was_rate_limited = False
+
+    async def to(self, url: str) -> None:
+        """Returns when the host of this URL may be asked, and is ours.
+
+        Raises HostBusy, DatabaseUnavailable, and what the check of a new host raises.
+        """
+        host = host_of(url)
+        if self._own is not None and host == self._own.name:
+            await asyncio.sleep(self._own.delay.total_seconds())
+            return
+        if self._held is not None and host == self._held.name and await self._stay(self._held):
+            return
+        await self.end()
+        if self._check is not None:
+            await self._check(url)
+        self._held = await self._turns.take(host, self._lease, self._wait)
+
+    def note(self, response: Response) -> None:
+        """What came of the request that the turn was for: whether the host wants to be left alone."""
+        if self._held is None or host_of(response.url) != self._held.name:
+            return
+        now = self._turns.clock()
+        self._noted_at, self._answered_at = asyncio.get_running_loop().time(), now
+        self._asked_wait = retry_after(response.headers, now)
+        self._was_rate_limited |= response.status == 429
+        self._successes += response.status < 400
+
+    async def end(self) -> None:
+        """Give back what is held, if anything is. Raises DatabaseUnavailable."""
+        held, self._held = self._held, None
+        if held is None:
+            return
+        not_before = self._turns.clock() + max(self._delay(held), self._asked(held) or timedelta(0))
+        release = Release(held.name, self._lease, not_before, self._pace(held), self._answered_at)
+        self._forget()
+        await self._turns.give_back(release)
+
+    async def _stay(self, held: HeldHost) -> bool:
+        """Whether the host is still ours once its delay has passed. Raises HostBusy where it asked for more."""
+        if (asked := self._asked(held)) is not None and asked > self._wait:
+            raise HostBusy(held.name, self._turns.clock() + asked)
+        now = asyncio.get_running_loop().time()
+        since = now if self._noted_at is None else self._noted_at
+        await asyncio.sleep(since + max(self._delay(held), asked or timedelta(0)).total_seconds() - now)
+        self._noted_at = None
+        return await self._turns.renew(held.name, self._lease)
+
+    def _pace(self, held: HeldHost) -> Pace:
+        pace = Pace(held.slowed, held.successes)
+        return pace_after(pace, self._successes, was_rate_limited=self._was_rate_limited)
+
+    def _delay(self, held: HeldHost) -> timedelta:
+        return delay_of(self._turns.delay, held.robots_delay, slowed=self._pace(held).slowed)
+
+    def _asked(self, held: HeldHost) -> timedelta | None:
+        pace = Pace(held.slowed, held.successes)
+        return wait_of(self._asked_wait, pace, was_rate_limited=self._was_rate_limited)
+
+
+class Turns:
+    """Lends hosts. `delay` is what this kind of request keeps at least; `lease` covers one request and its delay."""
+
+    def __init__(self, database: Database, clock: Clock, *, delay: timedelta, lease: timedelta) -> None:
+        self._database = database
+        self._lease = lease
+        self.clock = clock
+        self.delay = delay
+
+    @asynccontextmanager
+    async def borrow(
+        self,
+        url: str | None = None,
+        *,
+        wait: timedelta,
+        own: OwnHost | None = None,
+        check: Callable[[str], Awaitable[None]] | None = None,
+    ) -> AsyncIterator[Turn]:
+        """The host of this URL, waited for no longer than `wait`, until the end of the block or a turn elsewhere.
+
+        Raises HostBusy, DatabaseUnavailable.
+        """
+        turn = Turn(self, wait, own, check)
+        try:
+            if url is not None:
+                await turn.to(url)
+            yield turn
+        finally:
+            await turn.end()
+
+    async def take(self, host: str, lease: UUID, wait: timedelta) -> HeldHost:
+        """Hold this host as soon as it is free. Raises HostBusy, at once where it is known to be too late."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + wait.total_seconds()
+        while True:
+            now = self.clock()
+            async with self._database.transaction() as conn:
+                held = await store.take(conn, host=host, lease=lease, now=now, leased_until=now + self._lease)
+                free_at = None if held else await store.reserve(conn, host=host)
+            if held is not None:
+                return held
+            left = ends - loop.time()
+            if left <= 0 or (free_at is not None and (free_at - now).total_seconds() > left):
+                raise HostBusy(host, free_at or now)
+            soon = LOOK_EVERY_S if free_at is None else (free_at - now).total_seconds()
+            await asyncio.sleep(min(max(soon, 0.01), LOOK_EVERY_S, left))
+
+    async def renew(self, host: str, lease: UUID) -> bool:
+        """Hold this host for another request. Returns whether it was still ours. Raises DatabaseUnavailable."""
+        async with self._database.transaction() as conn:
+            return await store.renew(conn, host=host, lease=lease, leased_until=self.clock() + self._lease)
+
+    async def give_back(self, release: Release) -> None:
+        """Give a host back. Raises DatabaseUnavailable."""
+        async with self._database.transaction() as conn:
+            await store.give_back(conn, release=release)
