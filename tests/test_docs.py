@@ -61,7 +61,7 @@ def test_the_folder_map_is_the_tree() -> None:
     there = {
         f"{path.name}/" if path.is_dir() else path.name
         for path in PACKAGE.iterdir()
-        if not path.name.startswith("_") and (path.is_dir() or path.suffix == ".py")
+        if not path.name.startswith("_") and (path.suffix == ".py" or next(path.rglob("*.py"), None))
     }
 
     assert set(mapped) == there
