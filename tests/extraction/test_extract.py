@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.articles.types import Extracted, Finder
-from headwater.extraction.extract import MAX_BYTES, extract
+from headwater.extraction.extract import extract
 from headwater.extraction.markup import MAX_TEXT
 from headwater.extraction.types import Selectors, UnreadablePage
+from headwater.reading.limits import MAX_PAGE_BYTES
 from tests.extraction.pages import BODY, CANONICAL, JSON_LD, META, OPEN_GRAPH, PARAGRAPHS, a_page
 
 URL = "https://www.river.example/2024/03/01/flood.html?utm_source=x"
@@ -330,7 +331,7 @@ def test_a_page_of_any_size_gives_a_bounded_record() -> None:
     record = found(b"<html><body>" + body)
 
     assert 100_000 < len(record.text) <= MAX_TEXT
-    assert len(body) < MAX_BYTES
+    assert len(body) < MAX_PAGE_BYTES
 
 
 def test_control_characters_do_not_come_through() -> None:

@@ -2,7 +2,8 @@ import pytest
 from lxml import etree
 
 from headwater.feeds import GeoPoint, parse_feed
-from headwater.feeds.document import MAX_RESOLVED, resolve_links
+from headwater.feeds.document import resolve_links
+from headwater.reading.limits import MAX_HTML
 from tests.feeds.feeds import URL, atom, atom_entry, rss, rss_item
 
 
@@ -157,7 +158,7 @@ def test_a_long_xml_base_above_a_heap_of_links_fills_no_memory():
 
     resolve_links(content, URL)
 
-    assert MAX_RESOLVED < len(etree.tostring(content)) < MAX_RESOLVED + 2 * len(links)
+    assert MAX_HTML < len(etree.tostring(content)) < MAX_HTML + 2 * len(links)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@ import time
 import pytest
 from hypothesis import given, settings
 
-from headwater.reading.sanitise import MAX_DEPTH, from_text, sanitise
+from headwater.reading.limits import MAX_DEPTH
+from headwater.reading.sanitise import from_text, sanitise
 from tests.reading.markup import BASE, XSS, dangers, left_to_remove, soups
 
 REL = 'rel="noopener noreferrer nofollow"'

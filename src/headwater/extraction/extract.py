@@ -22,10 +22,10 @@ from headwater.extraction.selected import Selected, select
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
 from headwater.extraction.words import count_words, distinct
 from headwater.reading.decode import decode, marked_encoding
+from headwater.reading.limits import MAX_PAGE_BYTES
 from headwater.reading.sanitise import sanitise
 from headwater.reading.text import storable
 
-MAX_BYTES = 5_000_000  # of a page; what comes after is left out
 BINARY_LOOK = 1_024
 LONGER = 2  # times as long as what the page shows: then what it declares as its text is believed
 SHORTEST_DECLARED = 50  # words
@@ -45,7 +45,7 @@ def extract(
     if b"\0" in body[:BINARY_LOOK] and marked_encoding(body) is None:
         raise UnreadablePage("These bytes are no text.")
     try:
-        return _extract(decode(body[:MAX_BYTES], content_type, html=True), url, selectors)
+        return _extract(decode(body[:MAX_PAGE_BYTES], content_type, html=True), url, selectors)
     except MemoryError:
         raise  # the sandbox tells of it
     except Exception as error:  # a page is anyone's: what three parsers do with it is not for us to foresee

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from headwater.feeds.authors import authors
 from headwater.feeds.categories import categories
-from headwater.feeds.document import Document, Fields, attribute, each, first_text, language_tag
+from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
 from headwater.feeds.media import picture, whole
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import HTML, PLAIN, plain
@@ -93,7 +93,7 @@ def _description(document: Document, fields: Fields) -> str | None:
 
 def _language(document: Document, element: Element, fields: Fields) -> str | None:
     if given := first_text(fields, "language", "dc:language"):
-        return language_tag(given)
+        return normalise_language(given)
     return document.language(element, None)
 
 

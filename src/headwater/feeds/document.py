@@ -9,14 +9,12 @@ from headwater.feeds.mojibake import fix_mojibake
 from headwater.feeds.namespaces import XML_BASE, XML_LANG, Element, Names
 from headwater.feeds.text_constructs import line, markup, plain
 from headwater.reading.html_rules import LINKS
+from headwater.reading.limits import MAX_HTML
 from headwater.reading.links import absolute, rebase, resolved, whole
 
 Fields = dict[str, list[Element]]
 
 MAX_ANCESTORS = 16
-
-# A long base and many short links would fill any memory.
-MAX_RESOLVED = 1_000_000
 
 _has_bases = etree.XPath("boolean(.//*/@xml:base)")
 _SCOPED = re.compile(rb"xml:(?:base|lang)")
@@ -86,7 +84,7 @@ class Document:
             return otherwise
         for node in (element, *islice(element.iterancestors(), MAX_ANCESTORS)):
             if (given := node.get(XML_LANG)) is not None:
-                return language_tag(given)
+                return normalise_language(given)
         return otherwise
 
     def line(self, element: Element) -> str:
@@ -108,7 +106,7 @@ class Document:
 
 def resolve_links(element: Element, base: str) -> None:
     """Make those links inside an element absolute to which an xml:base inside it gives another base than `base`."""
-    room = MAX_RESOLVED
+    room = MAX_HTML  # a long base and many short links would fill any memory
     bases = {element: base}
     for node in element.iterdescendants("*"):
         outer = node.getparent()
@@ -145,6 +143,6 @@ def attribute(element: Element, name: str) -> str | None:
     return (element.get(name) or element.get(name.upper())) if element.attrib else None
 
 
-def language_tag(tag: str) -> str | None:
+def normalise_language(tag: str) -> str | None:
     """A language tag in its usual form: `en_US ` becomes en-US."""
     return tag.strip().replace("_", "-")[:35] or None

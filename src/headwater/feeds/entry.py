@@ -9,7 +9,7 @@ from headwater.feeds.authors import authors, source_authors
 from headwater.feeds.categories import WORDS as CATEGORIES
 from headwater.feeds.categories import categories
 from headwater.feeds.content import ALL_WORDS, content_words, summary_and_content
-from headwater.feeds.document import Document, Fields, attribute, each, first_text, language_tag
+from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
 from headwater.feeds.geo import WORDS as PLACES
 from headwater.feeds.geo import place
 from headwater.feeds.media import FILES, PICTURES, enclosures, picture, whole
@@ -184,7 +184,7 @@ def _digest(element: Element, title: str, written: str | None) -> str:
 def _language(document: Document, drafted: Draft, otherwise: str | None) -> str | None:
     languages = drafted.layout.languages
     if languages and (given := first_text(drafted.fields, *languages)):
-        return language_tag(given)
+        return normalise_language(given)
     if not document.scoped:
         return otherwise
     texts = each(drafted.fields, *ALL_WORDS, "title")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import cast
 
-from headwater.feeds.document import language_tag
+from headwater.feeds.document import normalise_language
 from headwater.feeds.newest import MAX_ITEMS, newest
 from headwater.feeds.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 from headwater.reading.dates import parse_date
@@ -39,7 +39,7 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
         _Draft(item, _moment(item, "date_published"), _moment(item, "date_modified"))
         for item in _objects(items)[:MAX_ITEMS]
     ]
-    language = language_tag(_text(document, "language"))
+    language = normalise_language(_text(document, "language"))
     authors = _authors(document)
     return ParsedFeed(
         format="json10" if version.rstrip("/").endswith(("/1", "/1.0")) else "json11",
@@ -83,7 +83,7 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
         updated_at=draft.updated_at,
         summary=from_text(_text(item, "summary")) or None,
         content=content or None,
-        language=language_tag(_text(item, "language")) or language,
+        language=normalise_language(_text(item, "language")) or language,
         categories=tuple(_words(item.get("tags"))),
         enclosures=tuple(_enclosures(item, url)),
         image_url=absolute(_text(item, "image") or _text(item, "banner_image"), url),

@@ -10,13 +10,12 @@ from html.entities import html5, name2codepoint
 from lxml import etree
 
 from headwater.feeds.namespaces import PREFIXES, UNDECLARED, Element, is_rss
+from headwater.reading.limits import MAX_ATTRIBUTES, MAX_DEPTH
 from headwater.reading.text import xml_safe
 
 ROOT = "{urn:headwater}fragments"
 """The element around several root elements."""
-MAX_DEPTH = 200
 MAX_TOKENS = 1_000_000
-MAX_ATTRIBUTES = 64
 MAX_EXPANSION = 1_000_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+(?::[A-Za-z_][A-Za-z0-9_.-]*+)?"

@@ -10,10 +10,9 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.reading.html_rules import SCHEMES
+from headwater.reading.limits import MAX_BASE, MAX_LINK
 from headwater.urls import parse_url
 
-MAX_LENGTH = 8192
-MAX_BASE = 1024  # each short link below it becomes as long
 WEB = ("https://", "http://")
 """The start of a URL that needs no base."""
 
@@ -43,12 +42,12 @@ def absolute(text: str | None, base: str) -> str | None:
 def whole(text: str) -> str | None:
     """The text, trimmed, where it is a URL that needs no base."""
     text = text.strip()
-    return text if _WHOLE.match(text) and len(text) <= MAX_LENGTH else None
+    return text if _WHOLE.match(text) and len(text) <= MAX_LINK else None
 
 
 def _lenient(text: str, base: str) -> str | None:
     text = _BREAKS.sub("", text.strip())
-    if not text or len(text) > MAX_LENGTH:
+    if not text or len(text) > MAX_LINK:
         return None
     if web := _WEB.match(text):
         # Browsers accept "http:////example.com".

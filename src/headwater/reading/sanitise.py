@@ -12,12 +12,9 @@ from html import escape
 import nh3
 
 from headwater.reading.html_rules import ATTRIBUTES, DROPPED_WHOLE, LINK_REL, LINKS, SCHEMES, TAGS, VOID
+from headwater.reading.limits import MAX_ATTRIBUTES, MAX_DEPTH, MAX_HTML
 from headwater.reading.links import WEB, resolved
 from headwater.reading.sanitise_fast import sanitise_fast
-
-MAX_LENGTH = 1_000_000
-MAX_DEPTH = 200
-MAX_ATTRIBUTES = 50
 
 SAFE_COUNT = 1500
 MAX_STARTS = 20_000
@@ -46,7 +43,7 @@ _MOST_ALIKE = 3
 
 def sanitise(html: str, base: str) -> str:
     """Safe HTML for a page at `base`; text without markup comes back as it is."""
-    html = html[:MAX_LENGTH].strip()
+    html = html[:MAX_HTML].strip()
     if "<" not in html:
         return html.replace(">", "&gt;") if ">" in html else html
     clean = sanitise_fast(html, base)

@@ -31,10 +31,10 @@ from headwater.reading.html_rules import (
     TRANSPARENT,
     VOID,
 )
+from headwater.reading.limits import MAX_DEPTH
 from headwater.reading.links import WEB, resolved
 from headwater.reading.references import unescape_attribute
 
-MAX_DEPTH = 100
 MAX_REMEMBERED = 2048
 SHORT = 200
 LONG = 500

@@ -7,9 +7,8 @@ end or to the end of the text, so that nothing is read twice: no megabyte was fo
 import re
 from collections.abc import Iterator
 
+from headwater.reading.limits import MAX_ATTRIBUTES_LENGTH
 from headwater.reading.references import unescape_attribute
-
-ATTRIBUTES_READ = 8_192
 
 _ATTRIBUTES = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?)*+"""
 _TAG = re.compile(
@@ -34,6 +33,6 @@ def tags(text: str) -> Iterator[tuple[str, str, int]]:
 def attributes_of(raw: str) -> dict[str, str]:
     """Attributes by name, the first of each."""
     found: dict[str, str] = {}
-    for name, double, single, bare in _ATTRIBUTE.findall(raw[:ATTRIBUTES_READ]):
+    for name, double, single, bare in _ATTRIBUTE.findall(raw[:MAX_ATTRIBUTES_LENGTH]):
         found.setdefault(name.lower(), unescape_attribute(double or single or bare))
     return found

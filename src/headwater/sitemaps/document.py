@@ -11,6 +11,7 @@ from typing import Any
 
 from lxml import etree
 
+from headwater.reading.limits import MAX_DEPTH
 from headwater.sitemaps.types import SitemapFormat, UnreadableSitemap
 
 ROOTS = {
@@ -24,7 +25,6 @@ _LINES = frozenset({"url", "sitemap", "item", "entry"})
 _ADDRESSES = frozenset({"loc", "link"})
 _DATES = ("lastmod", "publication_date", "updated", "published", "pubdate", "date")  # the first that is there counts
 _INSIDE = {"publication_date": "news"}  # where it stands, when not right inside of the line
-_DEPTH_MOST = 100
 _TEXT_MOST = 4_096
 
 
@@ -62,7 +62,7 @@ class Document:
         self._path.append(name)
         if len(self._path) == 1:
             self._begin(name)
-        elif len(self._path) > _DEPTH_MOST:
+        elif len(self._path) > MAX_DEPTH:
             raise UnreadableSitemap("not_a_sitemap", "Its elements are nested too deep.")
         elif self._line is None and name in _LINES:
             self._line, self._line_depth = Line(is_sitemap=name == "sitemap"), len(self._path)

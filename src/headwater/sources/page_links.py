@@ -10,13 +10,14 @@ import can_ada
 
 from headwater.net import Response
 from headwater.reading.decode import decode
+from headwater.reading.limits import MAX_ATTRIBUTES_LENGTH
 from headwater.reading.links import link_target
 from headwater.reading.references import unescape
-from headwater.reading.tags import ATTRIBUTES_READ, attributes_of, tags
+from headwater.reading.tags import attributes_of, tags
 from headwater.sources.well_known import says_feed
 from headwater.urls import host_of, url_key
 
-PAGE_BYTES = 1_000_000
+PAGE_BYTES = 1_000_000  # less than elsewhere: it is read outside the sandbox
 MAX_LINKS = 50  # of each kind: more than anybody would look through
 
 
@@ -91,7 +92,7 @@ def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:
 
 def _anchored(raw: str, inside: str) -> Iterator[_Link]:
     """An anchor that leads to a feed by its address or type, or speaks of one: by its text, a picture's or a class."""
-    if not _HINT.search(raw, 0, ATTRIBUTES_READ) and not _HINT.search(inside):
+    if not _HINT.search(raw, 0, MAX_ATTRIBUTES_LENGTH) and not _HINT.search(inside):
         return
     attributes = attributes_of(raw)
     href = attributes.pop("href", "")

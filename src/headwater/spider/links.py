@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from headwater.reading.decode import decode
+from headwater.reading.limits import MAX_PAGE_BYTES
 from headwater.reading.links import link_target
 from headwater.reading.tags import attributes_of, tags
 from headwater.spider.classify import classify
 from headwater.spider.types import LinkKind, Links
 from headwater.urls import url_key
 
-PAGE_BYTES = 4_000_000
 _NOT_FOLLOWED = frozenset({"nofollow", "sponsored", "ugc"})
 
 
@@ -24,7 +24,7 @@ def find_links(
     compiled = [re.compile(pattern) for pattern in patterns]
     kinds: dict[LinkKind, list[str]] = {kind: [] for kind in LinkKind}
     seen = {url_key(url)}
-    for link in _links(decode(body[:PAGE_BYTES], content_type, html=True), url):
+    for link in _links(decode(body[:MAX_PAGE_BYTES], content_type, html=True), url):
         if len(seen) > most:
             break
         key = url_key(link)
