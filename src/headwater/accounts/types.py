@@ -1,4 +1,4 @@
-"""Who a person is, and by what they are known for a while. Pure data."""
+"""Users, sessions and tokens. Pure data."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from headwater.types import UserId
 
 
 class Role(StrEnum):
-    """What a person may do; each includes what those before it may."""
+    """A role; each includes the rights of those before it."""
 
     READER = "reader"
     MODERATOR = "moderator"
@@ -38,7 +38,7 @@ class Purpose(StrEnum):
 
 
 class EventType(StrEnum):
-    """What is remembered of what a person did."""
+    """The type of an event."""
 
     USER_REGISTERED = "user_registered"
     USER_LOGIN = "user_login"
@@ -77,12 +77,12 @@ class SessionRow:
     refresh_until: datetime
     replaced_hash: bytes | None
     replaced_at: datetime | None
-    renewal_used_at: datetime | None = None  # None: nobody has used the tokens of the last renewal yet
+    renewal_used_at: datetime | None = None  # None: the tokens of the last renewal are unused
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A session in the list a person sees of their own."""
+    """A session in the user's own list."""
 
     id: UUID
     started_at: datetime
@@ -93,7 +93,7 @@ class SessionLine:
 
 @dataclass(frozen=True, slots=True)
 class PersonLine:
-    """An account in the list that whoever runs Headwater sees."""
+    """A user in the operators' list."""
 
     id: UserId
     email: str
@@ -128,7 +128,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a person is to an outside issuer."""
+    """A user at an outside issuer."""
 
     issuer: str
     subject: str

@@ -47,7 +47,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of a feed's articles: how many nobody had, how many this source had not listed before, and which."""
+    """The result for a feed's articles: how many are new, how many are new to this source, and which."""
 
     new: int
     linked: int
@@ -101,7 +101,7 @@ class Extracted:
     content_hash: bytes | None = None  # None where there is no text
     simhash: int | None = None  # None where the text is too short to be like another
     origins: Mapping[str, Finder] = field(default_factory=dict[str, Finder])
-    problems: Sequence[str] = ()  # what a person can mend: selectors that cannot be read. Not stored
+    problems: Sequence[str] = ()  # invalid selectors, for the user. Not stored
 
 
 @dataclass(frozen=True, slots=True)

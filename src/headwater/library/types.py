@@ -1,4 +1,4 @@
-"""What a person follows and reads, as it is shown to them. Pure data."""
+"""Subscriptions and articles as users see them. Pure data."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,7 +51,7 @@ class FeedItem:
     category: str | None
     state: SourceState
     last_polled_at: datetime | None
-    next_poll_at: datetime | None  # None: only a person can enable it, or it has no feed
+    next_poll_at: datetime | None  # None: disabled until a user enables it, or without a feed
     last_error: str | None
     last_error_type: str | None
     disabled_at: datetime | None

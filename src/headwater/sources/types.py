@@ -1,4 +1,4 @@
-"""What a source is, and how it looks to a person."""
+"""Sources, their state, and imports of them. Pure data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,11 +43,11 @@ class Source:
     interval_minutes: int | None = None  # how often its feed is polled; None: what the settings say
     enabled: bool = True  # what is not is left alone altogether, whatever its feed's state
     is_system: bool = True  # an operator looks after it; else a reader brought it
-    is_critical: bool = False  # somebody is told when it fails
+    is_critical: bool = False  # alerts are sent when it fails
 
     @property
     def address(self) -> str:
-        """Where a person finds it: the feed, or the site."""
+        """The feed's URL, or the site's."""
         return self.feed_url or self.url or self.sitemap_url or ""
 
     @property
@@ -63,7 +63,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a person asks of a source, as they wrote it. None: as it is. What is empty or 0 takes it back."""
+    """Settings of a source as a user wrote them. None keeps a value; an empty one or 0 removes it."""
 
     site: str | None = None
     sitemap: str | None = None
@@ -89,9 +89,9 @@ class SourceHealth:
     ingestion_mode: IngestionMode
     created_at: datetime
     state: SourceState
-    reason: str | None  # why it fails or is disabled: a class of failure, or a person's words
+    reason: str | None  # why it fails or is disabled: a class of failure, or an operator's words
     enabled: bool
-    next_poll_at: datetime | None  # None: only a person can enable it
+    next_poll_at: datetime | None  # None: disabled until an operator enables it
     last_polled_at: datetime | None
     last_succeeded_at: datetime | None
     last_error: str | None
@@ -103,7 +103,7 @@ class SourceHealth:
 
     @property
     def address(self) -> str:
-        """Where a person finds it: the feed, or the site."""
+        """The feed's URL, or the site's."""
         return self.feed_url or self.url or self.sitemap_url or ""
 
     @property
@@ -134,8 +134,8 @@ class Pair:
 
     are_read: bool  # both are on, and so are their feeds
     is_system: bool
-    is_suggested: bool  # for everybody, whatever was decided
-    is_set_up: bool  # a person has said how its pages are found or read
+    is_suggested: bool  # for all users, whatever was decided
+    is_set_up: bool  # it has settings for how its pages are found or read
     has_pages: bool  # that were fetched and wait to be read
     other_is_suggested: bool
     place: FeedPlace | None = None  # None for a source without a feed
@@ -194,7 +194,7 @@ class SourceDetails:
 
     @property
     def address(self) -> str:
-        """Where a person finds it: the feed, or the site."""
+        """The feed's URL, or the site's."""
         return self.feed_url or self.url or self.sitemap_url or ""
 
     @property

@@ -13,9 +13,10 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
         conn,
         ListedArticle,
         """
-        SELECT id, number, url, coalesce(nullif(articles.title, ''), told.title, url) AS title,
-            coalesce(articles.author, told.author) AS author, coalesce(articles.summary, told.summary) AS summary,
-            coalesce(articles.published_at, told.published_at) AS published_at, listed_at,
+        SELECT id, number, url, coalesce(nullif(articles.title, ''), described.title, url) AS title,
+            coalesce(articles.author, described.author) AS author,
+            coalesce(articles.summary, described.summary) AS summary,
+            coalesce(articles.published_at, described.published_at) AS published_at, listed_at,
             ARRAY(
                 SELECT sources.name
                 FROM article_sources
@@ -46,7 +47,7 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
             WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
             ORDER BY seen_at, source_id
             LIMIT 1
-        ) AS told ON true
+        ) AS described ON true
         ORDER BY listed_at DESC, id DESC
         """,
         {"limit": limit},

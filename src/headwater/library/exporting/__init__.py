@@ -1,1 +1,1 @@
-"""All that is a person's, for them to take along."""
+"""The export of a user's data."""

@@ -101,12 +101,12 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
         conn,
         """
         SELECT article_id AS id, url,
-            coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
-            coalesce(told.published_at, articles.published_at) AS published_at, is_read,
+            coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
+            coalesce(described.published_at, articles.published_at) AS published_at, is_read,
             read_at, starred_at
         FROM marks
         JOIN articles ON articles.id = article_id
-        LEFT JOIN LATERAL told_to_reader(article_id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(article_id) AS described ON true
         WHERE article_id > %(after)s
         ORDER BY article_id
         LIMIT %(limit)s

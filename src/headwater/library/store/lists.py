@@ -43,6 +43,10 @@ NEWEST_ARTICLES: Final = """
     CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = newest.article_id OFFSET 0) AS articles
     LEFT JOIN LATERAL (SELECT * FROM marks WHERE marks.article_id = newest.article_id OFFSET 0) AS marks ON true
 """
+DESCRIBED: Final = """
+    coalesce(nullif(described.title, ''), nullif(articles.title, ''), articles.url) AS title,
+    coalesce(described.author, articles.author) AS author, coalesce(described.summary, articles.summary) AS summary
+"""
 _FROM_NEWEST: Final = NEWEST_ARTICLES + " ORDER BY newest.listed_at DESC, newest.article_id DESC"
 _LINE: Final = """
     articles.id, number, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
@@ -123,10 +127,10 @@ async def _view(
         conn,
         _View,
         f"""
-        SELECT wanted.id, told.title, told.author, told.summary,
+        SELECT wanted.id, described.title, described.author, described.summary,
             coalesce(placed.newest_at, '-infinity') AS newest_at
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
-        LEFT JOIN LATERAL told_to_reader(wanted.id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(wanted.id) AS described ON true
         CROSS JOIN LATERAL (
             SELECT max(listed_at) AS newest_at
             FROM (
@@ -301,10 +305,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
         conn,
         ArticleLine,
         f"""
-        SELECT articles.id, number, url,
-            coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
-            coalesce(told.author, articles.author) AS author,
-            coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+        SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
             coalesce(
                 (
                     SELECT subscriptions.name
@@ -320,7 +321,7 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
             true AS is_starred
         FROM marks
         JOIN articles ON articles.id = marks.article_id
-        LEFT JOIN LATERAL told_to_reader(marks.article_id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(marks.article_id) AS described ON true
         WHERE starred_at IS NOT NULL
             AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ORDER BY starred_at DESC, article_id DESC
@@ -337,14 +338,14 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
         ArticleFull,
         """
         SELECT articles.id, number, articles.url,
-            coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url)
+            coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url)
                 AS title,
-            coalesce(told.author, articles.author, array_to_string(content.authors, ', ')) AS author,
+            coalesce(described.author, articles.author, array_to_string(content.authors, ', ')) AS author,
             coalesce(
-                content.html, original.html, told.content, told.summary, articles.content, articles.summary
+                content.html, original.html, described.content, described.summary, articles.content, articles.summary
             ) AS html,
             coalesce(content.html, original.html) IS NOT NULL AS is_extracted,
-            coalesce(told.published_at, articles.published_at, content.published_at) AS published_at,
+            coalesce(described.published_at, articles.published_at, content.published_at) AS published_at,
             coalesce(mine.listed_at, articles.listed_at) AS listed_at,
             content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
             coalesce(marks.is_read, mine.is_read, false) AS is_read,
@@ -361,7 +362,7 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
             JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
-        LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(articles.id) AS described ON true
         WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
         """,
         {"id": article_id},

@@ -26,10 +26,10 @@ async def mark(
         )
         SELECT
             %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
-            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, told.title, told.author, told.summary,
-            told.content, told.published_at
+            CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, described.title, described.author,
+            described.summary, described.content, described.published_at
         FROM (SELECT) AS nothing
-        LEFT JOIN LATERAL told_to_reader(%(article_id)s) AS told ON %(is_starred)s
+        LEFT JOIN LATERAL told_to_reader(%(article_id)s) AS described ON %(is_starred)s
         ON CONFLICT (user_id, article_id) DO UPDATE
         SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headwater.db import Connection, fetch_all, fetch_column
-from headwater.library.store.lists import BEFORE, IN_FEED, IS_READ, NEWEST_ARTICLES, page_values
+from headwater.library.store.lists import BEFORE, DESCRIBED, IN_FEED, IS_READ, NEWEST_ARTICLES, page_values
 from headwater.library.types import ArticleLine, ArticlesQuery
 from headwater.types import ArticleId
 
@@ -16,10 +16,10 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
     """
     cur = await conn.execute(
         """
-        WITH told AS MATERIALIZED (
+        WITH texts AS MATERIALIZED (
             SELECT article_id
-            FROM search_queries(%(words)s) AS spoken
-            JOIN content ON content.search @@ spoken.query AND content_config(content.language) = ANY (spoken.configs)
+            FROM search_queries(%(words)s) AS asked
+            JOIN content ON content.search @@ asked.query AND content_config(content.language) = ANY (asked.configs)
             LIMIT %(most)s
         ), titled AS MATERIALIZED (
             SELECT id
@@ -32,9 +32,9 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
             WHERE title IS NOT NULL AND to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
             LIMIT %(most)s
         )
-        SELECT article_id, true FROM told
+        SELECT article_id, true FROM texts
         UNION
-        SELECT content.article_id, true FROM told JOIN content ON content.duplicate_of = told.article_id
+        SELECT content.article_id, true FROM texts JOIN content ON content.duplicate_of = texts.article_id
         UNION
         SELECT id, true FROM titled
         UNION
@@ -52,7 +52,7 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
     return await fetch_column(
         conn,
         """
-        WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
+        WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
         CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = wanted.id OFFSET 0) AS articles
@@ -69,9 +69,9 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
                     AND to_tsvector('simple', article_sources.title) @@ websearch_to_tsquery('simple', %(words)s)
             )
             OR EXISTS (
-                SELECT FROM spoken
-                WHERE coalesce(content.search, original.search) @@ spoken.query
-                    AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
+                SELECT FROM asked
+                WHERE coalesce(content.search, original.search) @@ asked.query
+                    AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
             )
         """,
         {"words": words, "article_ids": list(article_ids)},
@@ -106,13 +106,12 @@ async def list_among(
             ORDER BY listed_at DESC, article_id DESC
             LIMIT %(limit)s
         )
-        SELECT articles.id, number, url, coalesce(nullif(told.title, ''), nullif(articles.title, ''), url) AS title,
-            coalesce(told.author, articles.author) AS author, coalesce(told.summary, articles.summary) AS summary,
+        SELECT articles.id, number, url, {DESCRIBED},
             newest.listed_at, newest.name AS feed_name,
             {IS_READ},
             starred_at IS NOT NULL AS is_starred
         {NEWEST_ARTICLES}
-        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
         """,
         {**page_values(query), "article_ids": list(article_ids), "since": since},
@@ -126,12 +125,9 @@ async def search_starred(
     return await fetch_all(
         conn,
         ArticleLine,
-        """
-        WITH spoken AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
-        SELECT articles.id, number, articles.url,
-            coalesce(nullif(told.title, ''), nullif(articles.title, ''), articles.url) AS title,
-            coalesce(told.author, articles.author) AS author,
-            coalesce(told.summary, articles.summary) AS summary, marks.starred_at AS listed_at,
+        f"""
+        WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
+        SELECT articles.id, number, articles.url, {DESCRIBED}, marks.starred_at AS listed_at,
             coalesce(mine.name, '') AS feed_name, coalesce(marks.is_read, mine.is_read, false) AS is_read,
             true AS is_starred
         FROM marks
@@ -147,7 +143,7 @@ async def search_starred(
             JOIN subscriptions USING (source_id)
             WHERE article_sources.article_id = articles.id
         ) AS mine
-        LEFT JOIN LATERAL told_to_reader(articles.id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(articles.id) AS described ON true
         WHERE starred_at IS NOT NULL
             AND (starred_at, marks.article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
             AND coalesce(mine.listed_at, articles.listed_at) >= coalesce(%(since)s::timestamptz, '-infinity')
@@ -155,11 +151,11 @@ async def search_starred(
             AND (%(category)s::text IS NULL OR mine.is_of_category)
             AND (
                 to_tsvector('simple', articles.title) @@ websearch_to_tsquery('simple', %(words)s)
-                OR to_tsvector('simple', coalesce(told.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
+                OR to_tsvector('simple', coalesce(described.title, '')) @@ websearch_to_tsquery('simple', %(words)s)
                 OR EXISTS (
-                    SELECT FROM spoken
-                    WHERE coalesce(content.search, original.search) @@ spoken.query
-                        AND content_config(coalesce(original.language, content.language)) = ANY (spoken.configs)
+                    SELECT FROM asked
+                    WHERE coalesce(content.search, original.search) @@ asked.query
+                        AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
                 )
             )
         ORDER BY starred_at DESC, marks.article_id DESC

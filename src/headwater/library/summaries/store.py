@@ -1,6 +1,6 @@
 """Every statement on `summaries`, and the articles of a day.
 
-Run under `Database.as_user`: row-level security leaves only one's own rows, so that no statement names a person.
+Run under `Database.as_user`: row-level security leaves only the user's rows, so no statement names a user.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from headwater.types import ArticleId, UserId
 
 
 async def list_articles(conn: Connection, *, since: datetime, limit: int) -> list[DayArticle]:
-    """The newest articles of this person's feeds: the extracted text where there is one, else what the feed says."""
+    """The newest articles of the user's feeds: the extracted text if there is one, else what the feed says."""
     cur = await conn.execute(
         """
         WITH newest AS (
@@ -38,12 +38,12 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
             LIMIT %(limit)s
         )
         SELECT articles.id,
-            coalesce(nullif(told.title, ''), nullif(articles.title, ''), content.title, articles.url), newest.name,
-            coalesce(told.published_at, articles.published_at, newest.listed_at),
+            coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url), newest.name,
+            coalesce(described.published_at, articles.published_at, newest.listed_at),
             left(coalesce(nullif(content.text, ''), original.text), 4000),
             left(
                 coalesce(
-                    nullif(told.content, ''), told.summary, nullif(articles.content, ''), articles.summary
+                    nullif(described.content, ''), described.summary, nullif(articles.content, ''), articles.summary
                 ),
                 12000
             )
@@ -51,7 +51,7 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
         JOIN articles ON articles.id = newest.article_id
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS told ON true
+        LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
         """,
         {"since": since, "limit": limit},
@@ -129,7 +129,7 @@ async def forget_failed(conn: Connection, *, before: datetime) -> None:
 
 
 async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[datetime]:
-    """When this person's summaries since a moment were begun, the latest first, failed ones too: each was paid for."""
+    """When the user's summaries since a time were started, the latest first, with failed ones: each was paid for."""
     return await fetch_column(
         conn,
         """
