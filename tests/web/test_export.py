@@ -1,5 +1,6 @@
 """What a reader takes along is all of theirs and nobody else's; what they leave behind is nothing."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from io import BytesIO
@@ -231,6 +232,18 @@ async def test_no_connection_is_held_while_a_piece_is_taken(conninfo: str, ada: 
 
     assert row == (0,)
     assert [piece async for piece in pieces]
+
+
+async def test_for_head_no_row_is_read(ada: Person, database: Database) -> None:
+    async with as_owner(database) as conn:
+        await conn.execute("LOCK TABLE subscriptions, marks IN ACCESS EXCLUSIVE MODE")  # who reads them waits
+        async with asyncio.timeout(30):
+            answer = await ada.client.head("/account/export", headers=PAGE)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/zip"
+    assert answer.headers["Content-Disposition"].endswith('.zip"')
+    assert answer.content == b""
 
 
 async def test_every_table_of_people_is_taken_along_or_left_out_on_purpose(database: Database) -> None:

@@ -1,11 +1,13 @@
 """All that is a reader's, to take along: the ZIP, and their feeds as OPML."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.response import Stream
 
+from headwater.asgi.guard import is_head
 from headwater.db import Database
 from headwater.library.exporting.archive import export, pages
 from headwater.library.exporting.store import list_subscriptions
@@ -19,8 +21,7 @@ AnyRequest = Request[Any, Any, Any]
 async def export_all(request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Stream:
     """Everything, as a ZIP that is made while it is sent."""
     now = clock()
-    files = {"subscriptions.opml": await _opml(database, request.user.id, clock)}
-    pieces = export(database, request.user.id, files=files, now=now)
+    pieces = () if is_head(request.scope) else await _archive(database, request.user.id, clock)
     return Stream(pieces, media_type="application/zip", headers=_attached(f"headwater-{now:%Y-%m-%d}.zip"))
 
 
@@ -31,6 +32,11 @@ async def export_opml(
     """The feeds a reader follows, for any other reader."""
     content = await _opml(database, request.user.id, clock)
     return Response(content, media_type="text/x-opml+xml", headers=_attached(f"headwater-{clock():%Y-%m-%d}.opml"))
+
+
+async def _archive(database: Database, user_id: UserId, clock: Clock) -> AsyncIterator[bytes]:
+    files = {"subscriptions.opml": await _opml(database, user_id, clock)}
+    return export(database, user_id, files=files, now=clock())
 
 
 async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
