@@ -5,7 +5,7 @@
        ├─ moving ◀┤                   │                     └────▶ spidering ┤   pages link to them
        └ searching ◀┘                 └──────────────────────────────────────┘
 
-Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting.
+Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting, mailing, importing (OPML).
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
 transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
@@ -17,6 +17,7 @@ from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from headwater.accounts.mail.worker import MailSender
+from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
 from headwater.alerts.types import AlertOptions
 from headwater.alerts.worker import Alerter
@@ -41,6 +42,7 @@ from headwater.sitemaps.types import MappingOptions
 from headwater.sitemaps.worker import Mapper
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.health.counter import Counter
+from headwater.sources.import_worker import ImportWorker
 from headwater.sources.mover import Mover
 from headwater.sources.searcher import Searcher
 from headwater.sources.trial import Trials
@@ -83,6 +85,7 @@ class StageOptions:
     retention: RetentionOptions
     index: IndexOptions
     alerts: AlertOptions = field(default_factory=AlertOptions)
+    quotas: Quotas = field(default_factory=Quotas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,11 @@ def make_mail_sender(tools: Tools) -> MailSender:
     return MailSender(tools.database, tools.mailer, tools.clock, link_lifetime=AccountOptions().mailed_lifetime)
 
 
+def make_import_worker(tools: Tools) -> ImportWorker:
+    """The importing stage: OPML files of readers."""
+    return ImportWorker(tools.database, tools.clock, tools.options.quotas)
+
+
 def make_trials(tools: Tools) -> Trials:
     """Requests that leave no trace, for a person who looks into a source."""
     return Trials(tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, tools.options.polling)
@@ -200,6 +208,7 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "indexing": make_indexer,
     "alerting": make_alerter,
     "mailing": make_mail_sender,
+    "importing": make_import_worker,
 }
 
 

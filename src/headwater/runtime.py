@@ -393,6 +393,7 @@ def options_of(settings: Settings) -> StageOptions:
             wait_max=timedelta(minutes=5),
         ),
         alerts=alert_options(settings),
+        quotas=quotas_of(settings),
     )
 
 

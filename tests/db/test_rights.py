@@ -50,6 +50,7 @@ SEES_ALL_USERS = {
     "retention/worker.py": "keeps what users starred, and deletes old events and clicks",
     "sources/catalogue/load.py": "operators' actions on sources ask whether anybody follows them",
     "sources/custom/submit.py": "a suggestion reads the karma of its submitter",
+    "sources/import_worker.py": "finds the running imports of all users",
     "sources/importing.py": "holds the account and claims a line before it acts as the user",
     "sources/mover.py": "subscriptions of a merged source move to the other",
     "web/pages/account.py": "makes API tokens",

@@ -1,8 +1,9 @@
 """Imports of OPML files.
 
 In: the bytes of a file. Out: a row for each line, then a subscription for each valid line, with the outcome beside
-it. A line is one short transaction, and any number of processes may work on one import. The background task of the
-upload and each view of the progress page continue it, so an import survives a closed tab and a restart.
+it. A line is one short transaction, and any number of processes may work on one import: the background task of the
+upload, each view of the progress page, and the importing stage (`import_worker.py`). So an import survives a closed
+tab, an outage and a restart.
 """
 
 import asyncio
@@ -65,7 +66,7 @@ class Importer:
             raise Invalid("This file takes too long to read. Split it, or export it again.") from error
 
     async def finish(self, user_id: UserId, import_id: UUID) -> None:
-        """Work on all pending lines; after an outage the next view of the page continues."""
+        """Work on all pending lines; after an outage the importing stage continues."""
         try:
             while await self.work(user_id, import_id, LINES_PER_VIEW) == LINES_PER_VIEW:
                 pass

@@ -280,6 +280,14 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningImport:
+    """An import that is not finished."""
+
+    id: UUID
+    user_id: UserId
+
+
+@dataclass(frozen=True, slots=True)
 class ImportLine:
     """A line of a file. No outcome: it waits."""
 

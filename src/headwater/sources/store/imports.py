@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from headwater.db import Connection, fetch_all, fetch_one, translate
+from headwater.db import Connection, fetch_all, fetch_one, fetch_value, translate
 from headwater.errors import Conflict
 from headwater.sources.opml import OpmlLine
-from headwater.sources.types import Import, ImportLine, LineOutcome
+from headwater.sources.types import Import, ImportLine, LineOutcome, RunningImport
 from headwater.types import UserId
 
 _IMPORTS: Final = """
@@ -146,6 +146,36 @@ async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
             AND NOT EXISTS (SELECT FROM import_lines WHERE import_id = %(id)s AND outcome IS NULL)
         """,
         {"id": import_id, "now": now},
+    )
+
+
+async def list_running(conn: Connection, *, limit: int) -> list[RunningImport]:
+    """Imports of any user that are not finished, in random order."""
+    return await fetch_all(
+        conn,
+        RunningImport,
+        """
+        SELECT imports.id, imports.user_id
+        FROM imports
+        JOIN users ON users.id = imports.user_id
+        WHERE imports.finished_at IS NULL
+        ORDER BY random()
+        LIMIT %(limit)s
+        """,
+        {"limit": limit},
+    )
+
+
+async def oldest_running_at(conn: Connection) -> datetime | None:
+    """When the oldest import that is not finished began."""
+    return await fetch_value(
+        conn,
+        """
+        SELECT min(imports.created_at)
+        FROM imports
+        JOIN users ON users.id = imports.user_id
+        WHERE imports.finished_at IS NULL
+        """,
     )
 
 
