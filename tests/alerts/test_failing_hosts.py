@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from prometheus_client import REGISTRY
 
-from headwater.alerts import store
 from headwater.alerts.show import show_facts
+from headwater.alerts.store import facts, incidents
 from headwater.alerts.types import AlertOptions, Condition, Incident
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
@@ -91,7 +91,7 @@ class Instance:
 
     async def open(self) -> list[Incident]:
         async with self.database.transaction() as conn:
-            return await store.list_open(conn)
+            return await incidents.list_open(conn)
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ async def conditions(database: Database, clock: MovableClock) -> set[tuple[Condi
     clock.move(minutes=2)
     await alerter.evaluate()
     async with database.transaction() as conn:
-        return {(one.condition, one.subject) for one in await store.list_open(conn)}
+        return {(one.condition, one.subject) for one in await incidents.list_open(conn)}
 
 
 async def test_an_inactive_source_counts_as_off_in_both_alerts(database: Database, clock: MovableClock) -> None:
@@ -274,7 +274,7 @@ async def test_what_the_alerts_see_of_failing_hosts_is_shown_to_prometheus(
         await conn.execute("UPDATE feed_state SET failing_since = %(at)s", {"at": START - timedelta(hours=3)})
     await conditions(database, clock)
     async with database.transaction() as conn:
-        show_facts(*await store.last_facts(conn))
+        show_facts(*await facts.find_last(conn))
 
     labels = {"source_id": str(source.id), "source": source.name}
     since = (START - timedelta(hours=3)).timestamp()

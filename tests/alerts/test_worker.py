@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from headwater.alerts import store
+from headwater.alerts.store import facts as facts_store
+from headwater.alerts.store import incidents, messages
 from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message, Thresholds
 from headwater.alerts.worker import SENDING, Alerter
 from headwater.db import Database
@@ -63,7 +64,7 @@ async def test_a_fresh_install_tells_nobody_anything(
     for _ in range(20):
         await later(alerter, clock, minutes=1)
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=10)
+        board = await incidents.read_board(conn, past=10)
 
     assert (list(board.open), list(board.past), board.evaluated_at) == ([], [], clock())
     assert (receiver.bodies, box.letters) == ([], [])
@@ -110,7 +111,7 @@ async def test_a_clock_that_jumps_is_an_incident_that_ends_when_it_is_right_agai
     await later(alerter, clock, days=200)
     clock.move(days=-200)
     async with database.transaction() as conn:
-        await store.repair_schedules(conn, now=clock())
+        await facts_store.repair_schedules(conn, now=clock())
     for _ in range(12):
         await later(alerter, clock, minutes=1)
 
@@ -129,13 +130,13 @@ async def test_a_clock_that_was_ahead_neither_keeps_incidents_open_nor_silences_
     await later(alerter, clock, days=200)
     clock.move(days=-200)
     async with database.transaction() as conn:
-        await store.repair_schedules(conn, now=clock())
+        await facts_store.repair_schedules(conn, now=clock())
         second = await a_system_feed(conn, 2, errors=4, is_critical=True)
     await mend(database, first)
     for _ in range(12):
         await later(alerter, clock, minutes=10)
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=10)
+        board = await incidents.read_board(conn, past=10)
 
     assert [shown.incident.subject for shown in board.open] == [str(second.id)]
     assert str(first.id) in {shown.incident.subject for shown in board.past}
@@ -153,7 +154,7 @@ async def test_a_clock_that_cannot_be_trusted_deletes_no_incident(database: Data
         await later(alerter, clock, minutes=10)
     await later(alerter, clock, days=700)
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=10)
+        board = await incidents.read_board(conn, past=10)
 
     assert [shown.incident.subject for shown in board.past] == [str(source.id)]
 
@@ -165,7 +166,7 @@ async def test_who_was_told_what_is_kept_with_the_incident(
         await a_system_feed(conn, errors=4, is_critical=True)
     await work(an_alerter(database, clock, receiver, box))
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=10)
+        board = await incidents.read_board(conn, past=10)
 
     (shown,) = board.open
     assert [(told.channel, told.kind.value, told.sent_at) for told in shown.told] == [
@@ -185,7 +186,7 @@ async def test_five_hundred_dead_feeds_are_one_message(
     for _ in range(5):
         await later(alerter, clock, minutes=1)
     async with database.transaction() as conn:
-        count = await store.count_open(conn)
+        count = await incidents.count_open(conn)
 
     assert count == 501  # each feed, and that they are so many
     assert len(receiver.bodies) == 1
@@ -238,8 +239,8 @@ async def test_an_outage_that_another_process_sees_is_told(
 async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
         await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
-        during = await store.read_facts(conn, now=clock.move(minutes=4), limits=Thresholds())
-        after = await store.read_facts(conn, now=clock.move(minutes=2), limits=Thresholds())
+        during = await facts_store.read_facts(conn, now=clock.move(minutes=4), limits=Thresholds())
+        after = await facts_store.read_facts(conn, now=clock.move(minutes=2), limits=Thresholds())
 
     assert [outage.stage for outage in during.outages] == ["polling"]
     assert list(after.outages) == []
@@ -333,7 +334,7 @@ async def test_a_webhook_that_refuses_is_tried_again_until_it_takes_it_under_the
     alerter = an_alerter(database, clock, receiver)
     await work(alerter)
     async with database.transaction() as conn:
-        (shown,) = (await store.read_board(conn, past=0)).open
+        (shown,) = (await incidents.read_board(conn, past=0)).open
     at_once = len(receiver.bodies)
     await later(alerter, clock, seconds=31)
     receiver.status = 200
@@ -408,7 +409,7 @@ async def test_who_dies_between_sending_and_writing_that_down_makes_it_come_twic
     await died.evaluate()
     (message,) = [item for item in await died.claim(2) if isinstance(item, Message)]
     with monkeypatch.context() as patch, pytest.raises(asyncio.CancelledError):
-        patch.setattr(store, "sent", _dies)
+        patch.setattr(messages, "set_sent", _dies)
         await died.work(message)
     other = an_alerter(database, clock, receiver)
     within = await later(other, clock, seconds=30)
@@ -469,7 +470,7 @@ async def test_what_is_long_over_is_forgotten(database: Database, clock: Movable
     for days in (0.1, 0.1, 366, 1):
         await later(alerter, clock, days=days)
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=10)
+        board = await incidents.read_board(conn, past=10)
         cur = await conn.execute(
             "SELECT (SELECT count(*) FROM incident_messages), (SELECT count(*) FROM alert_samples)"
         )
@@ -486,7 +487,7 @@ async def test_an_inactive_source_counts_as_off_and_a_readers_own_feed_does_not(
         inactive = await a_system_feed(conn, 1, enabled=False, is_critical=True, errors=9)
         await a_system_feed(conn, 2, off_at=START - timedelta(days=9), is_system=False)
         await a_system_feed(conn, 3)
-        facts = await store.read_facts(conn, now=clock(), limits=Thresholds())
+        facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())
 
     assert (facts.counts.system, facts.counts.system_disabled) == (2, 1)
     assert dict(facts.counts.states) == {"disabled": 1, "auto_disabled": 1, "working": 1}
@@ -501,11 +502,11 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
         await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         pages = [Submission("https://site.example/1", Origin.MANUAL)]
         await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
-        facts = await store.read_facts(conn, now=clock(), limits=Thresholds())
-        nothing, _ = await store.last_facts(conn)
-        await store.keep_facts(conn, facts=facts)
-        kept, _ = await store.last_facts(conn)
-        (sample,) = await store.list_samples(conn, after=START)
+        facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())
+        nothing, _ = await facts_store.find_last(conn)
+        await facts_store.save(conn, facts=facts)
+        kept, _ = await facts_store.find_last(conn)
+        (sample,) = await facts_store.list_samples(conn, after=START)
 
     assert nothing is None
     assert kept == facts

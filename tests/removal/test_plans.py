@@ -106,6 +106,6 @@ async def test_articles_that_only_one_source_lists_are_deleted_by_their_ids(full
 
 
 async def test_days_of_a_source_are_found_by_their_key(full: Connection) -> None:
-    (sql,) = (one.sql for one in IN_STORES if one.function == "forget_source" and "poll_days" in (one.sql or ""))
+    (sql,) = (one.sql for one in IN_STORES if one.function == "remove_of_source" and "poll_days" in (one.sql or ""))
 
     assert tables_read_in_full(await plan_of(full, sql, {"source_id": an_id("7")})) == []

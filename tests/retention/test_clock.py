@@ -16,8 +16,8 @@ from headwater.retention.repair import repair_schedules
 from headwater.retention.types import RetentionOptions, Turn
 from headwater.retention.worker import Retainer
 from headwater.sources.follow import disable
-from headwater.sources.health import store as counting
 from headwater.sources.health.counter import Counter
+from headwater.sources.health.store import counts
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.types import ClockOptions
 from tests.builders import a_source
@@ -242,12 +242,12 @@ async def test_nothing_is_counted_by_a_clock_that_jumped(world: World, database:
     for state in await counter.claim(1):
         await counter.work(state)
     async with database.as_system() as conn:
-        before = await counting.find_counting(conn)
+        before = await counts.find_counting(conn)
     world.clock.move(days=200)
 
     assert list(await counter.claim(1)) == []
     async with database.as_system() as conn:
-        assert await counting.find_counting(conn) == before
+        assert await counts.find_counting(conn) == before
 
 
 async def test_an_article_is_kept_for_its_time_after_the_date_it_carries(world: World) -> None:

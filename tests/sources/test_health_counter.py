@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headwater.db import Connection, Database
-from headwater.sources.health import store
 from headwater.sources.health.counter import Counter, next_span
+from headwater.sources.health.store import counts
 from headwater.sources.health.types import Counting, Period
 from headwater.types import SourceId
 from tests.builders import a_source
@@ -83,7 +83,7 @@ async def test_each_poll_is_counted_once_by_hour_and_by_day(database: Database, 
     async with database.transaction() as conn:
         hours = await rows(conn, "SELECT hour, outcome, polls FROM poll_hours ORDER BY hour, outcome")
         days = await rows(conn, "SELECT day::text, polls, failures, new_articles, took_ms FROM poll_days ORDER BY day")
-        bars = await store.trend(conn, since=NOON - 23 * HOUR, step=HOUR, tail_most=TAIL, now=clock())
+        bars = await counts.trend(conn, since=NOON - 23 * HOUR, step=HOUR, tail_most=TAIL, now=clock())
     assert again == 0
     assert hours == [
         (NOON - 13 * HOUR, "polled", 1),
@@ -109,7 +109,7 @@ async def test_two_counters_do_not_count_twice(database: Database, clock: Movabl
     both = [await one.claim(1), await other.claim(1)]
 
     async with database.transaction() as held:
-        await store.take_counting(held)
+        await counts.take_counting(held)
         await other.work(both[1][0])  # while another is at it, there is nothing to do
     await count_all(one)
     await other.work(Counting(None, None))
@@ -153,7 +153,7 @@ async def test_the_slowest_the_noisiest_and_those_that_fail_most_are_found(
     await count_all(Counter(database, clock))
 
     async with database.transaction() as conn:
-        month, day = [await store.list_leaders(conn, period=period) for period in (Period.MONTH, Period.DAY)]
+        month, day = [await counts.list_leaders(conn, period=period) for period in (Period.MONTH, Period.DAY)]
     assert [(one.name, one.polls, one.median_ms, one.p95_ms) for one in month.slowest] == [
         ("Slow", 20, 9_000, 9_000),
         ("Loud", 20, 10, 10),
@@ -177,7 +177,7 @@ async def test_they_are_found_anew_every_few_minutes(database: Database, clock: 
     await count_all(counter)
 
     async with database.transaction() as conn:
-        leaders = await store.list_leaders(conn, period=Period.WEEK)
+        leaders = await counts.list_leaders(conn, period=Period.WEEK)
     assert too_soon == ()
     assert [one.new_articles for one in leaders.busiest] == [5]
     assert await counter.lag() == timedelta(0)

@@ -9,13 +9,14 @@ from typing import LiteralString
 import pytest
 
 import headwater
-from headwater.alerts import store as alerts
+from headwater.alerts.store import facts
 from headwater.alerts.types import Thresholds
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Connection
 from headwater.polling.types import FailureClass
 from headwater.sources import operate
-from headwater.sources.health import store as health
+from headwater.sources.health.store import state as state_store
+from headwater.sources.health.types import SourcesWanted
 from headwater.sources.operate import Changes
 from headwater.sources.store import details
 from headwater.sources.types import Source, SourceFilter
@@ -51,9 +52,9 @@ async def test_api_list_page_command_line_and_metrics_use_the_same_word(conn: Co
     command_line = {one.name: one.state for one in await details.list_health(conn)}
     pages = {
         one.name: one.state
-        for one in (await health.list_sources(conn, wanted=health.SourcesWanted(), after=None, limit=10)).sources
+        for one in (await state_store.list_sources(conn, wanted=SourcesWanted(), after=None, limit=10)).sources
     }
-    counted = (await alerts.read_facts(conn, now=START, limits=Thresholds())).counts.states
+    counted = (await facts.read_facts(conn, now=START, limits=Thresholds())).counts.states
 
     assert set(CASES) == set(SourceState)
     assert api == command_line == pages == {name: name for name in CASES}
@@ -78,7 +79,7 @@ async def test_a_disabled_source_is_never_due_in_the_year_9999(conn: Connection)
 
     listed = await details.list_health(conn)
     told = await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)
-    lines = (await health.list_sources(conn, wanted=health.SourcesWanted(), after=None, limit=10)).sources
+    lines = (await state_store.list_sources(conn, wanted=SourcesWanted(), after=None, limit=10)).sources
 
     assert {one.next_poll_at for one in (*listed, *told)} == {None}
     assert {one.next_try_at for one in lines} == {None}
@@ -130,7 +131,7 @@ async def test_on_a_paused_host_the_next_try_is_not_before_the_pause_is_over(con
 
     listed = [one.next_poll_at for one in await details.list_health(conn)]
     detailed = (await details.find_details(conn, source_id=source.id, now=START)).next_poll_at
-    line = await health.find_line(conn, source_id=source.id)
+    line = await state_store.find_line(conn, source_id=source.id)
     assert line is not None
     assert [*listed, detailed, line.next_try_at] == [until] * 3
 

@@ -10,8 +10,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from headwater.alerts import store
 from headwater.alerts.decide import changes, holding, to_be_told, wait
+from headwater.alerts.store import facts as facts_store
+from headwater.alerts.store import incidents
+from headwater.alerts.store import messages as messages_store
 from headwater.alerts.types import (
     MAIL,
     OF_A_FEED,
@@ -60,9 +62,9 @@ class Alerter:
         if self._look_at is not None and timedelta(0) < self._look_at - now <= LOOKED_EVERY:
             return ()  # one that is further away was written by a clock that was ahead
         async with self._database.transaction() as conn:
-            self._evaluated_at = await store.evaluated_at(conn)
+            self._evaluated_at = await facts_store.evaluated_at(conn)
             due = [Evaluation()] if self._is_due(self._evaluated_at, now) else []
-            messages = await store.claim_messages(
+            messages = await messages_store.claim(
                 conn, channels=self._options.channels, now=now, leased_until=now + SENDING, limit=limit - len(due)
             )
         self._look_at = None if messages else now + min(LOOKED_EVERY, self._options.every)
@@ -87,16 +89,18 @@ class Alerter:
         """Judge everything once; None when somebody else does, or has just done so. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            if not await store.take_turn(conn) or not self._is_due(await store.evaluated_at(conn), now):
+            if not await facts_store.try_lock(conn) or not self._is_due(await facts_store.evaluated_at(conn), now):
                 return None
             problem = clock_problem(now, await clocks.read(conn), self._options.clock)
-            facts = await store.read_facts(conn, now=now, limits=self._options.thresholds)
+            facts = await facts_store.read_facts(conn, now=now, limits=self._options.thresholds)
             facts = replace(facts, clock_problem=problem)
             decided, begun = await self._decide(conn, facts)
-            await store.keep_facts(conn, facts=facts)
+            await facts_store.save(conn, facts=facts)
             await self._write_messages(conn, now)
             if problem is None:
-                await store.forget(conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT)
+                await facts_store.remove_old(
+                    conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT
+                )
         self._look_at = None  # what was written is sent at once
         _tell(begun, decided.ended)
         return decided
@@ -112,22 +116,22 @@ class Alerter:
 
     async def _decide(self, conn: Connection, facts: Facts) -> tuple[Changes, Sequence[Incident]]:
         now = facts.sample.at
-        past = await store.list_samples(conn, after=now - self._looks_back)
+        past = await facts_store.list_samples(conn, after=now - self._looks_back)
         holds = holding(facts, past, self._options.thresholds)
-        decided = changes(await store.list_open(conn), holds, now, self._options.settle)
-        begun = await store.begin(conn, holds=decided.began, now=now)
-        await store.go_on(conn, incidents=decided.going_on)
-        await store.end(conn, incidents=decided.ended, now=now)
+        decided = changes(await incidents.list_open(conn), holds, now, self._options.settle)
+        begun = await incidents.add(conn, holds=decided.began, now=now)
+        await incidents.update(conn, incidents=decided.going_on)
+        await incidents.end(conn, incidents=decided.ended, now=now)
         return decided, begun
 
     async def _write_messages(self, conn: Connection, now: datetime) -> None:
         channels = self._options.channels
-        await store.owe(conn, channels=channels)
-        untold = await store.list_untold(conn, channels=channels)
-        told_at = await store.feeds_told_at(conn, channels=channels)
+        await messages_store.add_pending(conn, channels=channels)
+        untold = await messages_store.list_pending(conn, channels=channels)
+        told_at = await messages_store.last_feed_messages(conn, channels=channels)
         for channel, tellings in to_be_told(untold, told_at, now, self._options.digest).items():
             of_feeds = any(telling.incident.condition in OF_A_FEED for telling in tellings)
-            await store.write_message(conn, channel=channel, tellings=tellings, is_of_feeds=of_feeds, now=now)
+            await messages_store.add(conn, channel=channel, tellings=tellings, is_of_feeds=of_feeds, now=now)
 
     async def _send(self, message: Message) -> None:
         error = await send(message, self._mailer, self._options)
@@ -136,9 +140,11 @@ class Alerter:
         now = self._clock()
         async with self._database.transaction() as conn:
             if error is None:
-                await store.sent(conn, message_id=message.id, now=now)
+                await messages_store.set_sent(conn, message_id=message.id, now=now)
             else:
-                await store.not_sent(conn, message_id=message.id, until=now + wait(message.attempts), error=error)
+                await messages_store.set_failed(
+                    conn, message_id=message.id, until=now + wait(message.attempts), error=error
+                )
         if error is not None:
             log.warning(
                 "alert not sent",

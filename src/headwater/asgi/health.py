@@ -3,8 +3,8 @@
 from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
 
-from headwater.alerts import store as alerts
 from headwater.alerts.show import show_facts
+from headwater.alerts.store import facts
 from headwater.db import Database
 from headwater.db.migrate import check_schema
 from headwater.errors import HeadwaterError, RightsMissing
@@ -35,7 +35,7 @@ async def metrics(database: NamedDependency[Database]) -> Response[bytes]:
     """All metrics, for Prometheus. Without the database, only those of this process."""
     try:
         async with database.transaction() as conn:
-            show_facts(*await alerts.last_facts(conn))
+            show_facts(*await facts.find_last(conn))
     except HeadwaterError:
         show_facts(None, {})
     return Response(render_metrics(), media_type=CONTENT_TYPE)

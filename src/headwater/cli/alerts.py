@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headwater.alerts import store
+from headwater.alerts.store import incidents
 from headwater.alerts.types import Board, Message, Shown
 from headwater.alerts.worker import send
 from headwater.cli.exit_codes import ExitCode
@@ -57,7 +57,7 @@ def test() -> None:
 
 async def _read(settings: Settings, past: int) -> Board:
     async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        return await store.read_board(conn, past=past)
+        return await incidents.read_board(conn, past=past)
 
 
 async def _send_tests(settings: Settings) -> dict[str, str | None]:

@@ -24,7 +24,7 @@ from headwater.polling import store as polling
 from headwater.removal.types import Kind, Removal
 from headwater.sitemaps import store as sitemaps
 from headwater.sources.custom.store import submissions
-from headwater.sources.health import store as health
+from headwater.sources.health.store import counts
 from headwater.sources.store import custom as custom_store
 from headwater.sources.store import imports, sources
 from headwater.sources.subscribe import leave_unwanted
@@ -52,7 +52,7 @@ async def remove_some(conn: Connection, removal: Removal, *, limit: int, now: da
 async def remove_counters(conn: Connection, removal: Removal) -> None:
     """Delete the few rows that others write for a source without referring to it. Last of all."""
     if removal.kind is Kind.SOURCE:
-        await health.forget_source(conn, source_id=SourceId(removal.id))
+        await counts.remove_of_source(conn, source_id=SourceId(removal.id))
         await frontier.forget_tallies(conn, source_id=SourceId(removal.id))
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from headwater.alerts import store as alerts
+from headwater.alerts.store import facts
 from headwater.db import Database
 from headwater.frontier import store as frontier
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
@@ -31,7 +31,7 @@ async def repair_schedules(
         hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
     async with database.transaction() as conn:
         waiting = await pages.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
-        await alerts.repair_schedules(conn, now=now)
+        await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
     if feeds or hosts or waiting:
         log.warning("schedules repaired", feeds=feeds, hosts=hosts, waiting=waiting)

@@ -21,7 +21,7 @@ from headwater.polling.explain import explain
 from headwater.polling.policy import policy_of
 from headwater.polling.types import HostDecision, Polled, PollingOptions, PollOutcome, PollReport, Validators
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.health.store import find_claimed
+from headwater.sources.health.store.state import find_claimed
 from headwater.sources.store import merging
 from headwater.sources.types import Source
 from headwater.types import Clock

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from headwater.db import Database
-from headwater.sources.health import store
+from headwater.db import Connection, Database
+from headwater.sources.health.store import counts
 from headwater.sources.health.types import Counting, Period
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import jump_since
@@ -40,7 +40,7 @@ class Counter:
         """How far the counting has come, when there is something to do. Raises Unavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            state = await store.find_counting(conn)
+            state = await counts.find_counting(conn)
             if jump_since(now, (await clocks.read(conn)).trusted_at):
                 return ()  # what is counted by a wrong clock cannot be counted again
         is_due = next_span(state.counted_until, now) is not None or self._is_stale(state, now)
@@ -50,12 +50,12 @@ class Counter:
         """Count one span that is over, or rank the sources. Raises Unavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            state = await store.take_counting(conn)  # another may have counted meanwhile, or be at it
+            state = await counts.take_counting(conn)  # another may have counted meanwhile, or be at it
             if state is None:
                 return
             if span := next_span(state.counted_until, now):
-                await store.count_span(conn, since=span[0], until=span[1])
-                await store.forget_counts(conn, before=now - KEPT)
+                await counts.count_span(conn, since=span[0], until=span[1])
+                await counts.remove_before(conn, before=now - KEPT)
             elif self._is_stale(state, now):
                 started = time.perf_counter()
                 await rank_all(conn, state, now)
@@ -64,7 +64,7 @@ class Counter:
     async def lag(self) -> timedelta:
         """How long an hour that is over has been waiting to be counted. Raises Unavailable."""
         async with self._database.transaction() as conn:
-            state = await store.find_counting(conn)
+            state = await counts.find_counting(conn)
         if state.counted_until is None:
             return timedelta(0)
         return max(self._clock() - state.counted_until - HOUR - STRAGGLERS, timedelta(0))
@@ -81,7 +81,7 @@ def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, 
     return (since, until) if since < until else None
 
 
-async def rank_all(conn: store.Connection, state: Counting, now: datetime) -> None:
+async def rank_all(conn: Connection, state: Counting, now: datetime) -> None:
     """Find out who stands out, for each period."""
     for period in Period:
         since = now - period.length
@@ -89,9 +89,9 @@ async def rank_all(conn: store.Connection, state: Counting, now: datetime) -> No
         # A day is read poll by poll; longer periods from whole days and what came after the last hour counted.
         events_since = since if period is Period.DAY else max(counted, since)
         days_since = now.date() + DAY if period is Period.DAY else since.date() + DAY
-        await store.forget_leaders(conn, period=period)
-        await store.rank(conn, period=period, days_since=days_since, events_since=events_since, polls_since=since)
-    await store.set_ranked(conn, at=now)
+        await counts.remove_leaders(conn, period=period)
+        await counts.rank(conn, period=period, days_since=days_since, events_since=events_since, polls_since=since)
+    await counts.set_ranked(conn, at=now)
 
 
 def _hour(at: datetime) -> datetime:

@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from litestar.response import Template
 
 from headwater.accounts.types import Role
-from headwater.alerts import store
+from headwater.alerts.store import incidents
 from headwater.db import Database
 from headwater.types import Clock
 from headwater.web.refusals import refusals
@@ -20,7 +20,7 @@ PAST = 50
 async def alerts(request: AnyRequest, database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
     """What is open and what is over."""
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=PAST)
+        board = await incidents.read_board(conn, past=PAST)
     context = {"alerts": board, "now": clock(), "user": request.user}
     return Template("operator/alerts_page.html", context=context)
 
@@ -29,7 +29,7 @@ async def alerts(request: AnyRequest, database: NamedDependency[Database], clock
 async def open_incidents(database: NamedDependency[Database], clock: NamedDependency[Clock]) -> Template:
     """What is open."""
     async with database.transaction() as conn:
-        board = await store.read_board(conn, past=0)
+        board = await incidents.read_board(conn, past=0)
     return Template("operator/alerts.html", context={"alerts": board, "now": clock()})
 
 

@@ -15,10 +15,11 @@ from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.accounts.types import Role
-from headwater.alerts import store as alerts
+from headwater.alerts.store import incidents
 from headwater.db import Connection, Database
 from headwater.polling import store as polling
-from headwater.sources.health import store
+from headwater.sources.health.store import counts
+from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Bar, Period, Tally, Trouble
 from headwater.types import Clock, SourceState
 from headwater.web.plots import begin_of, failures_over_time, uptime_over_time, whole_period
@@ -60,7 +61,7 @@ async def health(
     """The whole page."""
     async with database.transaction() as conn:
         context = {**await _now(conn, clock()), **await _past(conn, read_period(period), clock())}
-        context["alerts"] = await alerts.read_board(conn, past=0)
+        context["alerts"] = await incidents.read_board(conn, past=0)
     return Template("operator/health.html", context={**context, "user": request.user})
 
 
@@ -108,10 +109,10 @@ async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
     oldest = await polling.oldest_due_at(conn, now=at)
     return {
         "now": at,
-        "census": census_of(await store.tally(conn)),
-        "paused": await store.list_paused(conn, now=at, limit=SHOWN),
-        "coming_back": await store.list_coming_back(conn, limit=SHOWN),
-        "queues": await store.find_queues(conn, now=at, most=COUNTED_TO),
+        "census": census_of(await state_store.tally(conn)),
+        "paused": await state_store.list_paused(conn, now=at, limit=SHOWN),
+        "coming_back": await state_store.list_coming_back(conn, limit=SHOWN),
+        "queues": await state_store.find_queues(conn, now=at, most=COUNTED_TO),
         "poll_lag": max(at - oldest, timedelta(0)) if oldest else timedelta(0),
         "counted_to": COUNTED_TO,
     }
@@ -119,9 +120,9 @@ async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
 
 async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any]:
     since = begin_of(period, at)
-    found = await store.trend(conn, since=since, step=period.step, tail_most=TAIL_MOST, now=at)
+    found = await counts.trend(conn, since=since, step=period.step, tail_most=TAIL_MOST, now=at)
     bars = whole_period(found, period, at)
-    counting = await store.find_counting(conn)
+    counting = await counts.find_counting(conn)
     is_behind = counting.counted_until is not None and counting.counted_until + TAIL_MOST < at
     return {
         "now": at,
@@ -132,7 +133,7 @@ async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any
         "troubles": list(Trouble),
         "columns": failures_over_time(bars, period.step),
         "curve": uptime_over_time(bars),
-        "leaders": await store.list_leaders(conn, period=period),
+        "leaders": await counts.list_leaders(conn, period=period),
         "ranked_at": counting.ranked_at,
         "behind": counting.counted_until if is_behind else None,
     }

@@ -27,8 +27,8 @@ from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
-from headwater.sources.health import store
 from headwater.sources.health.decide import story
+from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
 from headwater.sources.operate import Changes
 from headwater.sources.store import sources
@@ -144,8 +144,8 @@ async def list_page(
     filters = Filters(*(_plain(text) for text in (status, reason, category, host, q, fetched, errors, order)))
     wanted = filters.wanted(clock())
     async with database.as_system() as conn:
-        found = await store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
-        categories = await store.list_categories(conn)
+        found = await state_store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
+        categories = await state_store.list_categories(conn)
     context = {
         "user": request.user,
         "now": clock(),
@@ -187,7 +187,7 @@ async def enable_all(
     if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
         raise Invalid("Choose a status first: auto-disabled or disabled.")
     async with database.as_system() as conn:
-        found = await store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
+        found = await state_store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
     enabled = 0
     for line in found.sources:
         with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
@@ -278,7 +278,7 @@ async def adopt(
     """Its feed is where it was found."""
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        found = await store.list_suggestions(conn, source_id=source.id)
+        found = await state_store.list_suggestions(conn, source_id=source.id)
         # The page shows what may be a secret masked, and sends it back so.
         url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
         await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
@@ -331,20 +331,22 @@ async def act(
 
 async def _all_about(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
     now = clock()
-    feed = await store.find_feed(conn, source_id=source.id, options=options)
-    polls = await store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
+    feed = await state_store.find_feed(conn, source_id=source.id, options=options)
+    polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
     logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=DEEDS_SHOWN)
     return {
         "now": now,
         "source": source,
-        "line": await store.find_line(conn, source_id=source.id),
+        "line": await state_store.find_line(conn, source_id=source.id),
         "feed": feed,
         "story": story(feed, options, now) if feed else None,
         "polls": polls,
         "strip": strip_of(polls, POLLS_SHOWN),
-        "uptimes": [await store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period],
+        "uptimes": [
+            await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
+        ],
         "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
-        "suggestions": await store.list_suggestions(conn, source_id=source.id),
+        "suggestions": await state_store.list_suggestions(conn, source_id=source.id),
         "logged": logged.entries,
         "options": options,
         **_choices(form_of(source)),

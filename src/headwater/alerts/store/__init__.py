@@ -1,0 +1,1 @@
+"""SQL of `alerts/`, one module per subject."""

@@ -1,0 +1,1 @@
+"""SQL of `sources/health/`, one module per subject."""

@@ -1,0 +1,215 @@
+"""Counts of polls by hour, day and source, and the sources that stand out."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection, fetch_one
+from headwater.sources.health.types import Bar, Counting, Leader, Leaders, Period
+from headwater.types import SourceId
+
+LEADERS = 10
+
+
+async def find_counting(conn: Connection) -> Counting:
+    """Until when polls are counted."""
+    async with conn.cursor(row_factory=class_row(Counting)) as cur:
+        await cur.execute("SELECT counted_until, ranked_at FROM poll_counting")
+        return await cur.fetchone() or Counting(None, None)
+
+
+async def take_counting(conn: Connection) -> Counting | None:
+    """The same, locked until the transaction ends; None if another process has locked it."""
+    return await fetch_one(conn, Counting, "SELECT counted_until, ranked_at FROM poll_counting FOR UPDATE SKIP LOCKED")
+
+
+async def count_span(conn: Connection, *, since: datetime, until: datetime) -> None:
+    """Count the polls of some hours of one day."""
+    await conn.execute(
+        """
+        WITH counted AS MATERIALIZED (
+            SELECT source_id, date_trunc('hour', at, 'UTC') AS hour, outcome, count(*) AS polls,
+                sum(new_articles) AS new_articles, sum(took_ms) AS took_ms,
+                outcome NOT IN ('polled', 'not_modified') AS has_failed
+            FROM poll_events
+            WHERE at >= %(since)s AND at < %(until)s
+            GROUP BY source_id, date_trunc('hour', at, 'UTC'), outcome
+        ), by_hour AS (
+            INSERT INTO poll_hours (hour, outcome, polls)
+            SELECT hour, outcome, sum(polls)
+            FROM counted
+            GROUP BY hour, outcome
+            ON CONFLICT (hour, outcome) DO UPDATE
+            SET polls = poll_hours.polls + excluded.polls
+        ), by_day AS (
+            INSERT INTO poll_days (day, source_id, polls, failures, new_articles, took_ms)
+            SELECT (hour AT TIME ZONE 'UTC')::date, source_id, sum(polls),
+                coalesce(sum(polls) FILTER (WHERE has_failed), 0), sum(new_articles),
+                coalesce(sum(took_ms) FILTER (WHERE NOT has_failed), 0)
+            FROM counted
+            GROUP BY (hour AT TIME ZONE 'UTC')::date, source_id
+            ON CONFLICT (day, source_id) DO UPDATE
+            SET polls = poll_days.polls + excluded.polls,
+                failures = poll_days.failures + excluded.failures,
+                new_articles = poll_days.new_articles + excluded.new_articles,
+                took_ms = poll_days.took_ms + excluded.took_ms
+        )
+        UPDATE poll_counting SET counted_until = %(until)s
+        """,
+        {"since": since, "until": until},
+    )
+
+
+async def remove_before(conn: Connection, *, before: datetime) -> None:
+    """Delete counts before a day."""
+    await conn.execute("DELETE FROM poll_hours WHERE hour < %(before)s", {"before": before})
+    await conn.execute("DELETE FROM poll_days WHERE day < %(before)s::date", {"before": before})
+
+
+async def remove_of_source(conn: Connection, *, source_id: SourceId) -> None:
+    """Delete the counts of a removed source. Waits for a running count."""
+    await conn.execute("SELECT FROM poll_counting FOR UPDATE")
+    await conn.execute(
+        """
+        DELETE FROM poll_days
+        WHERE source_id = %(source_id)s AND day = ANY (ARRAY(
+            SELECT generate_series(min(kept.day), max(kept.day), interval '1 day')::date FROM poll_days AS kept
+        ))
+        """,
+        {"source_id": source_id},
+    )
+    await conn.execute("DELETE FROM poll_leaders WHERE source_id = %(source_id)s", {"source_id": source_id})
+
+
+async def remove_leaders(conn: Connection, *, period: Period) -> None:
+    """Delete the ranking of a period."""
+    await conn.execute("DELETE FROM poll_leaders WHERE period = %(period)s", {"period": period})
+
+
+async def rank(
+    conn: Connection, *, period: Period, days_since: date, events_since: datetime, polls_since: datetime
+) -> None:
+    """Store the slowest, most failing and busiest sources, by whole days and by single polls since a time.
+
+    Exact times are read for the 40 that are slowest on average: the slowest by median are among them.
+    """
+    await conn.execute(
+        """
+        WITH counted AS (
+            SELECT source_id, polls, failures, new_articles, took_ms
+            FROM poll_days
+            WHERE day >= %(days_since)s
+            UNION ALL
+            SELECT source_id, 1, (outcome NOT IN ('polled', 'not_modified'))::integer, new_articles,
+                CASE WHEN outcome IN ('polled', 'not_modified') THEN took_ms ELSE 0 END
+            FROM poll_events
+            WHERE at >= %(events_since)s
+        ), tally AS MATERIALIZED (
+            SELECT source_id, sum(polls) AS polls, sum(failures) AS failures, sum(new_articles) AS new_articles,
+                sum(took_ms) / nullif(sum(polls) - sum(failures), 0) AS mean_ms
+            FROM counted
+            GROUP BY source_id
+        ), slow AS (
+            SELECT source_id, polls, failures, new_articles, median_ms, p95_ms
+            FROM (
+                SELECT *
+                FROM tally
+                WHERE mean_ms IS NOT NULL AND EXISTS (SELECT FROM sources WHERE sources.id = tally.source_id)
+                ORDER BY mean_ms DESC, source_id
+                LIMIT 40
+            ) AS candidate
+            CROSS JOIN LATERAL (
+                SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY poll.took_ms) AS median_ms,
+                    percentile_disc(0.95) WITHIN GROUP (ORDER BY poll.took_ms) AS p95_ms
+                FROM poll_events AS poll
+                WHERE poll.source_id = candidate.source_id
+                    AND poll.at >= %(polls_since)s
+                    AND poll.outcome IN ('polled', 'not_modified')
+            ) AS exact
+            WHERE median_ms IS NOT NULL
+        ), failing AS (
+            SELECT * FROM tally WHERE failures > 0 ORDER BY failures DESC, source_id LIMIT %(limit)s * 2
+        ), busy AS (
+            SELECT * FROM tally WHERE new_articles > 0 ORDER BY new_articles DESC, source_id LIMIT %(limit)s * 2
+        ), placed AS (
+            SELECT 'slowest' AS kind, row_number() OVER (ORDER BY median_ms DESC, p95_ms DESC, source_id) AS place,
+                source_id, polls, failures, new_articles, median_ms, p95_ms
+            FROM slow
+            UNION ALL
+            SELECT 'failing', row_number() OVER (ORDER BY failures DESC, source_id), source_id, polls, failures,
+                new_articles, NULL, NULL
+            FROM failing
+            WHERE EXISTS (SELECT FROM sources WHERE sources.id = failing.source_id)
+            UNION ALL
+            SELECT 'busiest', row_number() OVER (ORDER BY new_articles DESC, source_id), source_id, polls, failures,
+                new_articles, NULL, NULL
+            FROM busy
+            WHERE EXISTS (SELECT FROM sources WHERE sources.id = busy.source_id)
+        )
+        INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms)
+        SELECT %(period)s, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms
+        FROM placed
+        WHERE place <= %(limit)s
+        """,
+        {
+            "period": period,
+            "days_since": days_since,
+            "events_since": events_since,
+            "polls_since": polls_since,
+            "limit": LEADERS,
+        },
+    )
+
+
+async def set_ranked(conn: Connection, *, at: datetime) -> None:
+    """Note when the sources were ranked."""
+    await conn.execute("UPDATE poll_counting SET ranked_at = %(at)s", {"at": at})
+
+
+async def list_leaders(conn: Connection, *, period: Period) -> Leaders:
+    """The last ranking."""
+    cur = await conn.execute(
+        """
+        SELECT kind, source_id, name, polls, failures, new_articles, median_ms, p95_ms
+        FROM poll_leaders
+        JOIN sources ON sources.id = source_id
+        WHERE period = %(period)s
+        ORDER BY kind, place
+        """,
+        {"period": period},
+    )
+    found: dict[str, list[Leader]] = {"slowest": [], "failing": [], "busiest": []}
+    for kind, *row in await cur.fetchall():
+        found[kind].append(Leader(*row))
+    return Leaders(**found)
+
+
+async def trend(
+    conn: Connection, *, since: datetime, step: timedelta, tail_most: timedelta, now: datetime
+) -> Sequence[Bar]:
+    """Polls by outcome for each bar of the chart: the counted ones, and later ones up to a limit."""
+    cur = await conn.execute(
+        """
+        WITH counted AS (
+            SELECT hour AS at, outcome, polls
+            FROM poll_hours
+            WHERE hour >= %(since)s
+            UNION ALL
+            SELECT date_trunc('hour', at, 'UTC'), outcome, count(*)
+            FROM poll_events
+            WHERE at >= greatest(%(since)s, coalesce((SELECT counted_until FROM poll_counting), %(earliest)s))
+                AND at < coalesce((SELECT counted_until FROM poll_counting), %(earliest)s) + %(tail_most)s
+            GROUP BY date_trunc('hour', at, 'UTC'), outcome
+        )
+        SELECT date_bin(%(step)s, at, %(since)s), outcome, sum(polls)::bigint
+        FROM counted
+        GROUP BY 1, 2
+        ORDER BY 1
+        """,
+        {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most},
+    )
+    columns: dict[datetime, dict[str, int]] = {}
+    for at, outcome, polls in await cur.fetchall():
+        columns.setdefault(at, {})[outcome] = polls
+    return [Bar(at, outcomes) for at, outcomes in columns.items()]

@@ -1,0 +1,302 @@
+"""The state of sources, hosts and queues, for the operators' pages."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one
+from headwater.hosts.keys import host_id_of
+from headwater.hosts.store.looking import find_host
+from headwater.hosts.types import HeldHost
+from headwater.polling import store as polling
+from headwater.polling.policy import policy_of
+from headwater.polling.rows import claimed_feed
+from headwater.polling.types import ClaimedFeed, PollingOptions
+from headwater.sources.health.types import (
+    ComingBack,
+    Feed,
+    PausedHost,
+    Period,
+    PollEvent,
+    Queues,
+    SourceCursor,
+    SourceLine,
+    SourcePage,
+    SourcesWanted,
+    Tally,
+    Uptime,
+)
+from headwater.sources.types import SourceOrder, Suggestion
+from headwater.types import SourceId
+
+NOBODY = UUID(int=0)
+_LINES: Final = """
+    SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state, coalesce(reason,
+        feed_disable_reason) AS reason, last_error, next_try(next_try_at, host) AS next_try_at, last_polled_at,
+        last_succeeded_at, consecutive_errors, is_system
+    FROM source_health
+"""
+
+
+async def tally(conn: Connection) -> Sequence[Tally]:
+    """The number of sources by state, reason and category."""
+    return await fetch_all(
+        conn,
+        Tally,
+        """
+        SELECT state, reason, category, count(*) AS sources
+        FROM source_health
+        GROUP BY state, reason, category
+        ORDER BY count(*) DESC, state, reason, category
+        """,
+    )
+
+
+async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequence[PausedHost]:
+    """Paused hosts, the first to be resumed first."""
+    return await fetch_all(
+        conn,
+        PausedHost,
+        """
+        SELECT name AS host, paused_until, alike_class AS reason, pauses,
+            (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
+        FROM hosts
+        WHERE paused_until > %(now)s
+        ORDER BY paused_until, name
+        LIMIT %(limit)s
+        """,
+        {"now": now, "limit": limit},
+    )
+
+
+async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBack]:
+    """Sources in a cooldown, the first to be probed first."""
+    return await fetch_all(
+        conn,
+        ComingBack,
+        """
+        SELECT source_id, name, off_reason AS reason, off_until AS probe_at
+        FROM feed_state
+        JOIN sources ON sources.id = source_id
+        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled
+        ORDER BY off_until, source_id
+        LIMIT %(limit)s
+        """,
+        {"limit": limit},
+    )
+
+
+async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
+    """Sizes of the queues, counted up to a limit, since pages refresh every few seconds."""
+    found = await fetch_one(
+        conn,
+        Queues,
+        """
+        SELECT (
+            SELECT count(*)
+            FROM (
+                SELECT
+                FROM hosts
+                WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+                UNION ALL
+                SELECT
+                FROM hosts
+                WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
+                LIMIT %(most)s
+            ) AS ready
+        ) AS hosts_ready, (
+            SELECT count(*) FROM (SELECT FROM pages LIMIT %(most)s) AS waiting
+        ) AS pages_waiting, (
+            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
+        ) AS outbox_waiting, (
+            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NOT NULL LIMIT %(most)s) AS dead
+        ) AS outbox_dead, urls_pending, urls_failed, urls_dead
+        FROM (
+            SELECT coalesce(sum(pending), 0)::bigint AS urls_pending,
+                coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
+            FROM frontier_tally
+        ) AS frontier
+        """,
+        {"now": now, "most": most},
+    )
+    assert found is not None, "there is always one row"
+    return found
+
+
+async def list_sources(
+    conn: Connection, *, wanted: SourcesWanted, after: SourceCursor | None, limit: int
+) -> SourcePage:
+    """Sources by name, or the latest success first."""
+    by_fetch = wanted.order is SourceOrder.LAST_FETCHED
+    async with conn.cursor(row_factory=class_row(SourceLine)) as cur:
+        await cur.execute(
+            f"""
+            {_LINES}
+            WHERE (%(state)s::text IS NULL OR state = %(state)s)
+                AND (%(reason)s::text IS NULL OR reason = %(reason)s)
+                AND (%(category)s::text IS NULL OR coalesce(category, '') = %(category)s)
+                AND (%(host)s::text IS NULL OR host = %(host)s)
+                AND (%(words)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(words)s)) > 0)
+                AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
+                AND (NOT %(has_errors)s OR consecutive_errors > 0)
+                AND (
+                    %(after_name)s::text IS NULL
+                    OR %(by_fetch)s
+                    OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid)
+                )
+                AND (
+                    %(after_at)s::timestamptz IS NULL
+                    OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid)
+                )
+            ORDER BY
+                CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
+                CASE WHEN %(by_fetch)s THEN id END DESC,
+                CASE WHEN NOT %(by_fetch)s THEN sort_name END,
+                CASE WHEN NOT %(by_fetch)s THEN id END
+            LIMIT %(limit)s + 1
+            """,
+            {
+                "fetched_before": wanted.fetched_before,
+                "has_errors": wanted.has_errors,
+                "by_fetch": by_fetch,
+                "after_at": (after.sort_name or "-infinity") if after and by_fetch else None,
+                "state": wanted.state,
+                "reason": wanted.reason,
+                "category": wanted.category,
+                "host": wanted.host,
+                "words": wanted.words,
+                "after_name": after.sort_name if after else None,
+                "after_id": after.id if after else None,
+                "limit": limit,
+            },
+            prepare=False,  # each order has its own plan
+        )
+        found = await cur.fetchall()
+    shown = found[:limit]
+    return SourcePage(shown, _cursor_of(shown[-1], by_fetch=by_fetch) if len(found) > limit else None)
+
+
+def _cursor_of(line: SourceLine, *, by_fetch: bool) -> SourceCursor:
+    fetched = line.last_succeeded_at.isoformat() if line.last_succeeded_at else ""
+    return SourceCursor(fetched if by_fetch else line.sort_name, line.id)
+
+
+async def list_categories(conn: Connection) -> Sequence[str]:
+    """Every category that a source has."""
+    return await fetch_column(
+        conn, "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
+    )
+
+
+async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
+    """One source, as the list shows it."""
+    return await fetch_one(
+        conn,
+        SourceLine,
+        f"""
+        {_LINES}
+        WHERE id = %(id)s
+        """,
+        {"id": source_id},
+    )
+
+
+async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
+    """The state that a poll of this source would start from, without a lease; None for a source without a feed."""
+    row = await polling.find_feed(conn, source_id=source_id)
+    if row is None:
+        return None
+    host = await find_host(conn, name=row.host) or HeldHost(host_id_of(row.host), row.host, 0, 0, None, None)
+    return claimed_feed(row, host, NOBODY)
+
+
+async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOptions) -> Feed | None:
+    """What the history page of a feed shows; None for a source without one."""
+    claimed = await find_claimed(conn, source_id=source_id)
+    if claimed is None:
+        return None
+    next_poll_at, last_polled_at, last_succeeded_at, last_status, is_enabled = await _find_times(
+        conn, source_id=source_id
+    )
+    return Feed(
+        state=claimed.state,
+        policy=policy_of(claimed.policy or options.policy, options),
+        host=claimed.host_state,
+        next_poll_at=next_poll_at,
+        last_polled_at=last_polled_at,
+        last_succeeded_at=last_succeeded_at,
+        last_status=last_status,
+        is_enabled=is_enabled,
+    )
+
+
+async def _find_times(
+    conn: Connection, *, source_id: SourceId
+) -> tuple[datetime, datetime | None, datetime | None, int | None, bool]:
+    cur = await conn.execute(
+        """
+        SELECT next_poll_at, last_polled_at, last_succeeded_at, (
+            SELECT status FROM poll_events WHERE poll_events.source_id = feed_state.source_id ORDER BY at DESC LIMIT 1
+        ), enabled
+        FROM feed_state
+        JOIN sources ON sources.id = source_id
+        WHERE source_id = %(id)s
+        """,
+        {"id": source_id},
+    )
+    row = await cur.fetchone()
+    assert row is not None, "the feed was there a moment ago, in this transaction"
+    return row
+
+
+async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
+    """The last polls of a source, the newest first."""
+    return await fetch_all(
+        conn,
+        PollEvent,
+        """
+        SELECT at, outcome, status, bytes, took_ms, new_articles
+        FROM poll_events
+        WHERE source_id = %(id)s
+        ORDER BY at DESC
+        LIMIT %(limit)s
+        """,
+        {"id": source_id, "limit": limit},
+    )
+
+
+async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, now: datetime) -> Uptime:
+    """Counts of one source's polls."""
+    cur = await conn.execute(
+        """
+        SELECT count(*), count(*) FILTER (WHERE outcome NOT IN ('polled', 'not_modified')),
+            coalesce(sum(new_articles), 0)::bigint,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY took_ms)
+                FILTER (WHERE outcome IN ('polled', 'not_modified'))
+        FROM poll_events
+        WHERE source_id = %(id)s AND at >= %(since)s
+        """,
+        {"id": source_id, "since": now - period.length},
+    )
+    row = await cur.fetchone()
+    assert row is not None, "an aggregate is always one row"
+    return Uptime(period, *row)
+
+
+async def list_suggestions(conn: Connection, *, source_id: SourceId) -> Sequence[Suggestion]:
+    """Suggested feeds for this source."""
+    return await fetch_all(
+        conn,
+        Suggestion,
+        """
+        SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
+        FROM source_suggestions
+        JOIN sources ON sources.id = source_id
+        WHERE source_id = %(id)s
+        ORDER BY entry_count DESC, source_suggestions.feed_url
+        """,
+        {"id": source_id},
+    )
