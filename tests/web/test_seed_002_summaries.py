@@ -520,6 +520,35 @@ async def test_what_a_dead_process_began_is_given_up_after_three_minutes(
     assert await rows(database, "SELECT status FROM summaries ORDER BY created_at") == [("failed",), ("ready",)]
 
 
+async def test_what_a_clock_that_was_ahead_has_dated_neither_blocks_nor_hides_nor_counts(
+    database: Database, clock: MovableClock, options: SummaryOptions
+) -> None:
+    ahead = clock() + timedelta(days=200)
+    app = an_app(database, clock, replace(options, daily_limit=1))
+    async with a_person(app) as ada:
+        await ada.register()
+        await with_news(ada, database)
+        async with database.as_system() as conn:
+            for status, finished_at in (("making", None), ("ready", ahead)):
+                await conn.execute(
+                    """
+                    INSERT INTO summaries (id, user_id, status, content, created_at, finished_at)
+                    SELECT %(id)s, id, %(status)s, 'Of the future', %(ahead)s, %(finished_at)s FROM users
+                    """,
+                    {"id": new_id(), "status": status, "ahead": ahead, "finished_at": finished_at},
+                )
+        look = await ada.part("/summaries/latest")
+        made = await ada.send("POST", "/summaries")
+        latest = await ada.part("/summaries/latest")
+
+    assert PROGRESS not in look.text
+    assert made.status_code == 200
+    assert "Storm Edda flooded the harbour" in latest.text
+    found = await rows(database, "SELECT status, created_at, finished_at FROM summaries ORDER BY created_at")
+    day_before = clock() - timedelta(hours=24)
+    assert found == [("ready", day_before, day_before), ("ready", clock(), clock())]
+
+
 async def test_one_that_is_stopped_does_not_stand_in_the_way(
     ada: Person, database: Database, clock: MovableClock, service: Service, options: SummaryOptions
 ) -> None:

@@ -200,10 +200,12 @@ READY, MAKING, LOST = (
         (MAKING, None, 1, Shown(making=MAKING)),
         (MAKING, READY, 2.9, Shown(READY, making=MAKING)),
         (MAKING, READY, 3, Shown(READY, error=FAILED)),
+        (MAKING, READY, -5, Shown(READY, making=MAKING)),
+        (MAKING, READY, -6, Shown(READY, error=FAILED)),
         (LOST, READY, 1, Shown(READY, error=UNAVAILABLE)),
         (LOST, None, 11, Shown()),
     ],
-    ids=["nothing", "ready", "making", "anew", "died", "failed", "long-ago"],
+    ids=["nothing", "ready", "making", "anew", "died", "clocks-apart", "clock-ahead", "failed", "long-ago"],
 )
 def test_what_a_person_sees(newest: Summary | None, ready: Summary | None, minutes: float, expected: Shown) -> None:
     assert shown(newest, ready, START + timedelta(minutes=minutes), OPTIONS) == expected

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from headwater.library.summaries.types import (
+    CLOCKS_APART,
     DayArticle,
     Failing,
     Shown,
@@ -105,7 +106,7 @@ def shown(newest: Summary | None, ready: Summary | None, now: datetime, options:
     if newest is None or newest.status is SummaryStatus.READY:
         return Shown(ready)
     if newest.status is SummaryStatus.MAKING:
-        if now - newest.created_at < options.given_up_after:
+        if -CLOCKS_APART <= now - newest.created_at < options.given_up_after:
             return Shown(ready, making=newest)
         return Shown(ready, error=FAILED)
     is_fresh = now - (newest.finished_at or newest.created_at) < SAID_FOR

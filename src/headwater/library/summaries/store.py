@@ -110,6 +110,19 @@ async def give_up(conn: Connection, *, before: datetime, error: str, now: dateti
     )
 
 
+async def mend_future(conn: Connection, *, after: datetime, began_at: datetime) -> None:
+    """Set when summaries began that a clock which was ahead has dated after a moment."""
+    await conn.execute(
+        """
+        UPDATE summaries
+        SET created_at = %(began_at)s,
+            finished_at = CASE WHEN finished_at IS NOT NULL THEN %(began_at)s::timestamptz END
+        WHERE created_at > %(after)s
+        """,
+        {"after": after, "began_at": began_at},
+    )
+
+
 async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: datetime) -> bool:
     """Begin a summary; false when one is being made."""
     cur = await conn.execute(

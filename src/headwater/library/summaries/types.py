@@ -10,6 +10,7 @@ from headwater.types import ArticleId
 
 ARTICLES_MAX = 100
 PERIOD = timedelta(hours=24)
+CLOCKS_APART = timedelta(minutes=5)  # between machines: what began later than that after now was dated by a wrong clock
 ON_THIS_MACHINE = "extractive"  # in the place of a model's name
 
 

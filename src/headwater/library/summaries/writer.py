@@ -23,6 +23,7 @@ from headwater.library.summaries.extractive import tell
 from headwater.library.summaries.model import ask
 from headwater.library.summaries.types import (
     ARTICLES_MAX,
+    CLOCKS_APART,
     ON_THIS_MACHINE,
     PERIOD,
     DayArticle,
@@ -82,6 +83,7 @@ class SummaryWriter:
         """Take the place of the one who makes it; None when somebody has it. Raises NoArticles, QuotaReached."""
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
+            await store.mend_future(conn, after=now + CLOCKS_APART, began_at=now - PERIOD)
             await store.give_up(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
             if not await store.begin(conn, summary_id=summary_id, user_id=user_id, now=now):
                 return None
