@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Self
+from typing import LiteralString, Self
 from uuid import uuid4
 
 import psycopg
@@ -37,6 +37,32 @@ FINGERPRINT = """
         (SELECT count(*) FROM pg_db_role_setting)
     ))
 """  # noqa: E501
+# The schema without what depends on the month of the test: two databases with the same rows here are alike.
+SCHEMA: LiteralString = """
+    SELECT 'column', table_schema || '.' || table_name,
+        concat_ws(' ', column_name, data_type, is_nullable, column_default, generation_expression)
+    FROM information_schema.columns WHERE table_schema IN ('public', 'months')
+    UNION ALL
+    SELECT 'index', schemaname || '.' || tablename, regexp_replace(indexdef, 'y\\d+m\\d+|\\d+_\\d+', '') FROM pg_indexes
+    WHERE schemaname IN ('public', 'months')
+    UNION ALL
+    SELECT 'constraint', conrelid::regclass::text, conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace IN (SELECT oid FROM pg_namespace WHERE nspname IN ('public', 'months'))
+    UNION ALL
+    SELECT 'trigger', tgrelid::regclass::text, tgname || ' ' || pg_get_triggerdef(oid) FROM pg_trigger
+    WHERE NOT tgisinternal
+    UNION ALL
+    SELECT 'view', viewname::text, definition FROM pg_views WHERE schemaname = 'public'
+    UNION ALL
+    SELECT 'sequence', sequencename::text, data_type::text FROM pg_sequences WHERE schemaname = 'public'
+    UNION ALL
+    SELECT 'function', proname::text, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT 'policy', tablename::text, policyname || coalesce(qual, '') FROM pg_policies
+    UNION ALL
+    SELECT 'schema', nspname::text, '' FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$'
+    ORDER BY 1, 2, 3
+"""
 
 
 class new_database:  # noqa: N801  used as a function

@@ -47,6 +47,7 @@
         ├── EmbeddedServerFailed
         ├── SchemaBehind
         ├── SchemaTooNew
+        ├── SchemaUnreleased
         ├── MigrationFailed
         └── RightsMissing
 
@@ -364,6 +365,18 @@ class SchemaTooNew(Unavailable):
         )
         self.found = found
         self.known = known
+
+
+class SchemaUnreleased(Unavailable):
+    """The database was created by a development version from before the first release."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The database was created by a development version of Headwater (migration {name}), which cannot be "
+            "upgraded. Nothing was changed. Export your feeds as OPML with that version (Import and export), start "
+            "this version with an empty database (another DATABASE_URL or HEADWATER_DATA_DIR), and import the file."
+        )
+        self.name = name
 
 
 class MigrationFailed(Unavailable):

@@ -118,7 +118,8 @@ def database_server(settings: Settings) -> Iterator[DatabaseServer]:
 async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Runtime]:
     """Open everything; close it at the end. An embedded database is always migrated, a given one when told to.
 
-    Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, MigrationFailed, RightsMissing.
+    Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, SchemaUnreleased,
+    MigrationFailed, RightsMissing.
     """
     with database_server(settings) as server:
         if migrate or server.embedded is not None:

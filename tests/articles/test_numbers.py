@@ -3,20 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
 from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Connection
-from headwater.db.migrate import migrate_down, migrate_up
 from tests.builders import a_source, an_article
 from tests.clock import START
 from tests.db.test_every_statement import sql_of
 
 pytestmark = pytest.mark.database
 
-NUMBERS = 33
 MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -83,25 +80,3 @@ async def test_a_lookup_by_number_reads_the_index_of_one_month(conn: Connection)
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [plan, *(found for child in plan.get("Plans", []) for found in nodes(child))]
-
-
-async def test_articles_that_were_here_before_get_numbers(empty_conninfo: str) -> None:
-    await migrate_up(empty_conninfo)
-    await migrate_down(empty_conninfo, to=NUMBERS - 1)
-    async with await psycopg.AsyncConnection.connect(empty_conninfo, autocommit=True) as conn:
-        await conn.execute(
-            """
-            INSERT INTO articles (id, url, url_key, title, seen_at)
-            SELECT (first_id_at(now() - n * interval '1 day')::text)::uuid, n::text, sha256(n::text::bytea), '', now()
-            FROM generate_series(1, 100) AS n
-            """
-        )
-
-    await migrate_up(empty_conninfo)
-
-    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
-        cur = await conn.execute(
-            "SELECT count(DISTINCT number), min(number) > 0, array_agg(id ORDER BY id) = array_agg(id ORDER BY number)"
-            " FROM articles"
-        )
-        assert await cur.fetchone() == (100, True, True)

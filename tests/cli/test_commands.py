@@ -86,11 +86,11 @@ def test_migrate_goes_up_and_down_and_tells(headwater: Headwater) -> None:
     down = headwater.run("migrate", "down", "--to", "0", "--yes")
     after = headwater.run("migrate", "status")
 
-    assert "applied 0001_foundation" in first.stdout
+    assert "applied 0001_users" in first.stdout
     assert "Nothing to do" in second.stdout
     assert status[0]["applied_at"]
     assert (unasked.returncode, "--yes" in unasked.stderr) == (2, True)
-    assert "undone 0001_foundation" in down.stdout
+    assert "undone 0001_users" in down.stdout
     assert "not applied" in after.stdout
 
 

@@ -7,30 +7,23 @@ import pytest
 from headwater.db import Connection
 from headwater.db.migrate import (
     Migration,
+    check_database,
     check_schema,
     known_migrations,
     migrate_down,
     migrate_up,
     migration_states,
 )
-from headwater.errors import DatabaseUnavailable, MigrationFailed, SchemaBehind, SchemaTooNew
+from headwater.errors import DatabaseUnavailable, MigrationFailed, SchemaBehind, SchemaTooNew, SchemaUnreleased
+from tests.databases import SCHEMA
 
 pytestmark = pytest.mark.database
 
-EVERYTHING = """
-    SELECT 'table ' || relname FROM pg_class
-    WHERE relnamespace = 'public'::regnamespace AND relname NOT LIKE 'schema_migration%'
-    UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-    UNION ALL SELECT 'type ' || typname FROM pg_type
-    WHERE typnamespace = 'public'::regnamespace AND typname NOT LIKE '%schema_migration'
-    ORDER BY 1
-"""
 
-
-async def everything(conninfo: str) -> list[str]:
+async def schema_of(conninfo: str) -> list[tuple[str, str, str]]:
     async with await psycopg.AsyncConnection.connect(conninfo) as conn:
-        rows = await conn.execute(EVERYTHING)
-        return [name for (name,) in await rows.fetchall()]
+        rows = await conn.execute(SCHEMA)
+        return [row for row in await rows.fetchall() if "schema_migration" not in row[1]]
 
 
 def test_migrations_are_numbered_without_gaps_and_each_has_its_way_back() -> None:
@@ -40,19 +33,23 @@ def test_migrations_are_numbered_without_gaps_and_each_has_its_way_back() -> Non
     assert all(step.up.strip() and step.down.strip() for step in known)
 
 
-async def test_up_then_down_leaves_nothing_and_up_again_brings_all_back(empty_conninfo: str) -> None:
-    before = await everything(empty_conninfo)
+async def test_each_step_down_leaves_what_was_there_before_its_step_up(empty_conninfo: str) -> None:
+    known = known_migrations()
+    before = {0: await schema_of(empty_conninfo)}
+    for step in known:
+        applied = await migrate_up(empty_conninfo, to=step.version)
+        assert [one.version for one in applied] == [step.version]
+        before[step.version] = await schema_of(empty_conninfo)
+    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
+        await check_schema(conn)
 
-    await migrate_up(empty_conninfo)
-    migrated = await everything(empty_conninfo)
-    await migrate_down(empty_conninfo, to=0)
-    undone = await everything(empty_conninfo)
-    await migrate_up(empty_conninfo)
-    again = await everything(empty_conninfo)
+    for step in reversed(known):
+        assert await schema_of(empty_conninfo) == before[step.version]
+        await migrate_down(empty_conninfo, to=step.version - 1)
 
-    assert "table sources" in migrated
-    assert undone == before
-    assert again == migrated
+    assert await schema_of(empty_conninfo) == before[0]
+    await migrate_up(empty_conninfo)
+    assert await schema_of(empty_conninfo) == before[known[-1].version]
 
 
 async def test_migrating_twice_does_nothing_the_second_time(empty_conninfo: str) -> None:
@@ -60,15 +57,6 @@ async def test_migrating_twice_does_nothing_the_second_time(empty_conninfo: str)
 
     assert [step.version for step in first] == [step.version for step in known_migrations()]
     assert await migrate_up(empty_conninfo) == []
-
-
-async def test_a_database_of_any_earlier_version_is_upgraded(empty_conninfo: str) -> None:
-    for step in known_migrations():
-        applied = await migrate_up(empty_conninfo, to=step.version)
-        assert [one.version for one in applied] == [step.version]
-
-    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
-        await check_schema(conn)
 
 
 async def test_two_processes_may_migrate_at_once(empty_conninfo: str) -> None:
@@ -104,6 +92,30 @@ async def test_a_database_newer_than_the_code_is_refused(empty_conninfo: str) ->
     assert [state.name for state in await migration_states(empty_conninfo)][-1] == "9999_future"
 
 
+async def test_a_database_of_a_development_version_is_refused_and_not_changed(empty_conninfo: str) -> None:
+    async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
+        await conn.execute(
+            "CREATE TABLE schema_migration"
+            " (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        await conn.execute(
+            "INSERT INTO schema_migration (version, name) VALUES (1, '0001_foundation'), (34, '0034_hosts')"
+        )
+        await conn.execute("CREATE TABLE sources (id uuid)")
+    before = await schema_of(empty_conninfo)
+
+    for attempt in (
+        migrate_up(empty_conninfo),
+        migrate_down(empty_conninfo, to=0),
+        migration_states(empty_conninfo),
+        check_database(empty_conninfo),
+    ):
+        with pytest.raises(SchemaUnreleased, match=r"0001_foundation.*Export your feeds as OPML.*empty database"):
+            await attempt
+
+    assert await schema_of(empty_conninfo) == before
+
+
 async def test_a_database_behind_the_code_is_told_what_to_do(empty_conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(empty_conninfo) as conn:
         with pytest.raises(SchemaBehind, match="headwater migrate up"):
@@ -123,7 +135,7 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(
     with pytest.raises(MigrationFailed, match="0002_broken failed and was rolled back: division by zero"):
         await migrate_up(empty_conninfo)
 
-    assert "table half" not in await everything(empty_conninfo)
+    assert "public.half" not in {table for _, table, _ in await schema_of(empty_conninfo)}
     assert [state.applied_at is not None for state in await migration_states(empty_conninfo)] == [True, False]
 
 

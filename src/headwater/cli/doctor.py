@@ -23,6 +23,7 @@ from headwater.errors import (
     RightsMissing,
     SchemaBehind,
     SchemaTooNew,
+    SchemaUnreleased,
 )
 from headwater.net import FetchError
 from headwater.runtime import open_client, open_runtime, utc_now
@@ -103,6 +104,9 @@ async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
             fix = "Run `headwater migrate up`."
         case SchemaTooNew():
             fix = "Run the newer Headwater that migrated it."
+        case SchemaUnreleased():
+            detail = f"a development version created it (migration {error.name}); it cannot be upgraded"
+            fix = "Export your feeds as OPML with that version, then use an empty database and import the file."
         case DatabaseUnavailable() if settings.database_url:
             found = await diagnose(settings.database_url.get_secret_value())
             detail, fix = (found.problem, found.fix) if found else (detail, "It answers again: run this once more.")

@@ -15,7 +15,7 @@ import psycopg
 
 from headwater.db.pool import Connection, first_line, unavailable
 from headwater.db.rights import check_rights, complete_rights
-from headwater.errors import MigrationFailed, SchemaBehind, SchemaTooNew
+from headwater.errors import MigrationFailed, SchemaBehind, SchemaTooNew, SchemaUnreleased
 
 # One arbitrary number that every Headwater agrees on: "headwate" in ASCII.
 LOCK_KEY = int.from_bytes(b"headwate") & (2**63 - 1)
@@ -63,13 +63,13 @@ async def migrate_up(
 ) -> Sequence[Migration]:
     """Apply what is missing, up to `to`, with the roles before it and the grants and policies after it.
 
-    `is_app_login`: the pool uses this login too. Raises SchemaTooNew, MigrationFailed, RightsMissing,
-    DatabaseUnavailable.
+    `is_app_login`: the pool uses this login too. Raises SchemaTooNew, SchemaUnreleased, MigrationFailed,
+    RightsMissing, DatabaseUnavailable.
     """
     known = known_migrations()
     async with _locked(conninfo) as conn:
         applied = await _applied(conn)
-        _refuse_newer(applied, known)
+        _refuse_foreign(applied, known)
         wanted = [step for step in known if step.version not in applied and (to is None or step.version <= to)]
         await complete_rights(conn, is_app_login=is_app_login)
         for step in wanted:
@@ -82,11 +82,14 @@ async def migrate_up(
 
 
 async def migrate_down(conninfo: str, *, to: int, progress: Progress | None = None) -> Sequence[Migration]:
-    """Undo every step after `to`; 0 undoes all. Raises SchemaTooNew, MigrationFailed, DatabaseUnavailable."""
+    """Undo every step after `to`; 0 undoes all.
+
+    Raises SchemaTooNew, SchemaUnreleased, MigrationFailed, DatabaseUnavailable.
+    """
     known = known_migrations()
     async with _locked(conninfo) as conn:
         applied = await _applied(conn)
-        _refuse_newer(applied, known)
+        _refuse_foreign(applied, known)
         wanted = [step for step in reversed(known) if step.version in applied and step.version > to]
         for step in wanted:
             await _run(conn, step, step.down)
@@ -96,11 +99,12 @@ async def migrate_down(conninfo: str, *, to: int, progress: Progress | None = No
 
 
 async def migration_states(conninfo: str) -> Sequence[MigrationState]:
-    """Every step known here or applied there. Raises DatabaseUnavailable."""
-    names = {step.version: step.name for step in known_migrations()}
+    """Every step known here or applied there. Raises SchemaUnreleased, DatabaseUnavailable."""
+    known = known_migrations()
     async with _connected(conninfo) as conn:
         applied = await _applied(conn)
-    names = {**{version: name for version, (name, _) in applied.items()}, **names}
+    _refuse_unreleased(applied, known)
+    names = {version: name for version, (name, _) in applied.items()} | {step.version: step.name for step in known}
     return tuple(
         MigrationState(version, name, applied[version][1] if version in applied else None)
         for version, name in sorted(names.items())
@@ -110,11 +114,11 @@ async def migration_states(conninfo: str) -> Sequence[MigrationState]:
 async def check_schema(conn: Connection) -> None:
     """Returns when the schema is the one this version was written for, and keeps users' rows apart.
 
-    Raises SchemaBehind, SchemaTooNew, RightsMissing.
+    Raises SchemaBehind, SchemaTooNew, SchemaUnreleased, RightsMissing.
     """
     known = known_migrations()
     applied = await _applied(conn)
-    _refuse_newer(applied, known)
+    _refuse_foreign(applied, known)
     missing = [step.version for step in known if step.version not in applied]
     if missing:
         raise SchemaBehind(found=max(applied, default=0), wanted=known[-1].version)
@@ -124,7 +128,7 @@ async def check_schema(conn: Connection) -> None:
 async def check_database(conninfo: str) -> None:
     """Returns when the pool can use this database. Not through the pool, which hides why it has no connection.
 
-    Raises DatabaseUnavailable, SchemaBehind, SchemaTooNew, RightsMissing.
+    Raises DatabaseUnavailable, SchemaBehind, SchemaTooNew, SchemaUnreleased, RightsMissing.
     """
     async with _connected(conninfo) as conn:
         await check_schema(conn)
@@ -159,7 +163,16 @@ async def _applied(conn: Connection) -> dict[int, tuple[str, datetime]]:
     return {version: (name, applied_at) for version, name, applied_at in await rows.fetchall()}
 
 
-def _refuse_newer(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
+def _refuse_unreleased(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
+    """Development versions had other migrations under the same numbers."""
+    for step in known:
+        name, _ = applied.get(step.version, (step.name, None))
+        if name != step.name:
+            raise SchemaUnreleased(name)
+
+
+def _refuse_foreign(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
+    _refuse_unreleased(applied, known)
     newest = known[-1].version
     if max(applied, default=0) > newest:
         raise SchemaTooNew(found=max(applied), known=newest)

@@ -1,7 +1,8 @@
 """Every statement on `retention_state` and on the months of articles.
 
-What a month is made of, and how it goes, is written once, in the functions of migration 0018: tables that come and go
-cannot be named in a statement. Each gives up after a moment when somebody holds what it needs; then it returns `Busy`.
+What a month is made of, and how it goes, is written once, in the functions of 0007_months.up.sql: tables that come and
+go cannot be named in a statement. Each gives up after a moment when somebody holds what it needs; then it returns
+`Busy`.
 """
 
 from collections.abc import AsyncIterator

@@ -1,3 +1,0 @@
-DROP TABLE content;
-DROP FUNCTION content_hand_on;
-DROP FUNCTION content_config;

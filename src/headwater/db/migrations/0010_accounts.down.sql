@@ -1,1 +1,0 @@
-DROP TABLE events, shared_secrets, attempts, outside_identities, api_tokens, mailed_tokens, sessions, users;

@@ -1,1 +1,0 @@
-DROP TABLE feed_item_clicks, analytics_refusals, analytics_consents;

@@ -1,1 +1,0 @@
-DROP FUNCTION next_try(timestamptz, text);

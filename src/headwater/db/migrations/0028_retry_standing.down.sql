@@ -1,1 +1,0 @@
-ALTER TABLE feed_state DROP COLUMN off_by_operator, DROP COLUMN asked_until;

@@ -1,1 +1,0 @@
-DROP INDEX sources_feed_url;
