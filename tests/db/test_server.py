@@ -191,14 +191,7 @@ def test_a_link_planted_where_the_socket_belongs_is_refused_and_its_target_left_
     assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)
 
 
-async def test_a_folder_of_an_earlier_version_gets_the_restricted_login_at_the_next_start(
-    server: EmbeddedServer,
-) -> None:
-    server.start()
-    ask(server, "DROP ROLE headwater_app")
-    ask(server, "CREATE ROLE headwater_person NOLOGIN")
-    server.leave()
-
+async def test_the_application_has_a_restricted_login(server: EmbeddedServer) -> None:
     server.start()
     await migrate_up(server.conninfo, is_app_login=False)
 

@@ -207,12 +207,9 @@ class EmbeddedServer:
             found = conn.execute("SELECT 1 FROM pg_database WHERE datname = %(name)s", {"name": DATABASE}).fetchone()
             if found is None:
                 conn.execute("CREATE DATABASE headwater")
-            # In a folder of an earlier version it is missing, or was made by `migrate` without LOGIN.
-            found = conn.execute("SELECT rolcanlogin FROM pg_roles WHERE rolname = 'headwater_app'").fetchone()
+            found = conn.execute("SELECT 1 FROM pg_roles WHERE rolname = 'headwater_app'").fetchone()
             if found is None:
                 conn.execute("CREATE ROLE headwater_app LOGIN NOINHERIT")
-            elif found == (False,):
-                conn.execute("ALTER ROLE headwater_app LOGIN")
 
     def _stop(self) -> None:
         pid = self.pid()
