@@ -60,7 +60,7 @@ FEEDS_AT_ONCE = 100  # as many as polling writes at once
 BIG = "www.big.example"
 
 LOAD_HOSTS = """
-    CREATE TEMP TABLE hosts AS
+    CREATE TEMP TABLE sites AS
     SELECT n, name, ('x' || encode(substr(sha256(name::bytea), 1, 8), 'hex'))::bit(64)::bigint AS host_id,
         md5(name)::uuid AS source_id
     FROM (
@@ -81,7 +81,7 @@ LOAD_URLS = """
         SELECT j, CASE WHEN j < %(even)s THEN j / %(run)s * 7919::bigint %% %(hosts)s ELSE -1 END AS n
         FROM generate_series(0, %(urls)s - 1) AS j
     ) AS numbered
-    JOIN hosts USING (n)
+    JOIN sites USING (n)
 """
 LOAD_SEED = (
     """
@@ -96,12 +96,16 @@ LOAD_SEED = (
     """,
     """
     INSERT INTO host_state (host, last_fetch_at, min_delay_ms)
-    SELECT name, now() - interval '1 hour', 1000 FROM hosts WHERE n >= 0
+    SELECT name, now() - interval '1 hour', 1000 FROM sites WHERE n >= 0
     UNION ALL
     SELECT 'www.big.example', now(), 3600000 WHERE %(even)s < %(urls)s
     """,
 )
 LOAD_OURS = (
+    """
+    INSERT INTO sources (id, name, feed_url, feed_url_key)
+    SELECT source_id, name, 'https://' || name || '/feed', sha256(name::bytea) FROM sites
+    """,
     """
     INSERT INTO frontier_url (
         host_id, url_id, next_fetch_at, discovered_at, last_fetched_at, source_id, fetch_count, shard, band, priority,
@@ -121,7 +125,7 @@ LOAD_OURS = (
         CASE WHEN n >= 0 THEN '-infinity' ELSE now() + interval '1 h' END,
         CASE WHEN n >= 0 THEN '-infinity' ELSE now() + interval '1 h' END, %(per_host)s,
         mod(mod(host_id, 16) + 16, 16), CASE WHEN n >= 0 THEN 1 ELSE 0 END, name
-    FROM hosts
+    FROM sites
     """,
 )
 # The statements of seed 004, task 5 and task 6.

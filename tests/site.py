@@ -1,7 +1,7 @@
 """A site on loopback that answers as a test says, under any name below `.example`, and an inspector of it."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,9 +9,12 @@ from html import escape
 
 from aiohttp import web
 
+from headwater.db import Database
+from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
+from headwater.types import Clock
 
 Answer = tuple[int, str, bytes]  # status, type, body
 
@@ -78,11 +81,19 @@ async def a_site() -> AsyncIterator[Site]:
         await runner.cleanup()
 
 
+MakeInspector = Callable[[Database, Clock], Inspector]
+
+
 @asynccontextmanager
-async def an_inspector(within: timedelta = timedelta(seconds=20)) -> AsyncIterator[Inspector]:
-    """Reaches nothing but this machine, and does not pause."""
+async def inspectors(within: timedelta = timedelta(seconds=20)) -> AsyncIterator[MakeInspector]:
+    """Inspectors that reach nothing but this machine, and keep no delay."""
     async with (
         Client(user_agent="Test/1", allow_loopback=True, resolve={"example": "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
     ):
-        yield Inspector(client, sandbox, max_bytes=1_000_000, within=within, pause=timedelta(0))
+
+        def make(database: Database, clock: Clock) -> Inspector:
+            turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
+            return Inspector(client, sandbox, turns, max_bytes=1_000_000, within=within)
+
+        yield make

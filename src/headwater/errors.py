@@ -240,10 +240,14 @@ class NothingToPoll(Conflict):
 
 
 class HostBusy(Conflict):
-    """A feed leads to a host that cannot be asked just now: it waits for its turn, and nothing is wrong."""
+    """A host cannot be asked just now: others have their turn there, or it is paused. Nothing is wrong.
 
-    def __init__(self, host: str, until: datetime) -> None:
-        super().__init__(f"It leads to {host}, which is being asked for other feeds or left alone. It is polled later.")
+    `until` is None while nobody knows when it is free.
+    """
+
+    def __init__(self, host: str, until: datetime | None = None) -> None:
+        when = "in a moment" if until is None else f"after {until:%Y-%m-%d %H:%M} UTC"
+        super().__init__(f"{host} is busy; try again {when}.")
         self.host = host
         self.until = until
 

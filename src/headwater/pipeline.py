@@ -27,6 +27,8 @@ from headwater.extraction.worker import Extractor
 from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.types import FrontierOptions
+from headwater.hosts.outage import OutageDetector
+from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.net.mail import Mailer
 from headwater.polling.types import PollingOptions
@@ -99,7 +101,14 @@ class Tools:
     clock: Clock
     options: StageOptions
     index: SearchIndex | None = None
+    outage: OutageDetector = field(default_factory=OutageDetector)  # one network, one detector
     mailer: Mailer = field(default_factory=lambda: Mailer(None, "headwater@localhost"))
+
+
+def make_turns(tools: Tools) -> Turns:
+    """Turns at hosts for single requests, as far apart as those for pages."""
+    options = tools.options
+    return Turns(tools.database, tools.clock, delay=options.frontier.min_delay, lease=options.fetching.lease)
 
 
 def make_poller(tools: Tools) -> Poller:
@@ -111,6 +120,7 @@ def make_poller(tools: Tools) -> Poller:
         tools.clock,
         tools.options.polling,
         tools.options.frontier,
+        outage=tools.outage,
     )
 
 
@@ -122,12 +132,14 @@ def make_mover(tools: Tools) -> Mover:
 def make_searcher(tools: Tools) -> Searcher:
     """The searching stage."""
     max_bytes = tools.options.polling.max_bytes
-    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, max_bytes=max_bytes)
+    turns = make_turns(tools)
+    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
 
 
 def make_fetcher(tools: Tools) -> Fetcher:
     """The fetching stage."""
-    return Fetcher(tools.database, tools.client, tools.clock, tools.options.fetching, tools.options.frontier)
+    options = tools.options
+    return Fetcher(tools.database, tools.client, tools.clock, options.fetching, options.frontier, outage=tools.outage)
 
 
 def make_extractor(tools: Tools) -> Extractor:
@@ -186,12 +198,22 @@ def make_import_worker(tools: Tools) -> ImportWorker:
 
 def make_trials(tools: Tools) -> Trials:
     """Requests that leave no trace, for a person who looks into a source."""
-    return Trials(tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, tools.options.polling)
+    options = tools.options
+    return Trials(
+        tools.database,
+        tools.client,
+        tools.sandbox,
+        tools.page_sandbox,
+        tools.clock,
+        options.polling,
+        options.fetching,
+        make_turns(tools),
+    )
 
 
 def make_inspector(tools: Tools) -> Inspector:
     """What looks at feeds that readers suggest."""
-    return Inspector(tools.client, tools.sandbox, max_bytes=tools.options.polling.max_bytes)
+    return Inspector(tools.client, tools.sandbox, make_turns(tools), max_bytes=tools.options.polling.max_bytes)
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {

@@ -136,7 +136,7 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             options, mailer = options_of(settings), mailer_of(settings)
             yield Runtime(
                 settings,
-                Tools(database, client, feeds, pages, utc_now, options, index, mailer),
+                Tools(database, client, feeds, pages, utc_now, options, index, mailer=mailer),
                 server.embedded,
                 uploads,
             )

@@ -116,7 +116,7 @@ class _StageLoop:
         try:
             await self._stage.work(item)
         except HostBusy as busy:
-            log.debug("work put off", stage=self._stage.name, host=busy.host, next_try=busy.until.isoformat())
+            log.debug("work put off", stage=self._stage.name, host=busy.host, until=str(busy.until))
         except Unavailable as error:
             # The outcome could not be written: the lease ends by itself and the work is done again. One outage may fail
             # hundreds of these within a second, so that it is the database's own line which is logged as an error.

@@ -21,7 +21,7 @@ from tests.api.test_custom import a_user, bearer
 from tests.app import create_app
 from tests.browser import visit
 from tests.clock import MovableClock
-from tests.site import Site, a_site, an_inspector, rss
+from tests.site import MakeInspector, Site, a_site, inspectors, rss
 
 pytestmark = pytest.mark.database
 QUEUE = "/admin/api/feeds/moderation"
@@ -39,9 +39,14 @@ ROUTES = [
 
 
 @pytest.fixture(scope="module")
-async def inspector() -> AsyncIterator[Inspector]:
-    async with an_inspector() as one:
-        yield one
+async def make_inspector() -> AsyncIterator[MakeInspector]:
+    async with inspectors() as make:
+        yield make
+
+
+@pytest.fixture
+def inspector(make_inspector: MakeInspector, database: Database, clock: MovableClock) -> Inspector:
+    return make_inspector(database, clock)
 
 
 @dataclass

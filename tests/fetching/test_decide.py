@@ -4,17 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.fetching.decide import (
-    Trail,
-    after_redirect,
-    have_changed,
-    is_closed,
-    robots_read,
-    robots_unreachable,
-    sends_validators,
-)
+from headwater.fetching.decide import Trail, after_redirect, sends_validators
 from headwater.fetching.types import Onward, Verdict
 from headwater.frontier.types import Answer, FetchFailed, Redirected
+from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_unreachable
 from headwater.hosts.types import Robots
 from tests.clock import START
 from tests.fetching.claims import a_url

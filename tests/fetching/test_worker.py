@@ -15,7 +15,6 @@ from headwater.accounts.access import add_user
 from headwater.accounts.types import Role
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
-from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
 from headwater.fetching.worker import SLOW, Fetcher, in_parts
@@ -23,6 +22,7 @@ from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission
+from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.types import Robots

@@ -43,7 +43,7 @@ from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId
 from tests.clock import MovableClock
 from tests.removals import remove_all
-from tests.site import Site, a_site, an_inspector, page, rss
+from tests.site import MakeInspector, Site, a_site, inspectors, page, rss
 
 pytestmark = pytest.mark.database
 PENDING, APPROVED, REJECTED = ModerationStatus
@@ -52,9 +52,14 @@ WHY = "It is a farm of links."
 
 
 @pytest.fixture(scope="module")
-async def inspector() -> AsyncIterator[Inspector]:
-    async with an_inspector() as one:
-        yield one
+async def make_inspector() -> AsyncIterator[MakeInspector]:
+    async with inspectors() as make:
+        yield make
+
+
+@pytest.fixture
+def inspector(make_inspector: MakeInspector, database: Database, clock: MovableClock) -> Inspector:
+    return make_inspector(database, clock)
 
 
 @pytest.fixture
@@ -416,7 +421,8 @@ async def test_a_name_that_leads_nowhere_and_an_address_of_our_own_network_are_r
 
 
 async def test_nobody_waits_longer_than_was_said(world: World, site: Site) -> None:
-    async with an_inspector(within=timedelta(milliseconds=1)) as hasty:
+    async with inspectors(within=timedelta(milliseconds=1)) as make:
+        hasty = make(world.database, world.clock)
         with pytest.raises(InvalidProposal, match=r"answer within 0.001 s|cannot be reached: no complete answer"):
             await submit(
                 world.database,

@@ -4,6 +4,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Database
+from headwater.hosts.turns import Turns
 from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
@@ -23,7 +24,8 @@ async def searcher(database: Database, clock: MovableClock) -> AsyncIterator[Sea
         Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
     ):
-        yield Searcher(database, client, sandbox, clock, max_bytes=1_000_000)
+        turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
+        yield Searcher(database, client, sandbox, clock, turns, max_bytes=1_000_000)
 
 
 async def search(database: Database, searcher: Searcher) -> list[Suggestion]:

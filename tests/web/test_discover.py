@@ -18,16 +18,21 @@ from headwater.types import SourceId
 from headwater.web import WebOptions
 from tests.app import create_app
 from tests.clock import MovableClock
-from tests.site import Site, a_site, an_inspector, page, rss
+from tests.site import MakeInspector, Site, a_site, inspectors, page, rss
 from tests.web.visitor import Person, a_person
 
 pytestmark = pytest.mark.database
 
 
 @pytest.fixture(scope="module")
-async def inspector() -> AsyncIterator[Inspector]:
-    async with an_inspector() as one:
-        yield one
+async def make_inspector() -> AsyncIterator[MakeInspector]:
+    async with inspectors() as make:
+        yield make
+
+
+@pytest.fixture
+def inspector(make_inspector: MakeInspector, database: Database, clock: MovableClock) -> Inspector:
+    return make_inspector(database, clock)
 
 
 @pytest.fixture

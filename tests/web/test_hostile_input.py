@@ -40,7 +40,7 @@ from tests.browser import visit
 from tests.builders import an_article
 from tests.clock import START, MovableClock
 from tests.databases import new_database
-from tests.site import an_inspector
+from tests.site import inspectors
 from tests.web.visitor import HTMX, PAGE, Person, a_person
 
 pytestmark = pytest.mark.database
@@ -205,15 +205,17 @@ def _quiet() -> Iterator[None]:
 @pytest.fixture(scope="module")
 async def world(server_conninfo: str, template: str) -> AsyncIterator[World]:
     clock = MovableClock()
-    async with new_database(server_conninfo, template) as name, an_inspector() as inspector:
+    async with new_database(server_conninfo, template) as name, inspectors() as make_inspector:
         conninfo = make_conninfo(server_conninfo, dbname=name)
         async with Database(conninfo, pool_size=5, wait=timedelta(seconds=5)) as database:
-            app = create_app(database, clock, web=WebOptions(inspector=inspector))
+            app = create_app(database, clock, web=WebOptions(inspector=make_inspector(database, clock)))
             ids, people = await fill(app, database)
             sessions, tokens = await let_in(app, database, clock, people)
         conn = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
         await conn.execute("SET ROLE headwater_app")
-        attacked = create_app(RolledBack(conn), clock, SecretStr(OPERATOR), WebOptions(inspector=inspector))
+        rolled_back = RolledBack(conn)
+        options = WebOptions(inspector=make_inspector(rolled_back, clock))
+        attacked = create_app(rolled_back, clock, SecretStr(OPERATOR), options)
         async with visit(attacked, "http://127.0.0.1:8000") as client:
             yield World(attacked, conn, client, ids, sessions, tokens)
         await conn.close()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from litestar import Litestar
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.db import Database
+from headwater.hosts.turns import Turns
 from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
@@ -22,6 +24,7 @@ from headwater.web import WebOptions
 from headwater.web.pages.operator.sources import PER_PAGE, USUAL_POLLING
 from tests.app import create_app
 from tests.clock import START, MovableClock
+from tests.fetching.claims import OPTIONS as FETCHING
 from tests.web.visitor import Person, a_person
 
 pytestmark = pytest.mark.database
@@ -419,7 +422,9 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
         Client(user_agent="Headwater/test", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
     ):
-        trials = Trials(database, client, sandbox, sandbox, clock, USUAL_POLLING)
+        at_once = replace(USUAL_POLLING, host_delay=timedelta(0))
+        turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
+        trials = Trials(database, client, sandbox, sandbox, clock, at_once, FETCHING, turns)
         async with a_person(create_app(database, clock, web=WebOptions(trials=trials))) as operator:
             await operator.register()
             well = await a_source(database, zoo.url("daily", "/feed.xml"), "Daily")

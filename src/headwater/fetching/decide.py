@@ -1,52 +1,13 @@
-"""What fetching chooses: when a robots.txt is asked for again, whether it closes a host, where a redirect leads. Pure.
+"""What fetching chooses: where a redirect leads, and what is asked with. Pure."""
 
-no answer, 5xx, 429     nothing may be asked for, until it can be read, or has failed for thirty days:
-                        then its last copy holds again, or all is allowed
-4xx, endless redirects  all is allowed
-200                     its rules hold for a day
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
 from headwater.fetching.types import Onward, Verdict
 from headwater.frontier.types import ClaimedUrl, FetchFailed, Redirected
-from headwater.hosts.types import Robots
 from headwater.urls import host_of, url_key
 
-ROBOTS_LAST = timedelta(hours=24)
-ROBOTS_EASED_AFTER = timedelta(days=30)
-ROBOTS_FIRST_RETRY = timedelta(minutes=5)
 MOST_REDIRECTS = 5
 PERMANENT = frozenset({301, 308})
-
-
-def robots_read(
-    origin: str, body: str | None, status: int | None, now: datetime, sitemaps: Sequence[str] = ()
-) -> Robots:
-    """An answer that settles what may be asked for: rules, or, without a body, all."""
-    return Robots(origin, status, body, now, now + ROBOTS_LAST, sitemaps=sitemaps)
-
-
-def robots_unreachable(
-    origin: str, before: Robots | None, status: int | None, now: datetime, asked_wait: timedelta | None = None
-) -> Robots:
-    """No answer that settles it. Asked for again after as long as it has been failing, and at least once a day."""
-    since = before.unreachable_since if before and before.unreachable_since else now
-    wait = min(max(now - since, ROBOTS_FIRST_RETRY, asked_wait or timedelta(0)), ROBOTS_LAST)
-    known = before or Robots(origin, None, None, now, now)
-    return replace(known, status=status, fetched_at=now, expires_at=now + wait, unreachable_since=since)
-
-
-def is_closed(robots: Robots, now: datetime) -> bool:
-    """Whether nothing at all may be asked for, since nobody knows what may."""
-    return robots.unreachable_since is not None and now - robots.unreachable_since < ROBOTS_EASED_AFTER
-
-
-def have_changed(before: Robots | None, robots: Robots) -> bool:
-    """Whether what was blocked may be allowed now."""
-    return before is not None and before.body != robots.body
 
 
 @dataclass(frozen=True, slots=True)

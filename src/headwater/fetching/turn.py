@@ -12,12 +12,12 @@ from headwater.errors import Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
 from headwater.fetching.drain import CutShort, Drain
-from headwater.fetching.gate import Closed, Gate
 from headwater.fetching.pace import Pace
-from headwater.fetching.robots import FIRST_BYTES, Rules, origin_of
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest, Verdict
 from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless
 from headwater.hosts.decide import wait_of
+from headwater.hosts.gate import Closed, Gate
+from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
 from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.client import redirect_of
@@ -48,7 +48,9 @@ class Turn:
         self, claimed: Claimed, *, client: Client, clock: Clock, options: FetchingOptions, drain: Drain, renew: Renew
     ) -> None:
         self._host = claimed.host
-        self._gate = Gate(claimed.robots, self._peek, clock, options)
+        self._gate = Gate(
+            claimed.robots, self._peek, clock, robot=options.robot, crawl_delay_max=options.crawl_delay_max
+        )
         self._ours_until = claimed.ours_until
         self._client = client
         self._clock = clock

@@ -11,13 +11,13 @@ from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
 from headwater.fetching.drain import Drain
-from headwater.fetching.robots import origin_of
 from headwater.fetching.tell import tell
 from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.hosts.outage import Attempt, OutageDetector, is_known
+from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.outages import tell_outage
 from headwater.hosts.store.pages import next_ready_at
@@ -59,6 +59,8 @@ class Fetcher:
         clock: Clock,
         options: FetchingOptions,
         frontier_options: FrontierOptions,
+        *,
+        outage: OutageDetector | None = None,
     ) -> None:
         self._database = database
         self._client = client
@@ -67,7 +69,7 @@ class Fetcher:
         self._frontier_options = frontier_options
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
-        self._outage = OutageDetector()
+        self._outage = outage or OutageDetector()
         self._outage_is_told = False
         self._worker = new_id()
         self._slow: deque[tuple[frozenset[SourceId], float]] = deque()  # slow turns: for which sources, when they ended

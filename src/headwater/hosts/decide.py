@@ -5,11 +5,19 @@ after a request, the longest of:
     the source's min_delay, and the Crawl-delay of robots.txt
     these doubled for every 429 that the host answered, and halved again after twenty successes
     Retry-After, up to a day; where a 429 does not say for how long: 5 minutes, twice as long each time, up to 8 hours
+
+what a robots.txt lets us ask for:
+    no answer, 5xx, 429     nothing, until it can be read, or has failed for thirty days: then its last copy holds,
+                            or all is allowed
+    4xx, endless redirects  all
+    200                     what its rules allow, for a day
 """
 
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from headwater.hosts.types import Pace
+from headwater.hosts.types import Pace, Robots
 
 MAX_DELAY = timedelta(minutes=5)  # however often a host said 429
 EASED_AFTER = 20  # successes that halve the delay of a slowed host again
@@ -17,6 +25,9 @@ LONGEST_WAIT = timedelta(days=1)
 FIRST_GUESS = timedelta(minutes=5)
 LONGEST_GUESS = timedelta(hours=8)
 NO_TIME = timedelta(0)
+ROBOTS_LAST = timedelta(hours=24)
+ROBOTS_EASED_AFTER = timedelta(days=30)
+ROBOTS_FIRST_RETRY = timedelta(minutes=5)
 
 
 def delay_of(*asked: timedelta | None, slowed: int, max_delay: timedelta = MAX_DELAY) -> timedelta:
@@ -42,3 +53,30 @@ def wait_of(asked: timedelta | None, pace: Pace, *, was_rate_limited: bool) -> t
     if asked is not None:
         return min(asked, LONGEST_WAIT)
     return min(FIRST_GUESS * 2 ** min(pace.slowed, 10), LONGEST_GUESS) if was_rate_limited else None
+
+
+def robots_read(
+    origin: str, body: str | None, status: int | None, now: datetime, sitemaps: Sequence[str] = ()
+) -> Robots:
+    """An answer that settles what may be asked for: rules, or, without a body, all."""
+    return Robots(origin, status, body, now, now + ROBOTS_LAST, sitemaps=sitemaps)
+
+
+def robots_unreachable(
+    origin: str, before: Robots | None, status: int | None, now: datetime, asked_wait: timedelta | None = None
+) -> Robots:
+    """No answer that settles it. Asked for again after as long as it has been failing, and at least once a day."""
+    since = before.unreachable_since if before and before.unreachable_since else now
+    wait = min(max(now - since, ROBOTS_FIRST_RETRY, asked_wait or timedelta(0)), ROBOTS_LAST)
+    known = before or Robots(origin, None, None, now, now)
+    return replace(known, status=status, fetched_at=now, expires_at=now + wait, unreachable_since=since)
+
+
+def is_closed(robots: Robots, now: datetime) -> bool:
+    """Whether nothing at all may be asked for, since nobody knows what may."""
+    return robots.unreachable_since is not None and now - robots.unreachable_since < ROBOTS_EASED_AFTER
+
+
+def have_changed(before: Robots | None, robots: Robots) -> bool:
+    """Whether what was blocked may be allowed now."""
+    return before is not None and before.body != robots.body

@@ -1,7 +1,7 @@
 """Turns at hosts for requests outside the two queues: redirects of a poll, discovery, what a person tries.
 
     async with turns.borrow(url, wait=…) as turn:
-        turn.note(await client.get(url, turn=turn.to, …))
+        response = await turn.ask(client.get, url, turn=turn.hop, …)
 
 Who borrows holds one host at a time, keeps its delay while it holds it, and gives it back as a claim would.
 """
@@ -25,6 +25,8 @@ from headwater.types import Clock
 from headwater.urls import host_of
 
 LOOK_EVERY_S = 0.5
+A_MOMENT = timedelta(seconds=5)
+"""How long a person waits for a host before being told that it is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,26 @@ class Turn:
         self._forget()
 
     def _forget(self) -> None:
-        self._noted_at: float | None = None
+        self._asked_at: float | None = None  # when the last request ended
         self._answered_at: datetime | None = None
         self._asked_wait: timedelta | None = None
         self._successes = 0
         self._was_rate_limited = False
+
+    async def ask(self, ask: Callable[..., Awaitable[Response]], url: str, **more: object) -> Response:
+        """What a request comes to, once it may go out. Raises what it raises, HostBusy and DatabaseUnavailable."""
+        await self.to(url)
+        try:
+            response = await ask(url, **more)
+        finally:
+            self._asked_at = asyncio.get_running_loop().time()
+        self.note(response)
+        return response
+
+    async def hop(self, url: str) -> None:
+        """As `to`, where an answer redirects to. Raises what `to` raises."""
+        self._asked_at = asyncio.get_running_loop().time()
+        await self.to(url)
 
     async def to(self, url: str) -> None:
         """Returns when the host of this URL may be asked, and is ours.
@@ -78,11 +95,11 @@ class Turn:
         self._held = await self._turns.take(host, self._lease, self._wait)
 
     def note(self, response: Response) -> None:
-        """What came of the request that the turn was for: whether the host wants to be left alone."""
+        """Whether the host that answered wants to be left alone."""
         if self._held is None or host_of(response.url) != self._held.name:
             return
         now = self._turns.clock()
-        self._noted_at, self._answered_at = asyncio.get_running_loop().time(), now
+        self._answered_at = now
         self._asked_wait = retry_after(response.headers, now)
         self._was_rate_limited |= response.status == 429
         self._successes += response.status < 400
@@ -101,10 +118,11 @@ class Turn:
         """Whether the host is still ours once its delay has passed. Raises HostBusy where it asked for more."""
         if (asked := self._asked(held)) is not None and asked > self._wait:
             raise HostBusy(held.name, self._turns.clock() + asked)
-        now = asyncio.get_running_loop().time()
-        since = now if self._noted_at is None else self._noted_at
-        await asyncio.sleep(since + max(self._delay(held), asked or timedelta(0)).total_seconds() - now)
-        self._noted_at = None
+        if self._asked_at is None:
+            return True
+        until = self._asked_at + max(self._delay(held), asked or timedelta(0)).total_seconds()
+        await asyncio.sleep(until - asyncio.get_running_loop().time())
+        self._asked_at = None
         return await self._turns.renew(held.name, self._lease)
 
     def _pace(self, held: HeldHost) -> Pace:
@@ -162,7 +180,7 @@ class Turns:
                 return held
             left = ends - loop.time()
             if left <= 0 or (free_at is not None and (free_at - now).total_seconds() > left):
-                raise HostBusy(host, free_at or now)
+                raise HostBusy(host, free_at)
             soon = LOOK_EVERY_S if free_at is None else (free_at - now).total_seconds()
             await asyncio.sleep(min(max(soon, 0.01), LOOK_EVERY_S, left))
 

@@ -68,7 +68,7 @@ async def ask(
             within=options.timeout,
             max_bytes=options.max_bytes,
             headers=request_headers(feed, clock()),
-            turn=turn.to if turn else None,
+            turn=turn.hop if turn else None,
         )
     except FetchError as error:
         return Asked(classify_fetch_error(error), 0)

@@ -104,6 +104,8 @@ class Poller:
         clock: Clock,
         options: PollingOptions,
         frontier_options: FrontierOptions = DEFAULT_FRONTIER,
+        *,
+        outage: OutageDetector | None = None,
     ) -> None:
         self._database = database
         self._client = client
@@ -113,7 +115,7 @@ class Poller:
         self._frontier_options = frontier_options
         self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
-        self._outage = OutageDetector()
+        self._outage = outage or OutageDetector()
         self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
         self._outage_is_told = False
         self._running: dict[UUID, tuple[UserId | None, float]] = {}  # polls under way: for whom, since when
@@ -290,10 +292,10 @@ class Poller:
         if domain is not None:
             raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
 
-    async def _put_off(self, feed: ClaimedFeed, until: datetime) -> None:
+    async def _put_off(self, feed: ClaimedFeed, until: datetime | None) -> None:
         """Where the feed leads there is a queue: it comes again, and nothing is held against it."""
         now = self._clock()
-        again = max(until, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
+        again = max(until or now, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
         release = Release(feed.host, feed.lease, now + self._delay(feed), feed.pace, now)
         async with self._database.transaction() as conn:
             await store.put_off(conn, feed=feed, until=again)

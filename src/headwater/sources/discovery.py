@@ -9,12 +9,14 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 
 import can_ada
 
-from headwater.errors import InvalidUrl
+from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
+from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge
 from headwater.observability.log import get_logger
@@ -71,17 +73,30 @@ class Discovery:
 
 
 async def discover(
-    client: Client, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE
+    client: Client,
+    sandbox: Sandbox,
+    url: str,
+    *,
+    within: timedelta,
+    max_bytes: int,
+    pause: timedelta = PAUSE,
+    turn: Turn | None = None,
 ) -> Discovery:
-    """The feeds of a site, a page, or an address that is a feed; never longer than `within`. Raises InvalidUrl."""
+    """The feeds of a site, a page, or an address that is a feed; never longer than `within`.
+
+    With a `turn` each host is waited for; without one, as where there is no database, requests to a host are a pause
+    apart. Raises InvalidUrl, HostBusy where nothing is found and a host could not be asked, and DatabaseUnavailable.
+    """
     addresses = _addresses(url)
-    search = _Search(client, sandbox, within, max_bytes, pause)
+    search = _Search(client, sandbox, within, max_bytes, pause, turn)
     try:
         async with asyncio.timeout(within.total_seconds()):
             page = await _look(search, addresses)
     except TimeoutError:
         search.stop("the time was up before it was read")
         page = addresses[0]
+    if search.busy is not None and not search.found:
+        raise search.busy
     return Discovery(page, search.ranked(), tuple(search.tried))
 
 
@@ -123,11 +138,21 @@ _SILENT = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DN
 class _Search:
     """What one discovery has asked, found and tried so far. One request at a time."""
 
-    def __init__(self, client: Client, sandbox: Sandbox, within: timedelta, max_bytes: int, pause: timedelta) -> None:
+    def __init__(
+        self,
+        client: Client,
+        sandbox: Sandbox,
+        within: timedelta,
+        max_bytes: int,
+        pause: timedelta,
+        turn: Turn | None = None,
+    ) -> None:
         self._client = client
         self._sandbox = sandbox
         self._max_bytes = max_bytes
         self._pause = pause.total_seconds()
+        self._turn = turn
+        self.busy: HostBusy | None = None
         self._patience = within / 3  # so that one address that hangs does not cost all the others
         self._asked = 0
         self._asked_at: dict[str, float] = {}
@@ -193,6 +218,11 @@ class _Search:
         self._current = candidate
         try:
             response = await self._get(candidate.url)
+        except HostBusy as error:
+            self.busy = error
+            self._resting.add(_origin(candidate.url))
+            self._reject(candidate, str(error))
+            return None
         except FetchError as error:
             if error.kind in _SILENT:
                 self._resting.add(_origin(candidate.url))
@@ -223,13 +253,14 @@ class _Search:
 
     async def _get(self, url: str) -> Response:
         self._client.check(url)  # what is refused as it is written costs neither a request nor a pause
+        get = partial(self._client.get, within=self._patience, max_bytes=self._max_bytes, headers={"Accept": ACCEPT})
+        self._asked += 1
+        if self._turn is not None:
+            return await self._turn.ask(get, url, turn=self._turn.hop)
         host, now = host_of(url), asyncio.get_running_loop().time
         await asyncio.sleep(self._asked_at.get(host, float("-inf")) + self._pause - now())
-        self._asked += 1
         try:
-            return await self._client.get(
-                url, within=self._patience, max_bytes=self._max_bytes, headers={"Accept": ACCEPT}
-            )
+            return await get(url)
         finally:
             self._asked_at[host] = now()
 

@@ -1,9 +1,11 @@
 """Searching: what is no feed any more is looked for at its site; what is found waits for a person to confirm."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from headwater.db import Database
+from headwater.errors import HostBusy
+from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.observability.log import get_logger
 from headwater.polling import store as polling
@@ -12,12 +14,14 @@ from headwater.sandbox import Sandbox
 from headwater.sources.discovery import Discovery, discover
 from headwater.sources.store import suggestions as suggestions_store
 from headwater.sources.types import Suggestion
-from headwater.types import Clock
+from headwater.types import Clock, SourceId
 from headwater.urls import url_key
 
 log = get_logger()
 
 WITHIN = timedelta(minutes=1)
+WAIT = timedelta(seconds=30)
+AGAIN = timedelta(minutes=5)
 SUGGESTED_AT_MOST = 5
 
 
@@ -27,8 +31,12 @@ class Searcher:
     name = "searching"
     concurrency = 1
 
-    def __init__(self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, *, max_bytes: int) -> None:
+    def __init__(
+        self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, turns: Turns, *, max_bytes: int
+    ) -> None:
         self._database = database
+        self._turns = turns
+        self._busy: dict[SourceId, datetime] = {}  # feeds whose host could not be asked, and until when they wait
         self._client = client
         self._sandbox = sandbox
         self._clock = clock
@@ -36,12 +44,22 @@ class Searcher:
 
     async def claim(self, limit: int) -> Sequence[LostFeed]:
         """Feeds to look for. Two workers may look for the same one; both find the same. Raises Unavailable."""
+        now = self._clock()
+        self._busy = {source_id: until for source_id, until in self._busy.items() if until > now}
         async with self._database.transaction() as conn:
-            return await polling.list_lost(conn, limit=limit)
+            lost = await polling.list_lost(conn, limit=limit + len(self._busy))
+        return [one for one in lost if one.source_id not in self._busy][:limit]
 
     async def work(self, lost: LostFeed) -> None:
-        """Look for the feed and keep what is found. Raises Unavailable."""
-        discovery = await discover(self._client, self._sandbox, lost.feed_url, within=WITHIN, max_bytes=self._max_bytes)
+        """Look for the feed and keep what is found. Raises Unavailable, and HostBusy: then it is looked for later."""
+        try:
+            async with self._turns.borrow(wait=WAIT) as turn:
+                discovery = await discover(
+                    self._client, self._sandbox, lost.feed_url, within=WITHIN, max_bytes=self._max_bytes, turn=turn
+                )
+        except HostBusy as busy:
+            self._busy[lost.source_id] = max(busy.until or self._clock(), self._clock() + AGAIN)
+            raise
         suggestions = _suggestions(lost, discovery)
         async with self._database.transaction() as conn:
             if not await polling.still_followed(conn, source_ids=[lost.source_id]):

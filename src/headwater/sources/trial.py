@@ -14,7 +14,13 @@ from headwater.extraction.decide import selectors_for
 from headwater.extraction.extract import extract
 from headwater.extraction.store import find_selectors
 from headwater.extraction.types import NO_SELECTORS, Selectors, UnreadablePage
-from headwater.net import Client, FetchError, Response
+from headwater.fetching.types import FetchingOptions
+from headwater.hosts.gate import Closed, Gate
+from headwater.hosts.robots import FIRST_BYTES, origin_of
+from headwater.hosts.store import robots as robots_store
+from headwater.hosts.turns import A_MOMENT, Turn, Turns
+from headwater.hosts.types import Robots
+from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import ask
 from headwater.polling.decide import decide
 from headwater.polling.explain import explain
@@ -59,6 +65,8 @@ class Trials:
         page_sandbox: Sandbox,
         clock: Clock,
         options: PollingOptions,
+        fetching: FetchingOptions,
+        turns: Turns,
     ) -> None:
         self._database = database
         self._client = client
@@ -66,23 +74,28 @@ class Trials:
         self._page_sandbox = page_sandbox
         self._clock = clock
         self._options = options
+        self._fetching = fetching
+        self._feed_turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
+        self._turns = turns
 
     async def attempt(self, source: Source) -> Trial:
-        """Ask for a source's feed. Raises NothingToPoll, Unavailable."""
+        """Ask for a source's feed. Raises NothingToPoll, HostBusy, Unavailable."""
         async with self._database.transaction() as conn:
             feed = await find_claimed(conn, source_id=source.id)
         if feed is None:
             raise NothingToPoll(source.name)
-        started = time.perf_counter()
         policy = policy_of(feed.policy or self._options.policy, self._options)
-        asked = await ask(
-            replace(feed, validators=NONE_YET),
-            policy,
-            client=self._client,
-            sandbox=self._sandbox,
-            clock=self._clock,
-            options=self._options,
-        )
+        async with self._feed_turns.borrow(feed.feed_url, wait=A_MOMENT) as turn:
+            started = time.perf_counter()
+            asked = await ask(
+                replace(feed, validators=NONE_YET),
+                policy,
+                client=self._client,
+                sandbox=self._sandbox,
+                clock=self._clock,
+                options=self._options,
+                turn=turn,
+            )
         took = timedelta(seconds=time.perf_counter() - started)
         decision = decide(feed.state, asked.outcome, policy, self._options, self._clock())
         entries = _entries(asked.outcome)
@@ -91,23 +104,64 @@ class Trials:
         return Trial(isinstance(asked.outcome, Polled), explain(report), entries[:SHOWN])
 
     async def read_page(self, source: Source, url: str) -> Comparison | Unread:
-        """Read a page with the source's selectors, and without any. Raises InvalidUrl, Unavailable."""
+        """Read a page with the source's selectors, and without any. Raises InvalidUrl, HostBusy, Unavailable."""
         url = complete_url(url)
         async with self._database.transaction() as conn:
             of_source = (await find_selectors(conn, source_ids=[source.id])).get(source.id)
         try:
-            page = await self._client.get(
-                url, within=self._options.timeout, max_bytes=self._options.max_bytes, headers={"Accept": PAGE}
-            )
+            async with self._turns.borrow(url, wait=A_MOMENT) as turn:
+                page = await self._fetched(url, turn)
             if page.status != HTTPStatus.OK:
                 return Unread(f"The server answered {page.status}.")
             selectors = selectors_for(page.url, of_source)
             chosen, plain = [await self._extracted(page, wanted) for wanted in (selectors, NO_SELECTORS)]
+        except Closed as closed:
+            return Unread(f"{closed.robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")
         except FetchError as error:
             return Unread(error.detail)
         except (UnreadablePage, Overrun) as error:
             return Unread(error.reason)
         return Comparison(url, source.name, selectors, chosen, plain)
+
+    async def _fetched(self, url: str, turn: Turn) -> Response:
+        """The page at the end of its redirects, as robots.txt allows. Raises FetchError, Closed, HostBusy."""
+        async with self._database.transaction() as conn:
+            known = await robots_store.find(conn, origins=[origin_of(url)])
+        within, robot = self._options.timeout, self._fetching.robot
+
+        async def peek(address: str) -> Response:
+            return await turn.ask(self._client.peek, address, within=within, first_bytes=FIRST_BYTES)
+
+        async def allow(address: str) -> None:
+            rules = await gate.rules(await gate.robots(origin_of(address)))
+            if not rules.allow(address):
+                raise FetchError(address, FetchFailure.BLOCKED, f"robots.txt disallows {address}")
+
+        async def hop(address: str) -> None:
+            await turn.hop(address)
+            await allow(address)
+            await turn.to(address)
+
+        gate = Gate(known, peek, self._clock, robot=robot, crawl_delay_max=self._fetching.crawl_delay_max)
+        try:
+            await allow(url)
+            return await turn.ask(
+                self._client.get,
+                url,
+                turn=hop,
+                within=within,
+                max_bytes=self._options.max_bytes,
+                headers={"Accept": PAGE},
+            )
+        finally:
+            await self._keep(gate.asked)
+
+    async def _keep(self, robots: Sequence[Robots]) -> None:
+        """What was asked for is asked for by nobody else within a day."""
+        if robots:
+            async with self._database.transaction() as conn:
+                for one in robots:
+                    await robots_store.keep(conn, robots=one)
 
     async def _extracted(self, page: Response, selectors: Selectors) -> Extracted:
         content_type = page.headers.get("Content-Type")

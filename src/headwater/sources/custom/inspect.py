@@ -8,18 +8,18 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from http import HTTPStatus
-from weakref import WeakValueDictionary
 
-from headwater.errors import InvalidUrl
+from headwater.errors import HostBusy, InvalidUrl
 from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
+from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.custom.decide import one_line
 from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample
-from headwater.sources.discovery import ACCEPT, PAUSE
+from headwater.sources.discovery import ACCEPT
 from headwater.sources.page_links import How, header_links, is_about_comments, links_of
-from headwater.urls import MAX_LENGTH, host_of, parse_url
+from headwater.urls import MAX_LENGTH, parse_url
 
 WITHIN = timedelta(seconds=5)
 TITLES = 5
@@ -30,34 +30,24 @@ _REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class Inspector:
-    """Asks for feeds that are suggested: of one host one at a time, however many are suggested at once."""
+    """Asks for feeds that are suggested, when their hosts have time for it."""
 
     def __init__(
-        self,
-        client: Client,
-        sandbox: Sandbox,
-        *,
-        max_bytes: int,
-        within: timedelta = WITHIN,
-        pause: timedelta = PAUSE,
+        self, client: Client, sandbox: Sandbox, turns: Turns, *, max_bytes: int, within: timedelta = WITHIN
     ) -> None:
         self._client = client
         self._sandbox = sandbox
+        self._turns = turns
         self._max_bytes = max_bytes
         self._within = within
-        self._pause = pause
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def inspect(self, url: str) -> Inspected | NoFeed:
-        """What stands at an address, when it is its host's turn. What the world does to us is a value."""
-        turn = self._turns.setdefault(host_of(url), asyncio.Lock())
-        async with turn:
-            return await self._inspect(url)
-
-    async def _inspect(self, url: str) -> Inspected | NoFeed:
+        """What stands at an address. What the world does to us is a value. Raises DatabaseUnavailable."""
         try:
-            async with asyncio.timeout(self._within.total_seconds()):
-                response = await self._reach(url)
+            async with self._turns.borrow(url, wait=A_MOMENT) as turn, asyncio.timeout(self._within.total_seconds()):
+                response = await self._reach(url, turn)
+        except HostBusy as busy:
+            return NoFeed(str(busy))
         except TimeoutError:
             return NoFeed(f"It does not answer within {self._within.total_seconds():g} seconds.")
         except FetchError as error:
@@ -66,18 +56,24 @@ class Inspector:
             return NoFeed(f"It answers with HTTP {response.status}, and not with a feed.")
         return await self._read(url, response)
 
-    async def _reach(self, url: str) -> Response:
-        """Raises FetchError."""
+    async def _reach(self, url: str, turn: Turn) -> Response:
+        """Raises FetchError, HostBusy."""
         try:
-            head = await self._client.head(url, within=self._within / 2)
+            head = await turn.ask(self._client.head, url, within=self._within / 2)
         except FetchError as error:
             if error.kind in _FINAL:
                 raise
         else:
             if head.status in _REST:  # who asks us to come less often is not asked at once again
                 return head
-        await asyncio.sleep(self._pause.total_seconds())
-        return await self._client.get(url, within=self._within, max_bytes=self._max_bytes, headers={"Accept": ACCEPT})
+        return await turn.ask(
+            self._client.get,
+            url,
+            turn=turn.hop,
+            within=self._within,
+            max_bytes=self._max_bytes,
+            headers={"Accept": ACCEPT},
+        )
 
     async def _read(self, url: str, response: Response) -> Inspected | NoFeed:
         content_type = response.headers.get("Content-Type")

@@ -9,9 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from headwater.fetching.decide import MOST_REDIRECTS, have_changed, is_closed, robots_read, robots_unreachable
-from headwater.fetching.robots import Rules, rules_of, sitemaps_in, stripped
-from headwater.fetching.types import FetchingOptions
+from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_unreachable
+from headwater.hosts.robots import Rules, rules_of, sitemaps_in, stripped
 from headwater.hosts.types import Robots
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import retry_after
@@ -22,6 +21,7 @@ from headwater.urls import host_of
 
 log = get_logger()
 
+MOST_REDIRECTS = 5
 QUICKLY_READ = 20_000  # characters: a longer robots.txt is read in a thread, while others are served
 # Failures after which there is no robots.txt; after all others nobody knows what may be asked for.
 NO_ROBOTS = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BLOCKED})
@@ -40,12 +40,15 @@ class Closed(Exception):
 class Gate:
     """The robots.txt of one host, by origin."""
 
-    def __init__(self, known: Mapping[str, Robots], peek: Peek, clock: Clock, options: FetchingOptions) -> None:
+    def __init__(
+        self, known: Mapping[str, Robots], peek: Peek, clock: Clock, *, robot: str, crawl_delay_max: timedelta
+    ) -> None:
         self._known = known
         self._robots = dict(known)
         self._peek = peek
         self._clock = clock
-        self._options = options
+        self._robot = robot
+        self._crawl_delay_max = crawl_delay_max
         self.was_rate_limited = False
         self.asked_wait: timedelta | None = None  # its Retry-After
 
@@ -62,8 +65,8 @@ class Gate:
         """What it lets us ask for."""
         text = robots.body or ""
         if len(text) <= QUICKLY_READ:
-            return rules_of(text, self._options.robot)
-        return await asyncio.to_thread(rules_of, text, self._options.robot)
+            return rules_of(text, self._robot)
+        return await asyncio.to_thread(rules_of, text, self._robot)
 
     @property
     def asked(self) -> Sequence[Robots]:
@@ -112,4 +115,4 @@ class Gate:
         text = stripped(response.body)
         found = robots_read(origin, text, status, now, sitemaps=sitemaps_in(text, origin))
         rules = await self.rules(found)
-        return replace(found, crawl_delay=rules.crawl_delay(self._options.crawl_delay_max))
+        return replace(found, crawl_delay=rules.crawl_delay(self._crawl_delay_max))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.fetching.robots import FIRST_BYTES, Rules, origin_of, rules_of, sitemaps_in, stripped
+from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of, rules_of, sitemaps_in, stripped
 
 ROBOT = "Headwater"
 SITE = "https://example.com"
