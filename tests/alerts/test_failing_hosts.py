@@ -55,7 +55,7 @@ class Instance:
     ) -> None:
         self.database = database
         self.clock = clock
-        options = replace(OPTIONS, host_delay=timedelta(0), timeout=timedelta(seconds=5))
+        options = replace(OPTIONS, host_delay=timedelta(0), timeout=timedelta(seconds=60))
         self.poller = Poller(database, client, sandbox, clock, options)
         mailer = Mailer(None, "Headwater <headwater@example.com>")
         self.alerter = Alerter(

@@ -106,7 +106,7 @@ async def client() -> AsyncIterator[Client]:
 
 @pytest.fixture
 def crawl(database: Database, clock: MovableClock, client: Client) -> Crawl:
-    return Crawl(database, clock, client, replace(OPTIONS, timeout=timedelta(seconds=1.5)))
+    return Crawl(database, clock, client, replace(OPTIONS, timeout=timedelta(seconds=5)))
 
 
 OUTCOMES = {

@@ -31,7 +31,7 @@ async def test_bytes_that_are_no_text_are_followed_as_browsers_do(client: Client
         "/caf%C3%A9/feed": answer("200 OK", body=b"<rss/>"),
     }
     async with a_raw_site(answers) as site:
-        response = await client.get(f"{site}/feed", within=timedelta(seconds=5), max_bytes=1_000)
+        response = await client.get(f"{site}/feed", within=timedelta(seconds=60), max_bytes=1_000)
 
     assert (response.status, response.url, response.body) == (200, f"{site}/caf%C3%A9/feed", b"<rss/>")
 

@@ -47,7 +47,7 @@ from tests.polling.histories import OPTIONS
 pytestmark = pytest.mark.database
 
 HOUR = timedelta(hours=1)
-QUICK = replace(OPTIONS, timeout=timedelta(seconds=1.5), host_delay=timedelta(0))
+QUICK = replace(OPTIONS, timeout=timedelta(seconds=20), host_delay=timedelta(0))
 ENDLESS = {"silent", "drip"}
 BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}
 

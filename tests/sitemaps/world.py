@@ -28,7 +28,7 @@ from tests.clock import MovableClock
 FRONTIER = FrontierOptions(min_delay=timedelta(milliseconds=1))
 FETCHING = FetchingOptions(
     concurrency=10,
-    timeout=timedelta(seconds=5),
+    timeout=timedelta(seconds=60),
     idle=timedelta(0),
     crawl_delay_max=timedelta(milliseconds=1),
     hold=timedelta(seconds=60),
