@@ -41,7 +41,7 @@ from headwater.settings import PREFIX, Settings, allowed, shown
 from headwater.sitemaps.types import Limits, MappingOptions
 from headwater.spider.types import SpiderOptions
 from headwater.web import WebOptions
-from headwater.web.pages.operator.settings import SettingLine
+from headwater.web.routes.admin.settings import SettingLine
 
 # How long writing may take once a feed is read; after that its host is somebody else's.
 WRITING = timedelta(seconds=10)

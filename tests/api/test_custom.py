@@ -218,7 +218,7 @@ async def test_403_the_operators_own_token_belongs_to_nobody(
         ]
 
     assert [answer.status_code for answer in answers] == [403, 403, 403]
-    assert all("belongs to nobody" in answer.json()["detail"] for answer in answers)
+    assert all("has no user" in answer.json()["detail"] for answer in answers)
 
 
 async def test_503_where_nobody_looks_at_feeds(

@@ -7,7 +7,7 @@ import pytest
 from httpx import AsyncClient
 from pydantic import SecretStr
 
-from headwater.api.limits import Counting, RateLimits
+from headwater.api.limits import RateLimits, RequestCounter
 from headwater.db import Database
 from headwater.runtime import rate_limits
 from tests.api.conftest import BEARER, FRONTIER, TOKEN
@@ -72,7 +72,7 @@ async def test_guessing_tokens_counts_against_the_address_before_the_database_is
 
 
 def test_a_clock_that_was_ahead_does_not_make_the_minute_last(clock: MovableClock) -> None:
-    counting = Counting(LIMITS, clock)
+    counting = RequestCounter(LIMITS, clock)
     clock.move(days=200)
     counting.count(address="192.0.2.1", token="")
     clock.move(days=-200)
@@ -87,7 +87,7 @@ def test_a_clock_that_was_ahead_does_not_make_the_minute_last(clock: MovableCloc
 
 
 def test_each_address_and_each_token_has_its_own(clock: MovableClock) -> None:
-    counting = Counting(LIMITS, clock)
+    counting = RequestCounter(LIMITS, clock)
 
     used = [
         counting.count(address=address, token=token)
@@ -98,7 +98,7 @@ def test_each_address_and_each_token_has_its_own(clock: MovableClock) -> None:
 
 
 def test_a_household_of_ipv6_is_one_address(clock: MovableClock) -> None:
-    counting = Counting(RateLimits(per_address=10), clock)
+    counting = RequestCounter(RateLimits(per_address=10), clock)
 
     for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:0:ffff::3", "fe80::1%eth0", "2001:db8:0:1::1"):
         told = counting.count(address=address, token="")
@@ -110,7 +110,7 @@ def test_a_household_of_ipv6_is_one_address(clock: MovableClock) -> None:
 
 
 def test_who_is_over_the_limit_of_an_address_uses_up_nobodys_token(clock: MovableClock) -> None:
-    counting = Counting(RateLimits(per_token=2, per_address=1), clock)
+    counting = RequestCounter(RateLimits(per_token=2, per_address=1), clock)
     for _ in range(9):
         counting.count(address="10.0.0.1", token="mine")
 
@@ -121,7 +121,7 @@ def test_who_is_over_the_limit_of_an_address_uses_up_nobodys_token(clock: Movabl
 
 
 def test_without_limits_nothing_is_counted(clock: MovableClock) -> None:
-    assert Counting(RateLimits(), clock).count(address="unknown", token="x") is None
+    assert RequestCounter(RateLimits(), clock).count(address="unknown", token="x") is None
 
 
 def test_the_settings_are_generous_and_can_be_lifted() -> None:
@@ -131,7 +131,7 @@ def test_the_settings_are_generous_and_can_be_lifted() -> None:
 
 def test_the_clock_decides_when_a_minute_ends() -> None:
     clock = MovableClock()
-    counting = Counting(LIMITS, clock)
+    counting = RequestCounter(LIMITS, clock)
 
     told = counting.count(address="x", token="")
 

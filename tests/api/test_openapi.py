@@ -10,7 +10,7 @@ from httpx import AsyncClient
 from litestar import Litestar
 from pydantic import SecretStr
 
-from headwater.api.openapi import GIVEN, operations
+from headwater.api.openapi import REQUESTS, operations
 from headwater.asgi.problems import PROBLEM_TYPES
 from headwater.db import Database
 from tests.api.conftest import TOKEN
@@ -85,7 +85,7 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
 
 
 def test_every_example_of_what_to_send_would_be_taken(document: dict[str, Any]) -> None:
-    models = {model.__name__: model for model in GIVEN}
+    models = {model.__name__: model for model in REQUESTS}
     bodies = [operation["requestBody"] for _, operation in operations(document) if "requestBody" in operation]
 
     assert len(bodies) == len(models)

@@ -134,7 +134,7 @@ def test_serve_and_work_run_apart_on_one_database(headwater: Headwater) -> None:
         codes = work.stop(), serve.stop()
 
     assert page[0] == metrics[0] == 200
-    assert "Make an account" in page[1]
+    assert "Sign up" in page[1]
     assert codes == (0, 0)
     assert processes_of(headwater.folder) == []
 

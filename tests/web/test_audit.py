@@ -84,7 +84,7 @@ async def test_the_log_is_filtered(admin: Person, query: str, found: int) -> Non
 
 @pytest.mark.usefixtures("filled")
 async def test_a_long_log_has_pages(admin: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.web.pages.operator.audit.PAGE", 2)
+    monkeypatch.setattr("headwater.web.routes.admin.audit.PAGE", 2)
 
     first = (await admin.open("/admin/audit")).text
     older = re.search(r'href="([^"]+)">Older<', first)

@@ -36,7 +36,7 @@ from headwater.sources.follow import follow
 from headwater.sources.types import Source, Wishes
 from headwater.types import SourceId
 from headwater.web import WebOptions
-from headwater.web.pages.operator import frontier as page
+from headwater.web.routes.admin import frontier as page
 from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person

@@ -207,7 +207,7 @@ async def test_what_comes_meanwhile_comes_below(mo: Person, desk: Desk) -> None:
 
 
 async def test_a_long_queue_has_pages(mo: Person, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.web.pages.operator.moderation.PAGE", 2)
+    monkeypatch.setattr("headwater.web.routes.admin.moderation.PAGE", 2)
     for number in range(3):
         await desk.suggest(f"n{number}.example/feed", f"Number {number}")
 

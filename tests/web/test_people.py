@@ -142,7 +142,7 @@ async def test_forms_work_without_scripts(admin: Person, bob: Person) -> None:
 
 
 async def test_many_people_have_pages(admin: Person, bob: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.web.pages.operator.people.PAGE", 1)
+    monkeypatch.setattr("headwater.web.routes.admin.people.PAGE", 1)
 
     first, second = (await admin.open("/admin/people")).text, (await admin.open("/admin/people?page=2")).text
 

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.polling.types import FailureClass
 from headwater.sources.health.types import TROUBLES, Bar, Period, PollEvent, Trouble, trouble_of
-from headwater.web.plots import begin_of, failures_over_time, strip_of, uptime_over_time, whole_period
+from headwater.web.plots import failures_over_time, poll_strip, start_of, uptime_over_time, whole_period
 from tests.clock import START
 
 HOUR = timedelta(hours=1)
@@ -29,7 +29,7 @@ def test_a_period_has_a_column_for_each_step_and_ends_with_the_hour_under_way(pe
     shown = whole_period([], period, now)
 
     assert len(shown) == {"24h": 24, "7d": 28, "30d": 30}[period]
-    assert shown[0].at == begin_of(period, now) == START + HOUR - period.length
+    assert shown[0].at == start_of(period, now) == START + HOUR - period.length
     assert shown[-1].at + period.step == START + HOUR
     assert {bar.uptime for bar in shown} == {None}
 
@@ -43,16 +43,16 @@ def test_the_tallest_column_fills_the_height_and_parts_stand_on_each_other() -> 
         ("unreached", 0, 75),
         ("unreached", 50, 50),
     ]
-    assert plot.targets[0].words == (
+    assert plot.targets[0].label == (
         "Sun 01 Mar 12:00 to 13:00: 13 polls, 69.2% succeeded; failed: Not found or gone 1, Network error 3"
     )
-    assert [part.words for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% succeeded"]
+    assert [part.label for part in plot.targets[1:2]] == ["Sun 01 Mar 13:00 to 14:00: 5 polls, 100.0% succeeded"]
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
     assert failures_over_time(bars({}, {}), HOUR).parts == []
     assert uptime_over_time(bars({}, {})).lines == []
-    assert strip_of([], 100) == []
+    assert poll_strip([], 100) == []
 
 
 def test_a_line_is_broken_where_nothing_was_polled() -> None:
@@ -74,8 +74,8 @@ def test_the_last_polls_stand_at_the_right_the_slower_the_higher() -> None:
         PollEvent(START - HOUR, "not_found", 404, 10, 1, 0),
     ]
 
-    old, new = strip_of(polls, 100)
+    old, new = poll_strip(polls, 100)
 
-    assert (old.kind, old.x, old.height, old.words) == ("lost", 98, 25, "Sun 01 Mar 11:00: not found, 404, 1 ms")
+    assert (old.kind, old.x, old.height, old.label) == ("lost", 98, 25, "Sun 01 Mar 11:00: not found, 404, 1 ms")
     assert (new.kind, new.x, new.height) == ("polled", 99, 100)
-    assert new.words == "Sun 01 Mar 12:00: polled, 200, 2 new, 30,000 ms"
+    assert new.label == "Sun 01 Mar 12:00: polled, 200, 2 new, 30,000 ms"

@@ -10,7 +10,7 @@ from litestar import Litestar
 
 from headwater.analytics.types import Deed, Moment
 from headwater.db import Database
-from headwater.web.pages.operator.popularity import HEIGHT, WIDTH, bars_of
+from headwater.web.routes.admin.popularity import HEIGHT, WIDTH, bars_of
 from tests.analytics.crowd import a_crowd, does
 from tests.app import create_app
 from tests.clock import START, MovableClock

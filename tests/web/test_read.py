@@ -17,7 +17,7 @@ from headwater.library.types import Place
 from headwater.sources.store import sources
 from headwater.types import ArticleId
 from headwater.urls import url_key
-from headwater.web.pages.read import place_text
+from headwater.web.routes.read import cursor_of
 from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
@@ -132,7 +132,7 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
 
     place = Place(START + timedelta(minutes=2), ArticleId(UUID(second)))
 
-    await ada.submit("/read/all", until=place_text(place))
+    await ada.submit("/read/all", until=cursor_of(place))
     above = shown((await ada.open("/read")).text)
     await ada.submit("/read/all", back="https://evil.example/")
     after = await ada.open("/read")

@@ -21,7 +21,7 @@ from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, Suggestion
 from headwater.web import WebOptions
-from headwater.web.pages.operator.sources import PER_PAGE, USUAL_POLLING
+from headwater.web.routes.admin.sources import DEFAULT_POLLING, PER_PAGE
 from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.fetching.claims import OPTIONS as FETCHING
@@ -422,7 +422,7 @@ async def test_a_test_shows_what_a_poll_would_find_and_keeps_nothing(database: D
         Client(user_agent="Headwater/test", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
     ):
-        at_once = replace(USUAL_POLLING, host_delay=timedelta(0))
+        at_once = replace(DEFAULT_POLLING, host_delay=timedelta(0))
         turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
         trials = Trials(database, client, sandbox, sandbox, clock, at_once, FETCHING, turns)
         async with a_person(create_app(database, clock, web=WebOptions(trials=trials))) as operator:

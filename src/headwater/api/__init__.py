@@ -1,4 +1,4 @@
-"""What programs talk to: JSON under /api and /admin/api, for whoever brings a token, described by OpenAPI."""
+"""The JSON API under /api and /admin/api: token authentication, documented by OpenAPI."""
 
 from litestar import Router
 from litestar.datastructures import CacheControlHeader
@@ -8,7 +8,7 @@ from headwater.api.auth import require_bearer, require_json, require_known_query
 from headwater.api.limits import RateLimits, limit_rate
 from headwater.api.routes.admin_sources import admin_source_routes
 from headwater.api.routes.custom import custom_routes
-from headwater.api.routes.description import describing
+from headwater.api.routes.description import documentation_routes
 from headwater.api.routes.frontier import frontier_routes
 from headwater.api.routes.moderation import moderation_routes
 from headwater.api.routes.sources import source_routes
@@ -16,14 +16,14 @@ from headwater.asgi.errors import respond_to_deep_json
 from headwater.asgi.problems import ADMIN_API, API
 from headwater.types import Clock
 
-MAX_BODY = 1_000_000  # bytes; a bulk of URLs may have more
+MAX_BODY = 1_000_000  # bytes; bulk submission has its own limit
 
 
 def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Router]:
-    """Every API. Without a token that is known it answers nothing but what it would take to open it."""
+    """All routes of the API, and their documentation."""
     limited = limit_rate(limits, clock)
 
-    def open_with_token(path: str, *routes: Router) -> Router:
+    def with_token(path: str, *routes: Router) -> Router:
         return Router(
             path,
             route_handlers=routes,
@@ -35,8 +35,8 @@ def api_routes(bearers: Bearers, clock: Clock, limits: RateLimits) -> list[Route
         )
 
     routes = [
-        open_with_token(f"{API}/v1", frontier_routes, source_routes),
-        open_with_token(f"{API}/feeds", custom_routes),
-        open_with_token(f"{ADMIN_API}/feeds", admin_source_routes, moderation_routes),
+        with_token(f"{API}/v1", frontier_routes, source_routes),
+        with_token(f"{API}/feeds", custom_routes),
+        with_token(f"{ADMIN_API}/feeds", admin_source_routes, moderation_routes),
     ]
-    return [*routes, describing(routes)]
+    return [*routes, documentation_routes(routes)]

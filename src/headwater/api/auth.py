@@ -1,13 +1,11 @@
-"""Who may use the API: whoever brings a token of their account's, or the operator's own. Nothing by cookie.
+"""Authentication of the API by token; cookies are ignored.
 
-In: the header Authorization. Out: `request.user` (None for the operator's own token) and `request.auth`, the Bearer.
-A route names the role that it takes; one that names none takes nobody but super_admins.
+Sets `request.user` (None for the operator's token) and `request.auth`, the Bearer, from the header Authorization. A
+route names the role it requires; the default is super_admin.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-from litestar.connection import ASGIConnection
 from litestar.exceptions import (
     HTTPException,
     NotAuthorizedException,
@@ -21,25 +19,25 @@ from litestar.typing import FieldDefinition
 from headwater.accounts.bearers import Bearer, Bearers
 from headwater.accounts.decide import grants, scope_needed
 from headwater.accounts.types import Role
+from headwater.asgi.handlers import AnyConnection
 
-AnyConnection = ASGIConnection[Any, Any, Any, Any]
-Check = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
+Guard = Callable[[AnyConnection, BaseRouteHandler], Awaitable[None]]
 
 CHALLENGE = 'Bearer realm="headwater"'
-WRONG = f'{CHALLENGE}, error="invalid_token"'
+INVALID_TOKEN = f'{CHALLENGE}, error="invalid_token"'
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def require_bearer(bearers: Bearers) -> Check:
-    """A guard that lets those pass whose token is known, may do what is asked, and is of somebody who may."""
+def require_bearer(bearers: Bearers) -> Guard:
+    """A guard: requires a valid token with the scope and the role of the route."""
 
     async def check(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         scheme, _, given = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
-            raise NotAuthorizedException("The request came without a token.", headers={"WWW-Authenticate": CHALLENGE})
+            raise NotAuthorizedException("Missing token.", headers={"WWW-Authenticate": CHALLENGE})
         bearer = await bearers.recognise(given.strip())
         if bearer is None:
-            raise NotAuthorizedException("The token is not the right one.", headers={"WWW-Authenticate": WRONG})
+            raise NotAuthorizedException("Invalid token.", headers={"WWW-Authenticate": INVALID_TOKEN})
         _permit(bearer, connection, handler)
         connection.scope["user"], connection.scope["auth"] = bearer.user, bearer
 
@@ -54,39 +52,38 @@ def _permit(bearer: Bearer, connection: AnyConnection, handler: BaseRouteHandler
         headers = {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope", scope="{needed}"'}
         raise PermissionDeniedException(f"The token lacks the scope `{needed}`.", headers=headers)
     if not bearer.role.includes(role):
-        raise PermissionDeniedException(f"This needs the role {role}.")
+        raise PermissionDeniedException(f"This requires the role {role}.")
 
 
 def require_json(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """A guard that refuses bodies a foreign web page could make a browser send, and all that is not plain JSON.
-
-    A route that takes no body reads none, whatever comes.
-    """
+    """A guard: requires a JSON body, which another site cannot make a browser send. Routes without a body pass."""
     if "data" not in handler.parsed_fn_signature.parameters:
         return
     given = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != "application/json":
-        raise HTTPException(f"The body is {given[:100]!r}." if given else "No Content-Type.", status_code=415)
+        raise HTTPException(
+            f"Unsupported content type {given[:100]!r}." if given else "Missing Content-Type header.", status_code=415
+        )
     if connection.headers.get("content-encoding", "identity").lower() != "identity":
-        raise HTTPException("The body is compressed.", status_code=415)
+        raise HTTPException("Compressed bodies are not supported.", status_code=415)
 
 
 def require_known_query(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """A guard that refuses what would silently be left out: a misspelt filter would list everything."""
+    """A guard: refuses unknown parameters. A misspelt filter would list everything."""
     known = handler.parsed_fn_signature.parameters
-    faults = {
+    errors = {
         name: problem
         for name, value in connection.query_params.multi_items()
-        if (problem := _query_fault(known.get(name), value))
+        if (problem := _query_error(known.get(name), value))
     }
-    if faults:
-        told = [{"source": "query", "key": name, "message": faults[name]} for name in sorted(faults)]
-        raise ValidationException(extra=told)
+    if errors:
+        extra = [{"source": "query", "key": name, "message": errors[name]} for name in sorted(errors)]
+        raise ValidationException(extra=extra)
 
 
-def _query_fault(field: FieldDefinition | None, value: str) -> str | None:
+def _query_error(field: FieldDefinition | None, value: str) -> str | None:
     if field is None or not isinstance(field.kwarg_definition, QueryParameter):
-        return "there is no such parameter"
+        return "unknown parameter"
     takes_text = any(inner.annotation is str for inner in field.inner_types)
-    # The framework reads the word as nothing at all, except where a text is asked for.
-    return "null is none of the values" if value.lower() == "null" and not takes_text else None
+    # The framework converts `null` to None, except for text parameters.
+    return "null is not allowed" if value.lower() == "null" and not takes_text else None

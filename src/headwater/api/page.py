@@ -1,11 +1,11 @@
-"""The OpenAPI document as a page for people: made on the server, no script, nothing from elsewhere."""
+"""The OpenAPI document as a page, rendered on the server."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.api.openapi import Document, example_of, resolve
+from headwater.api.openapi import OpenApi, example_of, resolve
 from headwater.asgi.problems import PROBLEM_TYPES
 
 Schema = Mapping[str, Any]
@@ -13,7 +13,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """A parameter, or a part of the body."""
+    """A parameter, or a field of the body."""
 
     name: str
     place: str
@@ -23,16 +23,16 @@ class FieldRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A status, and where this page tells of it."""
+class ErrorLink:
+    """An error status, and its anchor on the page."""
 
     code: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One thing that can be asked for."""
+class DocumentedOperation:
+    """One operation of the API."""
 
     id: str
     method: str
@@ -40,41 +40,47 @@ class Operation:
     description: str
     fields: Sequence[FieldRow]
     curl: str
-    answer: str
-    statuses: Sequence[Refusal]
+    response: str
+    statuses: Sequence[ErrorLink]
 
 
-def page_of(document: Document) -> dict[str, Any]:
-    """What the template needs."""
+def page_of(document: OpenApi) -> dict[str, Any]:
+    """The context of the template."""
     return {
         "about": " ".join(document["info"]["description"].split()),
         "operations": list(_operations(document)),
-        "kinds": sorted(PROBLEM_TYPES.items()),
+        "types": sorted(PROBLEM_TYPES.items()),
     }
 
 
-def _operations(document: Document) -> Iterator[Operation]:
+def _operations(document: OpenApi) -> Iterator[DocumentedOperation]:
     for path, item in document["paths"].items():
         for method, operation in item.items():
-            yield Operation(
+            yield DocumentedOperation(
                 id=operation["operationId"],
                 method=method.upper(),
                 path=path,
                 description=operation.get("description", ""),
                 fields=[*_parameters(document, operation), *_body_fields(document, operation)],
                 curl=_curl(document, method.upper(), path, operation),
-                answer=_answer(operation),
-                statuses=[_refusal(code) for code in operation["responses"] if int(code) >= 400],
+                response=_response_example(operation),
+                statuses=[_error_link(code) for code in operation["responses"] if int(code) >= 400],
             )
 
 
-def _parameters(document: Document, operation: Schema) -> Iterator[FieldRow]:
-    for given in operation.get("parameters", ()):
-        takes = _takes(document, given["schema"])
-        yield FieldRow(given["name"], given["in"], takes, given.get("description", ""), given.get("required", False))
+def _parameters(document: OpenApi, operation: Schema) -> Iterator[FieldRow]:
+    for parameter in operation.get("parameters", ()):
+        takes = _takes(document, parameter["schema"])
+        yield FieldRow(
+            parameter["name"],
+            parameter["in"],
+            takes,
+            parameter.get("description", ""),
+            parameter.get("required", False),
+        )
 
 
-def _body_fields(document: Document, operation: Schema) -> Iterator[FieldRow]:
+def _body_fields(document: OpenApi, operation: Schema) -> Iterator[FieldRow]:
     if "requestBody" not in operation:
         return
     body = resolve(document, operation["requestBody"]["content"]["application/json"]["schema"])
@@ -83,8 +89,8 @@ def _body_fields(document: Document, operation: Schema) -> Iterator[FieldRow]:
         yield FieldRow(name, "body", _takes(document, schema), described, name in body.get("required", ()))
 
 
-def _takes(document: Document, schema: Schema) -> str:
-    """A schema in a few words."""
+def _takes(document: OpenApi, schema: Schema) -> str:
+    """A schema in a few words: `integer from 1 to 10`."""
     schema = resolve(document, schema)
     if options := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
         return " or ".join(dict.fromkeys(text for option in options if (text := _takes(document, option))))
@@ -104,10 +110,10 @@ def _bounds(schema: Schema) -> str:
     return f"of at most {schema['maxLength']} characters" if "maxLength" in schema else ""
 
 
-def _curl(document: Document, method: str, path: str, operation: Schema) -> str:
-    for given in operation.get("parameters", ()):
-        if given["in"] == "path":
-            path = path.replace(f"{{{given['name']}}}", str(example_of(document, given["schema"])))
+def _curl(document: OpenApi, method: str, path: str, operation: Schema) -> str:
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", str(example_of(document, parameter["schema"])))
     lines = ["curl" if method == "GET" else f"curl -X {method}", '-H "Authorization: Bearer $HEADWATER_API_TOKEN"']
     if "requestBody" in operation:
         body = operation["requestBody"]["content"]["application/json"]["example"]
@@ -115,10 +121,10 @@ def _curl(document: Document, method: str, path: str, operation: Schema) -> str:
     return " \\\n  ".join([*lines, f"http://127.0.0.1:8000{path}"])
 
 
-def _answer(operation: Schema) -> str:
+def _response_example(operation: Schema) -> str:
     content = operation["responses"].get("200", {}).get("content", {}).get("application/json")
     return json.dumps(content["example"], indent=2) if content else ""
 
 
-def _refusal(code: str) -> Refusal:
-    return Refusal(code, PROBLEM_TYPES[int(code)].name)
+def _error_link(code: str) -> ErrorLink:
+    return ErrorLink(code, PROBLEM_TYPES[int(code)].name)

@@ -1,4 +1,4 @@
-"""What goes over the wire: outside data is checked here, and nothing but this is answered."""
+"""Request and response models of the API; here those of the frontier and what all share."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,26 +30,27 @@ RETRY_IDS_MOST = 1_000
 EXAMPLE_URL = "https://news.example/2026/11/harbour-opens"
 EXAMPLE_ID = "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10"
 EXAMPLE_SOURCE = "01935c8e-0d52-7a61-b5f0-2f3c1f0f9a77"
+EXAMPLE_FEED = "https://news.example/feed.xml"
 
-# Text that PostgreSQL can hold and people can read: no control characters.
+# Text without control characters.
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 
 
-def _is_number(value: object) -> object:
+def _require_int(value: object) -> object:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("Input should be a whole number")  # noqa: TRY004  what pydantic makes a fault of
+        raise ValueError("Input should be a whole number")  # noqa: TRY004  pydantic expects ValueError
     return value
 
 
-def _is_flag(value: object) -> object:
+def _require_bool(value: object) -> object:
     if not isinstance(value, bool):
-        raise ValueError("Input should be true or false")  # noqa: TRY004  what pydantic makes a fault of
+        raise ValueError("Input should be true or false")  # noqa: TRY004  pydantic expects ValueError
     return value
 
 
-# Not pydantic's Strict: the framework tells it to be lenient.
-WholeNumber = Annotated[int, BeforeValidator(_is_number)]
-Flag = Annotated[bool, BeforeValidator(_is_flag)]
+# Not pydantic's Strict: the framework validates in lax mode.
+WholeNumber = Annotated[int, BeforeValidator(_require_int)]
+Flag = Annotated[bool, BeforeValidator(_require_bool)]
 
 Url = Annotated[
     str,
@@ -60,11 +61,11 @@ Url = Annotated[
         examples=[EXAMPLE_URL],
     ),
 ]
-Source = Annotated[UUID | None, Field(description="The source that the URL belongs to.", examples=[EXAMPLE_SOURCE])]
-Kind = Annotated[PageKind, Field(description="What the URL is fetched for.")]
+OwnerId = Annotated[UUID | None, Field(description="The source that the URL belongs to.", examples=[EXAMPLE_SOURCE])]
+FetchedAs = Annotated[PageKind, Field(description="What the URL is fetched as.")]
 Priority = Annotated[
     Annotated[WholeNumber, Field(ge=1, le=10)] | None,
-    Field(description="1 to 10, 10 the most urgent; without one it is 5.", examples=[5]),
+    Field(description="1 to 10, 10 is the most urgent; default 5.", examples=[5]),
 ]
 Host = Annotated[
     str, Field(min_length=1, max_length=253, pattern=PLAIN, description="A host name.", examples=["news.example"])
@@ -75,69 +76,70 @@ def _hex(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _shown(example: JsonDict) -> ConfigDict:
+def with_example(example: JsonDict) -> ConfigDict:
+    """The configuration of a model with an example."""
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
 NextCursor = Annotated[
-    str | None, Field(description="Give it back as `cursor` for what follows; null at the end.", examples=[None])
+    str | None, Field(description="Send it as `cursor` for the next page; null on the last page.", examples=[None])
 ]
 
 
-class Given(BaseModel):
-    """What a program sends: nothing that is not asked for."""
+class RequestModel(BaseModel):
+    """A request body. Unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Told(BaseModel):
-    """What a program is answered."""
+class ResponseModel(BaseModel):
+    """A response body."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
-class SubmittedUrl(Given):
+class SubmittedUrl(RequestModel):
     """A URL to fetch."""
 
-    model_config = _shown({"url": EXAMPLE_URL, "priority": 8})
+    model_config = with_example({"url": EXAMPLE_URL, "priority": 8})
 
     url: Url
-    source_id: Source = None
-    kind: Kind = PageKind.ARTICLE
+    source_id: OwnerId = None
+    kind: FetchedAs = PageKind.ARTICLE
     priority: Priority = None
 
 
-Garbage = Annotated[
+AnyItem = Annotated[
     Any,
     WithJsonSchema(
         {
-            "description": "A URL, or an object as `submit` takes it. Anything else gets the result `invalid`.",
+            "description": "A URL, or an object as in `submit`. Anything else gets the result `invalid`.",
             "examples": [EXAMPLE_URL, {"url": EXAMPLE_URL, "priority": 8}],
         }
     ),
 ]
 
 
-class SubmittedUrls(Given):
-    """Many URLs to fetch. What is given for all of them holds where one does not say otherwise."""
+class SubmittedUrls(RequestModel):
+    """Several URLs to fetch. The other fields apply to each URL that does not set them itself."""
 
-    model_config = _shown({"urls": [EXAMPLE_URL, {"url": f"{EXAMPLE_URL}-2", "priority": 8}], "priority": 3})
+    model_config = with_example({"urls": [EXAMPLE_URL, {"url": f"{EXAMPLE_URL}-2", "priority": 8}], "priority": 3})
 
-    urls: Annotated[list[Garbage], Field(min_length=1, max_length=BULK_MOST)]
-    source_id: Source = None
-    kind: Kind = PageKind.ARTICLE
+    urls: Annotated[list[AnyItem], Field(min_length=1, max_length=BULK_MOST)]
+    source_id: OwnerId = None
+    kind: FetchedAs = PageKind.ARTICLE
     priority: Priority = None
 
     def read(self) -> "list[SubmittedUrl | SubmitResult]":
-        """The URLs; for what is none, what came of it."""
+        """The valid URLs; a result for each invalid one."""
         shared = {"source_id": self.source_id, "kind": self.kind, "priority": self.priority}
         return [_read(item, shared) for item in self.urls]
 
 
-class RetriedUrls(Given):
-    """What to try again: by ids, whatever came of them; or all that are failed or dead and fit a filter."""
+class RetriedUrls(RequestModel):
+    """URLs to retry: by id with any status, or all failed and dead ones that match a filter."""
 
-    model_config = _shown({"status": "dead", "host": "news.example"})
+    model_config = with_example({"status": "dead", "host": "news.example"})
 
     ids: Annotated[
         list[UUID] | None,
@@ -150,38 +152,38 @@ class RetriedUrls(Given):
     source_id: Annotated[UUID | None, Field(description="Only those of this source.")] = None
 
     cursor: Annotated[
-        str | None, Field(description="`next_cursor` of the answer before, with the same filter.", max_length=100)
+        str | None, Field(description="`next_cursor` of the previous response, with the same filter.", max_length=100)
     ] = None
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _either_ids_or_filter(self) -> Self:
         by_filter = any(value is not None for value in (self.status, self.host, self.source_id))
         if (self.ids is not None) == by_filter:
-            raise ValueError("either ids are needed, or a filter: status, host, source_id")
+            raise ValueError("either ids or a filter (status, host, source_id) is required")
         return self
 
 
-class FrontierUrl(Told):
+class UrlResponse(ResponseModel):
     """A URL of the frontier."""
 
     id: Annotated[UUID, Field(examples=[EXAMPLE_ID])]
     url: Annotated[str, Field(examples=[EXAMPLE_URL])]
-    host: Annotated[str, Field(description="The queue it waits in.", examples=["news.example"])]
+    host: Annotated[str, Field(description="Its host, which has one queue.", examples=["news.example"])]
     status: Annotated[
         Status,
         Field(
-            description="pending: it waits. fetching: its host is in a fetcher's hands. fetched: its page is kept. "
-            "failed: it waits for another try. dead: it is not tried again; `last_error` says why.",
+            description="pending: queued. fetching: in progress. fetched: done. failed: will be retried. "
+            "dead: gave up; `last_error` has the reason.",
             examples=["fetched"],
         ),
     ]
-    origin: Annotated[Origin, Field(description="Who found it.")]
-    kind: Kind
-    source_id: Source
+    origin: Annotated[Origin, Field(description="How it was found.")]
+    kind: FetchedAs
+    source_id: OwnerId
     parent_url: Annotated[str | None, Field(description="The page that links to it.", examples=[None])]
-    depth: Annotated[int, Field(description="Links between it and where its source begins.", examples=[0])]
-    priority: Annotated[int, Field(description="1 to 10, 10 the most urgent.", examples=[7])]
-    next_fetch_at: Annotated[datetime | None, Field(description="At the earliest; null: never again.")]
+    depth: Annotated[int, Field(description="Number of links from the start page of its source.", examples=[0])]
+    priority: Annotated[int, Field(description="1 to 10, 10 is the most urgent.", examples=[7])]
+    next_fetch_at: Annotated[datetime | None, Field(description="Earliest next fetch; null if there is none.")]
     last_fetched_at: datetime | None
     discovered_at: datetime
     fetch_count: Annotated[int, Field(examples=[1])]
@@ -194,23 +196,23 @@ class FrontierUrl(Told):
     last_error: Annotated[str | None, Field(examples=[None])]
 
 
-class FrontierPage(Told):
-    """Some URLs, the newest first. There may be fewer than asked for, even none, before the end."""
+class FrontierPage(ResponseModel):
+    """A page of URLs, newest first. A page before the last may have fewer than `limit`, or none."""
 
-    urls: list[FrontierUrl]
+    urls: list[UrlResponse]
     total: Annotated[
         int,
-        Field(description="How many pass the filter; at least so many where `total_is_exact` is false."),
+        Field(description="Number of matching URLs; a lower bound if `total_is_exact` is false."),
     ]
     total_is_exact: Annotated[
         bool,
-        Field(description="False where a filter by host, origin or text looked through 10,000 URLs."),
+        Field(description="False if a filter by host, origin or text stopped after 10,000 URLs."),
     ]
     next_cursor: NextCursor
 
 
-class StatusCounts(Told):
-    """How many URLs have each status."""
+class StatusCounts(ResponseModel):
+    """Number of URLs by status."""
 
     pending: Annotated[int, Field(examples=[1200])]
     fetching: Annotated[int, Field(examples=[8])]
@@ -219,42 +221,37 @@ class StatusCounts(Told):
     dead: Annotated[int, Field(examples=[431])]
 
 
-class SourceCounts(Told):
-    """The same for one source. Null: URLs that belong to none."""
+class SourceCounts(StatusCounts):
+    """The same for one source; `source_id` is null for URLs without a source."""
 
-    source_id: Source
-    pending: Annotated[int, Field(examples=[1200])]
-    fetching: Annotated[int, Field(examples=[8])]
-    fetched: Annotated[int, Field(examples=[51034])]
-    failed: Annotated[int, Field(examples=[17])]
-    dead: Annotated[int, Field(examples=[431])]
+    source_id: OwnerId
 
 
-class FrontierStats(Told):
-    """How many URLs have each status, in all and by source."""
+class FrontierStatsResponse(ResponseModel):
+    """Number of URLs by status, total and by source."""
 
     total: Annotated[int, Field(examples=[52690])]
     by_status: StatusCounts
     by_source: list[SourceCounts]
 
 
-class SubmitResult(Told):
-    """What came of a URL."""
+class SubmitResult(ResponseModel):
+    """The result for one URL."""
 
-    url: Annotated[str | None, Field(description="The URL as it was given.", examples=[EXAMPLE_URL])]
+    url: Annotated[str | None, Field(description="The URL as sent.", examples=[EXAMPLE_URL])]
     result: Annotated[
         Fate,
         Field(
-            description="queued: it is new. known: it was here, and was raised or brought forward if it still waits. "
-            "revived: it was dead, and waits again. invalid: it cannot be fetched; `reason` says why."
+            description="queued: new. known: already here; its priority may have been raised. revived: was dead, "
+            "queued again. invalid: cannot be fetched; see `reason`."
         ),
     ]
     id: Annotated[UUID | None, Field(examples=[EXAMPLE_ID])] = None
-    reason: Annotated[str | None, Field(description="Why it is invalid.", examples=[None])] = None
+    reason: Annotated[str | None, Field(description="Why the URL is invalid.", examples=[None])] = None
 
 
-class SubmitResults(Told):
-    """What came of each URL, in the order given, and how many there were of each."""
+class SubmitResults(ResponseModel):
+    """The result for each URL, in order, and their counts."""
 
     queued: int
     known: int
@@ -263,26 +260,26 @@ class SubmitResults(Told):
     results: list[SubmitResult]
 
 
-class Retried(Told):
-    """How many URLs wait again. So many are looked through at once: go on while there is a cursor."""
+class RetryResponse(ResponseModel):
+    """Number of URLs queued for retry. Repeat with `next_cursor` until it is null."""
 
     retried: Annotated[int, Field(examples=[42])]
     next_cursor: NextCursor
 
 
 def page_of(page: UrlPage, total: UrlTotal, next_cursor: str | None) -> FrontierPage:
-    """Some of the frontier."""
+    """A page of URLs as a response."""
     return FrontierPage(
-        urls=[FrontierUrl.model_validate(url) for url in page.urls],
+        urls=[UrlResponse.model_validate(url) for url in page.urls],
         total=total.urls,
         total_is_exact=total.is_exact,
         next_cursor=next_cursor,
     )
 
 
-def stats_of(counted: types.FrontierStats) -> FrontierStats:
-    """The frontier in numbers."""
-    return FrontierStats(
+def stats_of(counted: types.FrontierStats) -> FrontierStatsResponse:
+    """Statistics as a response."""
+    return FrontierStatsResponse(
         total=sum(counted.by_status.values()),
         by_status=StatusCounts.model_validate({status: counted.by_status.get(status, 0) for status in Status}),
         by_source=[SourceCounts.model_validate(tally) for tally in counted.by_source],
@@ -290,7 +287,7 @@ def stats_of(counted: types.FrontierStats) -> FrontierStats:
 
 
 def results_of(results: Sequence[SubmitResult]) -> SubmitResults:
-    """What came of many URLs."""
+    """The results of several URLs with their counts."""
     counts = Counter(one.result for one in results)
     return SubmitResults(
         queued=counts[Fate.QUEUED],
@@ -302,43 +299,43 @@ def results_of(results: Sequence[SubmitResult]) -> SubmitResults:
 
 
 def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitResult:
-    """One URL of many, or why it is none."""
+    """One URL of several, or why it is invalid."""
     given = cast("dict[str, object]", item) if isinstance(item, dict) else {"url": item}
     try:
         return SubmittedUrl.model_validate({**shared, **given})
     except ValidationError as error:
         url = given.get("url")
-        told = url[:MAX_LENGTH] if isinstance(url, str) else None
-        return SubmitResult(url=told, result=Fate.INVALID, reason=explain(error))
+        shown = url[:MAX_LENGTH] if isinstance(url, str) else None
+        return SubmitResult(url=shown, result=Fate.INVALID, reason=explain(error))
 
 
-GIVEN = (SubmittedUrl, SubmittedUrls, RetriedUrls)
-TOLD = (FrontierPage, FrontierUrl, FrontierStats, SubmitResult, SubmitResults, Retried)
-REFUSAL_EXAMPLES = {
+REQUESTS = (SubmittedUrl, SubmittedUrls, RetriedUrls)
+RESPONSES = (FrontierPage, UrlResponse, FrontierStatsResponse, SubmitResult, SubmitResults, RetryResponse)
+ERROR_EXAMPLES = {
     400: "The query contains the character U+0000, which is not allowed.",
-    401: "The request came without a token.",
-    403: "The token may not write.",
-    404: "There is nothing with this id.",
+    401: "Missing token.",
+    403: "The token lacks the scope `write`.",
+    404: "There is no resource at this URL.",
     408: "The rest of the request did not arrive in time.",
     409: "https://news.example/feed.xml is followed already.",
-    413: "The body has more than 10,000,000 bytes.",
-    414: "The address is too long.",
-    415: "The body is 'text/plain'.",
-    422: "Something that was sent cannot be used.",
-    429: "More than 600 requests came within a minute.",
-    500: "Headwater made a mistake. The log tells what happened.",
-    503: "Headwater cannot reach its database just now. It tries again by itself.",
+    413: "The body is too large.",
+    414: "The URL is too long.",
+    415: "Unsupported content type 'text/plain'.",
+    422: "The request is invalid.",
+    429: "More than 600 requests within a minute.",
+    500: "Internal error. The log has the details.",
+    503: "The database is unavailable. Headwater reconnects automatically.",
 }
 
 
 def explain(error: ValidationError) -> str:
-    """The first thing that is wrong, in a sentence."""
+    """The first validation error as one sentence."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
 
 
-def fault(place: str, name: str, problem: str) -> ValidationException:
-    """What is wrong with something that was sent, and where."""
-    return ValidationException(extra=[{"source": place, "key": name, "message": problem}])
+def field_error(source: str, name: str, message: str) -> ValidationException:
+    """An error in one field of the query or the body."""
+    return ValidationException(extra=[{"source": source, "key": name, "message": message}])

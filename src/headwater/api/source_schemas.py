@@ -1,13 +1,23 @@
-"""Sources as they go over the wire: /api/v1/sources by seeds 000 and 004, /admin/api/feeds/sources by seed 003."""
+"""Request and response models of sources: /api/v1/sources (seeds 000, 004), /admin/api/feeds/sources (seed 003)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, Self, TypeVar
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from headwater.api.schemas import EXAMPLE_SOURCE, PLAIN, Flag, Given, NextCursor, Told, WholeNumber
+from headwater.api.schemas import (
+    EXAMPLE_FEED,
+    EXAMPLE_SOURCE,
+    PLAIN,
+    Flag,
+    NextCursor,
+    RequestModel,
+    ResponseModel,
+    WholeNumber,
+    with_example,
+)
 from headwater.sources.catalogue.types import LineFate
 from headwater.sources.decide import (
     BUDGET_MOST,
@@ -20,12 +30,11 @@ from headwater.sources.decide import (
 )
 from headwater.sources.follow import CATEGORY_MAX, NAME_MAX, REASON_MAX
 from headwater.sources.operate import Changes
-from headwater.sources.types import IngestionMode, SourceDetails, Wishes
+from headwater.sources.types import IngestionMode, Wishes
 from headwater.types import SourceState
 from headwater.urls import MAX_LENGTH
 
 IMPORT_MOST = 1_000
-EXAMPLE_FEED = "https://news.example/feed.xml"
 
 T = TypeVar("T")
 Policy = Literal["default", "cooldown", "backoff", "once", "five"]
@@ -33,61 +42,74 @@ Part = Literal["title", "body", "author", "date", "remove"]
 Text = Annotated[str, Field(min_length=1, pattern=PLAIN)]
 
 Name = Annotated[
-    Text, Field(max_length=NAME_MAX, description="What it is called; without one, its host.", examples=["Example News"])
+    Text, Field(max_length=NAME_MAX, description="Its name; default: its host.", examples=["Example News"])
 ]
 Address = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=r"^https?://[^\x00-\x1f\x7f]+$")]
 Site = Annotated[
-    Address | None, Field(description="The site's front page, where links are followed from.", examples=[None])
+    Address | None, Field(description="The front page of the site, where crawling starts.", examples=[None])
 ]
-FeedUrl = Annotated[Address, Field(description="Where its feed is.", examples=[EXAMPLE_FEED])]
-Sitemap = Annotated[Address | None, Field(description="Where it lists its pages.", examples=[None])]
+FeedUrl = Annotated[Address, Field(description="The URL of its feed.", examples=[EXAMPLE_FEED])]
+Sitemap = Annotated[Address | None, Field(description="The URL of its sitemap.", examples=[None])]
 Category = Annotated[
     Annotated[Text, Field(max_length=CATEGORY_MAX)] | None,
-    Field(description="What it is filed under.", examples=["Technology"]),
+    Field(description="Its category.", examples=["Technology"]),
 ]
 Interval = Annotated[
     Annotated[WholeNumber, Field(ge=15, le=1440)] | None,
-    Field(description="Minutes between two polls; null leaves it to Headwater.", examples=[60]),
+    Field(description="Minutes between polls; null: adaptive.", examples=[60]),
 ]
 PolicyName = Annotated[
-    Policy | None, Field(description="What failures lead to; null: what the settings say.", examples=[None])
+    Policy | None, Field(description="The failure policy; null: the default of the settings.", examples=[None])
 ]
 Priority = Annotated[
-    WholeNumber, Field(ge=1, le=PRIORITY_MOST, description="How urgent its pages are, 10 the most.", examples=[5])
+    WholeNumber,
+    Field(ge=1, le=PRIORITY_MOST, description="Priority of its pages; 10 is the most urgent.", examples=[5]),
 ]
 Selectors = Annotated[
     dict[Part, Annotated[list[Annotated[Text, Field(max_length=SELECTOR_LENGTH)]], Field(max_length=SELECTORS_MOST)]],
-    Field(description="Where on its pages each part stands, as CSS selectors.", examples=[{"title": ["h1"]}]),
+    Field(description="CSS selectors of the parts of its pages.", examples=[{"title": ["h1"]}]),
 ]
 Patterns = Annotated[
     list[Annotated[Text, Field(max_length=PATTERN_LENGTH)]],
-    Field(
-        max_length=PATTERNS_MOST, description="Regular expressions of URLs that are articles.", examples=[["/news/"]]
-    ),
+    Field(max_length=PATTERNS_MOST, description="Regular expressions that match article URLs.", examples=[["/news/"]]),
 ]
-Depth = Annotated[
-    WholeNumber, Field(ge=0, le=DEPTH_MOST, description="How many links deep its pages are looked for.", examples=[2])
-]
+Depth = Annotated[WholeNumber, Field(ge=0, le=DEPTH_MOST, description="Crawl depth.", examples=[2])]
 Budget = Annotated[
     Annotated[WholeNumber, Field(ge=1, le=BUDGET_MOST)] | None,
-    Field(description="New pages a day by following links; null: what the settings say.", examples=[None]),
+    Field(description="New pages per day by following links; null: the default of the settings.", examples=[None]),
 ]
 DelayMs = Annotated[
     Annotated[WholeNumber, Field(ge=1, le=3_600_000)] | None,
-    Field(description="Least milliseconds between two requests; null: what the settings say.", examples=[None]),
+    Field(description="Minimum milliseconds between requests; null: the default of the settings.", examples=[None]),
 ]
-Mode = Annotated[IngestionMode, Field(description="feed: by feed and sitemaps. spider: by following links. both.")]
-Enabled = Annotated[Flag, Field(description="Whether it is followed; false leaves all of it alone.", examples=[True])]
+Mode = Annotated[
+    IngestionMode, Field(description="feed: by feed and sitemaps. spider: by following links. both: both.")
+]
+Enabled = Annotated[Flag, Field(description="Whether the source is enabled.", examples=[True])]
 External = Annotated[Flag, Field(description="Whether links to other sites are followed.", examples=[False])]
-IsSystem = Annotated[Flag, Field(description="An operator looks after it; else a reader brought it.", examples=[True])]
-IsCritical = Annotated[Flag, Field(description="An alert tells when it fails.", examples=[False])]
+IsSystem = Annotated[
+    Flag, Field(description="True: managed by administrators. False: added by a user.", examples=[True])
+]
+IsCritical = Annotated[Flag, Field(description="Send an alert when it fails.", examples=[False])]
 Moment = datetime | None
 
 
-class _Fields(Given):
-    """What creating and changing have in common."""
+class _ChangesModel(RequestModel):
+    """A request where null clears a field, and a field that is not sent is unchanged."""
+
+    def _sent(self, name: str, empty: T) -> T | None:
+        """The value of a field; `empty` if it is null; None if it was not sent."""
+        if name not in self.model_fields_set:
+            return None
+        value: T | None = getattr(self, name)
+        return empty if value is None else value
+
+
+class _SourceFields(_ChangesModel):
+    """The fields of creating and changing a source."""
 
     name: Name | None = None
+    feed_url: FeedUrl | None = None
     url: Site = None
     sitemap_url: Sitemap = None
     category: Category = None
@@ -105,111 +127,87 @@ class _Fields(Given):
     is_system: IsSystem | None = None
     is_critical: IsCritical | None = None
 
-    def changes(self, feed_url: str | None) -> Changes:
-        """What is asked for. Null takes back what can be without; what is not named stays as it is."""
+    @property
+    def changes(self) -> Changes:
+        """The requested changes."""
         return Changes(
             name=self.name,
-            feed_url=feed_url,
-            category=self._or_empty("category", ""),
-            policy=self._or_empty("policy", ""),
-            interval=_minutes(self._or_empty("feed_poll_interval_minutes", 0)),
+            feed_url=self.feed_url,
+            category=self._sent("category", ""),
+            policy=self._sent("policy", ""),
+            interval=_minutes(self._sent("feed_poll_interval_minutes", 0)),
             is_system=self.is_system,
             is_critical=self.is_critical,
             enabled=self.enabled,
             wishes=Wishes(
-                site=self._or_empty("url", ""),
-                sitemap=self._or_empty("sitemap_url", ""),
+                site=self._sent("url", ""),
+                sitemap=self._sent("sitemap_url", ""),
                 mode=self.ingestion_mode,
-                patterns=self._or_empty("article_url_patterns", ()),
-                selectors=_as_lines(self._or_empty("selectors", dict[str, Sequence[str]]())),
+                patterns=self._sent("article_url_patterns", ()),
+                selectors=_as_lines(self._sent("selectors", dict[str, Sequence[str]]())),
                 external_links=self.external_links,
                 max_depth=self.max_depth,
-                budget=self._or_empty("page_budget", 0),
-                delay=_milliseconds(self._or_empty("min_delay_ms", 0)),
+                budget=self._sent("page_budget", 0),
+                delay=_milliseconds(self._sent("min_delay_ms", 0)),
                 priority=self.priority,
             ),
         )
 
-    def _or_empty(self, name: str, empty: T) -> T | None:
-        """The value; what is empty where it is null; None where it was not named."""
-        if name not in self.model_fields_set:
-            return None
-        value: T | None = getattr(self, name)
-        return empty if value is None else value
 
+class NewSource(_SourceFields):
+    """A new source: a feed, a site or a sitemap."""
 
-class NewSource(_Fields):
-    """Something to follow: a feed, a site, or a sitemap."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "Example News",
-                    "feed_url": EXAMPLE_FEED,
-                    "category": "Technology",
-                    "feed_poll_interval_minutes": 60,
-                }
-            ],
+    model_config = with_example(
+        {
+            "name": "Example News",
+            "feed_url": EXAMPLE_FEED,
+            "category": "Technology",
+            "feed_poll_interval_minutes": 60,
         }
     )
 
-    feed_url: FeedUrl | None = None
-
     @model_validator(mode="after")
-    def _something(self) -> Self:
+    def _has_url(self) -> Self:
         if self.feed_url is None and self.url is None and self.sitemap_url is None:
-            raise ValueError("something to follow is needed: feed_url, url or sitemap_url")
+            raise ValueError("one of feed_url, url and sitemap_url is required")
         return self
 
-    @property
-    def wanted(self) -> Changes:
-        """What is asked for."""
-        return self.changes(self.feed_url)
+
+class SourceChanges(_SourceFields):
+    """Changes to a source. Fields that are not sent are unchanged; null clears a field."""
+
+    model_config = with_example({"category": "World News", "is_critical": True})
 
 
-class SourceChanges(_Fields):
-    """What is to be different. What is not named stays as it is; null takes back what can be without."""
+class DisableRequest(RequestModel):
+    """Why a feed is disabled."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"category": "World News", "is_critical": True}]})
-
-    feed_url: FeedUrl | None = None
-
-    @property
-    def wanted(self) -> Changes:
-        """What is asked for."""
-        return self.changes(self.feed_url)
-
-
-class Disabling(Given):
-    """Why a feed is to be left alone."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "not_found"}]})
+    model_config = with_example({"reason": "not_found"})
 
     reason: Annotated[
         Text,
         Field(
             max_length=REASON_MAX,
-            description="A class of failure, such as not_found: then it is probed after its cooldown. Or your own "
-            "words: then it stays off until somebody enables it.",
+            description="A class of failure, such as not_found: the feed is probed after its cooldown. Any other text: "
+            "it stays disabled until it is enabled.",
         ),
     ]
 
 
-class SourceTold(Told):
-    """A source: how it is followed, and the state it is in."""
+class SourceResponse(ResponseModel):
+    """A source, with its settings and state."""
 
     id: Annotated[UUID, Field(examples=[EXAMPLE_SOURCE])]
     name: Annotated[str, Field(examples=["Example News"])]
-    url: Annotated[str | None, Field(description="The site's front page.", examples=["https://news.example/"])]
-    feed_url: Annotated[str | None, Field(description="Where its feed is.", examples=[EXAMPLE_FEED])]
+    url: Annotated[str | None, Field(description="The front page of the site.", examples=["https://news.example/"])]
+    feed_url: Annotated[str | None, Field(description="The URL of its feed.", examples=[EXAMPLE_FEED])]
     sitemap_url: Annotated[str | None, Field(examples=[None])]
     category: Annotated[str | None, Field(examples=["Technology"])]
     ingestion_mode: Mode
     feed_poll_interval_minutes: Annotated[
-        int | None, Field(description="Minutes between two polls; null: Headwater decides.", examples=[60])
+        int | None, Field(description="Minutes between polls; null: adaptive.", examples=[60])
     ]
-    policy: Annotated[str | None, Field(description="What failures lead to; null: by the settings.", examples=[None])]
+    policy: Annotated[str | None, Field(description="The failure policy; null: default.", examples=[None])]
     priority: Annotated[int, Field(examples=[5])]
     selectors: Annotated[Mapping[str, Sequence[str]], Field(examples=[{"title": ["h1"]}])]
     article_url_patterns: Annotated[Sequence[str], Field(examples=[["/news/"]])]
@@ -217,29 +215,29 @@ class SourceTold(Told):
     max_depth: Annotated[int, Field(examples=[2])]
     page_budget: Annotated[int | None, Field(examples=[None])]
     min_delay_ms: Annotated[int | None, Field(examples=[None])]
-    enabled: Annotated[bool, Field(description="Whether it is followed at all.", examples=[True])]
+    enabled: Annotated[bool, Field(description="Whether the source is enabled.", examples=[True])]
     is_system: Annotated[bool, Field(examples=[True])]
     is_critical: Annotated[bool, Field(examples=[False])]
-    submitted_by: Annotated[UUID | None, Field(description="The reader who brought it.", examples=[None])]
+    submitted_by: Annotated[UUID | None, Field(description="The user who added it.", examples=[None])]
     moderation_status: Annotated[
-        str | None, Field(description="pending, approved or rejected, where a reader suggested it.", examples=[None])
+        str | None, Field(description="pending, approved or rejected, if a user suggested it.", examples=[None])
     ]
     status: Annotated[
         SourceState,
         Field(
-            description="pending: nothing was read yet. working, failing: how the last poll ended. auto_disabled: its "
-            "feed is disabled for a class of failure. disabled: a person disabled its feed for another reason, or all "
-            "of it. in_review, rejected: a reader suggested it, and no moderator approved it."
+            description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: "
+            "disabled by its policy after failures. disabled: disabled by a person. in_review, rejected: suggested "
+            "by a user, not approved."
         ),
     ]
-    feed_disabled_at: Annotated[Moment, Field(description="Since when its feed is disabled.", examples=[None])]
-    feed_disable_reason: Annotated[str | None, Field(description="Why it is.", examples=[None])]
+    feed_disabled_at: Annotated[Moment, Field(description="When its feed was disabled.", examples=[None])]
+    feed_disable_reason: Annotated[str | None, Field(description="Why its feed was disabled.", examples=[None])]
     off_until: Annotated[
-        Moment, Field(description="When it is probed; null: not before somebody enables it.", examples=[None])
+        Moment, Field(description="When it is probed; null: not until it is enabled.", examples=[None])
     ]
     last_polled_at: Moment
     last_succeeded_at: Moment
-    next_poll_at: Annotated[Moment, Field(description="Null while nothing is planned.")]
+    next_poll_at: Annotated[Moment, Field(description="Null if no poll is scheduled.")]
     last_error: Annotated[str | None, Field(examples=[None])]
     last_error_type: Annotated[str | None, Field(examples=[None])]
     consecutive_errors: Annotated[int, Field(examples=[0])]
@@ -248,37 +246,33 @@ class SourceTold(Told):
     updated_at: datetime
 
 
-class SourcePage(Told):
-    """Some sources, the newest first."""
+class SourceListResponse(ResponseModel):
+    """A page of sources, newest first."""
 
-    sources: list[SourceTold]
+    sources: list[SourceResponse]
     next_cursor: NextCursor
 
 
-class NewFeed(Given):
-    """A system feed, in the words of seed 003."""
+class NewFeed(RequestModel):
+    """A new system feed (seed 003)."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "New Tech Feed",
-                    "url": "https://example.com/feed.xml",
-                    "category": "Technology",
-                    "refresh_interval_minutes": 60,
-                }
-            ]
+    model_config = with_example(
+        {
+            "name": "New Tech Feed",
+            "url": "https://example.com/feed.xml",
+            "category": "Technology",
+            "refresh_interval_minutes": 60,
         }
     )
 
-    name: Annotated[Text, Field(max_length=NAME_MAX, description="What it is called.")]
-    url: Annotated[Address, Field(description="Where the feed is.", examples=[EXAMPLE_FEED])]
+    name: Annotated[Text, Field(max_length=NAME_MAX, description="Its name.")]
+    url: Annotated[Address, Field(description="The URL of the feed.", examples=[EXAMPLE_FEED])]
     category: Category = None
     refresh_interval_minutes: Interval = None
 
     @property
-    def wanted(self) -> Changes:
-        """What is asked for."""
+    def changes(self) -> Changes:
+        """The settings of the new source."""
         return Changes(
             name=self.name,
             feed_url=self.url,
@@ -288,106 +282,92 @@ class NewFeed(Given):
         )
 
 
-class FeedChanges(Given):
-    """What is to be different of a feed. What is not named stays as it is; null takes it back."""
+class FeedChanges(_ChangesModel):
+    """Changes to a feed. Fields that are not sent are unchanged; null clears a field."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.com/moved.xml"}]})
+    model_config = with_example({"url": "https://example.com/moved.xml"})
 
-    name: Annotated[Annotated[Text, Field(max_length=NAME_MAX)] | None, Field(description="What it is called.")] = None
-    url: Annotated[Address | None, Field(description="Where the feed is now; it is fetched at once.")] = None
+    name: Annotated[Annotated[Text, Field(max_length=NAME_MAX)] | None, Field(description="Its name.")] = None
+    url: Annotated[Address | None, Field(description="The new URL of the feed; it is fetched at once.")] = None
     category: Category = None
     refresh_interval_minutes: Interval = None
     is_active: Annotated[
         Flag | None,
-        Field(description="false switches it off; true switches it on, forgets its errors, and fetches it at once."),
+        Field(description="false disables it; true enables it, clears its errors and fetches it at once."),
     ] = None
 
     @property
-    def wanted(self) -> Changes:
-        """What is asked for."""
-        category = "" if "category" in self.model_fields_set and self.category is None else self.category
-        minutes = self.refresh_interval_minutes
-        interval = timedelta(0) if "refresh_interval_minutes" in self.model_fields_set and minutes is None else None
+    def changes(self) -> Changes:
+        """The requested changes."""
         return Changes(
             name=self.name,
             feed_url=self.url,
-            category=category,
-            interval=interval if interval is not None else _minutes(minutes),
+            category=self._sent("category", ""),
+            interval=_minutes(self._sent("refresh_interval_minutes", 0)),
             enabled=self.is_active,
         )
 
 
-class FeedTold(Told):
-    """A feed, in the words of seed 003."""
+class FeedResponse(ResponseModel):
+    """A feed (seed 003)."""
 
     id: Annotated[UUID, Field(examples=[EXAMPLE_SOURCE])]
     name: Annotated[str, Field(examples=["New Tech Feed"])]
-    url: Annotated[str, Field(description="Its feed; of a source without one, its site.", examples=[EXAMPLE_FEED])]
+    url: Annotated[
+        str,
+        Field(validation_alias="address", description="The URL of its feed, or of its site.", examples=[EXAMPLE_FEED]),
+    ]
     category: Annotated[str | None, Field(examples=["Technology"])]
-    refresh_interval_minutes: Annotated[int | None, Field(examples=[60])]
+    refresh_interval_minutes: Annotated[int | None, Field(validation_alias="feed_poll_interval_minutes", examples=[60])]
     is_system: Annotated[bool, Field(examples=[True])]
-    is_active: Annotated[bool, Field(description="It is on, and so is its feed.", examples=[True])]
+    is_active: Annotated[bool, Field(description="Whether the source and its feed are enabled.", examples=[True])]
     is_critical: Annotated[bool, Field(examples=[False])]
-    user_id: Annotated[UUID | None, Field(description="The reader who brought it.", examples=[None])]
-    last_fetched_at: Annotated[Moment, Field(description="When it was last fetched with success.")]
-    error_count: Annotated[int, Field(description="Errors since then.", examples=[0])]
-    last_error_message: Annotated[str | None, Field(examples=[None])]
+    user_id: Annotated[
+        UUID | None, Field(validation_alias="submitted_by", description="The user who added it.", examples=[None])
+    ]
+    last_fetched_at: Annotated[
+        Moment, Field(validation_alias="last_succeeded_at", description="When it was last fetched successfully.")
+    ]
+    error_count: Annotated[
+        int, Field(validation_alias="consecutive_errors", description="Errors since then.", examples=[0])
+    ]
+    last_error_message: Annotated[str | None, Field(validation_alias="last_error", examples=[None])]
     created_at: datetime
     updated_at: datetime
 
 
-class FeedPage(Told):
-    """Some feeds, the newest first."""
+class FeedListResponse(ResponseModel):
+    """A page of feeds, newest first."""
 
-    sources: list[FeedTold]
+    sources: list[FeedResponse]
     next_cursor: NextCursor
 
 
-class ImportedFeeds(Given):
-    """Many system feeds. What is here already gets its name, category and interval; nothing is switched on."""
+class ImportedFeeds(RequestModel):
+    """System feeds to import. Known feeds are updated, but not enabled."""
 
     sources: Annotated[list[NewFeed], Field(min_length=1, max_length=IMPORT_MOST)]
 
 
-class ImportLine(Told):
-    """What came of one of them."""
+class ImportedFeedResult(ResponseModel):
+    """The result for one feed."""
 
-    line: Annotated[int, Field(description="Its place, from 1 on.", examples=[1])]
+    line: Annotated[int, Field(description="Its position, from 1.", examples=[1])]
     name: Annotated[str, Field(examples=["New Tech Feed"])]
     url: Annotated[str, Field(examples=[EXAMPLE_FEED])]
-    fate: Annotated[LineFate, Field(description="created, changed, unchanged, or failed; `reason` says why.")]
+    fate: Annotated[LineFate, Field(description="created, changed, unchanged, or failed; see `reason`.")]
     id: Annotated[UUID | None, Field(examples=[EXAMPLE_SOURCE])]
     reason: Annotated[str | None, Field(examples=[None])]
 
 
-class ImportReport(Told):
-    """What came of all of them, in the order given."""
+class ImportReport(ResponseModel):
+    """The results of an import, in order."""
 
     created: int
     changed: int
     unchanged: int
     failed: int
-    lines: list[ImportLine]
-
-
-def feed_of(source: SourceDetails) -> FeedTold:
-    """A source in the words of seed 003."""
-    return FeedTold(
-        id=source.id,
-        name=source.name,
-        url=source.address,
-        category=source.category,
-        refresh_interval_minutes=source.feed_poll_interval_minutes,
-        is_system=source.is_system,
-        is_active=source.is_active,
-        is_critical=source.is_critical,
-        user_id=source.submitted_by,
-        last_fetched_at=source.last_succeeded_at,
-        error_count=source.consecutive_errors,
-        last_error_message=source.last_error,
-        created_at=source.created_at,
-        updated_at=source.updated_at,
-    )
+    lines: list[ImportedFeedResult]
 
 
 def _minutes(given: int | None) -> timedelta | None:
@@ -399,9 +379,9 @@ def _milliseconds(given: int | None) -> timedelta | None:
 
 
 def _as_lines(selectors: Mapping[str, Sequence[str]] | None) -> Sequence[str] | None:
-    """As a person would write them: `title=h1`."""
+    """As in a form: `title=h1`."""
     return None if selectors is None else [f"{part}={one}" for part, given in selectors.items() for one in given]
 
 
-GIVEN = (NewSource, SourceChanges, Disabling, NewFeed, FeedChanges, ImportedFeeds)
-TOLD = (SourceTold, SourcePage, FeedTold, FeedPage, ImportReport)
+REQUESTS = (NewSource, SourceChanges, DisableRequest, NewFeed, FeedChanges, ImportedFeeds)
+RESPONSES = (SourceResponse, SourceListResponse, FeedResponse, FeedListResponse, ImportReport)

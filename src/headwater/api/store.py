@@ -1,4 +1,4 @@
-"""What the API reads of tables that others write."""
+"""Queries of the API."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,6 @@ from headwater.types import SourceId
 
 
 async def known_sources(conn: Connection, *, ids: Sequence[SourceId]) -> set[SourceId]:
-    """Those of these sources that there are."""
+    """The ids among these that are sources."""
     cur = await conn.execute("SELECT id FROM sources WHERE id = ANY(%(ids)s)", {"ids": list(ids)})
     return {SourceId(found) for (found,) in await cur.fetchall()}

@@ -50,7 +50,7 @@ def guard(app: ASGIApp) -> ASGIApp:
 
 
 def is_head(scope: Scope) -> bool:
-    """Whether only the headers are asked for, so that nobody sees the page."""
+    """Whether only the headers are requested."""
     return bool(scope["state"].get(IS_HEAD))
 
 

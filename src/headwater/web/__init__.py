@@ -31,19 +31,19 @@ from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.urls import masked
 from headwater.web import format as formats
-from headwater.web.pages.account import account_pages
-from headwater.web.pages.auth import auth_pages
-from headwater.web.pages.dashboard import dashboard
-from headwater.web.pages.discover import discover_pages
-from headwater.web.pages.export import export_pages
-from headwater.web.pages.feeds import feed_pages
-from headwater.web.pages.front import front_pages
-from headwater.web.pages.operator import operator_pages
-from headwater.web.pages.operator.settings import SettingLine
-from headwater.web.pages.operator.sources import USUAL_POLLING
-from headwater.web.pages.opml import opml_pages
-from headwater.web.pages.read import place_of, read_pages
-from headwater.web.pages.summaries import summary_dependencies, summary_pages
+from headwater.web.routes.account import account_pages
+from headwater.web.routes.admin import admin_pages
+from headwater.web.routes.admin.settings import SettingLine
+from headwater.web.routes.admin.sources import DEFAULT_POLLING
+from headwater.web.routes.auth import auth_pages
+from headwater.web.routes.dashboard import dashboard
+from headwater.web.routes.discover import discover_pages
+from headwater.web.routes.export import export_pages
+from headwater.web.routes.feeds import feed_pages
+from headwater.web.routes.front import front_pages
+from headwater.web.routes.opml import opml_pages
+from headwater.web.routes.read import line_cursor, read_pages
+from headwater.web.routes.summaries import summary_dependencies, summary_pages
 
 _FOLDER = Path(__file__).parent
 _HTMX = (files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js").read_bytes()
@@ -57,7 +57,7 @@ class WebOptions:
     accounts: AccountOptions = field(default_factory=AccountOptions)
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     frontier: FrontierOptions = field(default_factory=FrontierOptions)
-    polling: PollingOptions = USUAL_POLLING
+    polling: PollingOptions = DEFAULT_POLLING
     trials: Trials | None = None  # None: this server makes no outgoing requests
     inspector: Inspector | None = None
     quotas: Quotas = field(default_factory=Quotas)
@@ -74,7 +74,7 @@ def _configure(engine: JinjaTemplateEngine) -> None:
     engine.engine.trim_blocks = engine.engine.lstrip_blocks = True
     filters = cast("dict[str, Callable[..., str]]", engine.engine.filters)
     filters |= {filter_.__name__: filter_ for filter_ in formats.FILTERS}
-    filters |= {"masked": masked, "place": place_of}
+    filters |= {"masked": masked, "line_cursor": line_cursor}
     cast("dict[str, Any]", engine.engine.globals)["csrf_field"] = csrf_field
 
 
@@ -105,7 +105,7 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
             *summary_pages,
             *read_pages,
             *discover_pages,
-            *operator_pages,
+            *admin_pages,
         ],
         middleware=[with_session, with_csrf],
         # Roles first: after a logout the message is to log in, not that the form has expired.

@@ -1,28 +1,23 @@
-"""Counting what is read: only of those who agreed, and never of a browser that asks not to be followed."""
-
-from typing import Any
-
-from litestar.connection import ASGIConnection
+"""Reading statistics: only of users who consented, and not with Global Privacy Control or Do Not Track."""
 
 from headwater.analytics import store
 from headwater.analytics.types import Answer, Deed
+from headwater.asgi.handlers import AnyConnection
 from headwater.db import Connection
 from headwater.types import ArticleId, Clock
 
-AnyConnection = ASGIConnection[Any, Any, Any, Any]
 
-
-def objects_to_counting(connection: AnyConnection) -> bool:
-    """Whether the browser itself says no: Global Privacy Control, or the older Do Not Track."""
+def opts_out(connection: AnyConnection) -> bool:
+    """Whether the browser sends Global Privacy Control or the older Do Not Track."""
     return "1" in {connection.headers.get("sec-gpc"), connection.headers.get("dnt")}
 
 
 async def is_counted(conn: Connection, connection: AnyConnection) -> bool:
-    """Whether this page may tell us what is clicked on it."""
-    return not objects_to_counting(connection) and await store.find_answer(conn) is Answer.YES
+    """Whether clicks on this page are counted."""
+    return not opts_out(connection) and await store.find_answer(conn) is Answer.YES
 
 
-async def count(conn: Connection, connection: AnyConnection, article_id: ArticleId, deed: Deed, clock: Clock) -> None:
-    """Note what this person did with an article of theirs, if they may be counted."""
-    if not objects_to_counting(connection):
+async def record(conn: Connection, connection: AnyConnection, article_id: ArticleId, deed: Deed, clock: Clock) -> None:
+    """Record what the user did with an article, if they consented."""
+    if not opts_out(connection):
         await store.record(conn, article_id=article_id, deed=deed, now=clock())

@@ -1,4 +1,4 @@
-"""What people type into forms, as it comes: checked by those who use it."""
+"""Forms of the reader's pages, as sent. The code that uses them validates them."""
 
 from dataclasses import dataclass
 
@@ -16,22 +16,22 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who one is."""
+    """Email and password."""
 
     email: str = ""
     password: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """Whose password is to be reset."""
+class ForgotPassword:
+    """The email whose password is reset."""
 
     email: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reset:
-    """A new password, by a mailed link."""
+class ResetPassword:
+    """A new password, with the token of an email."""
 
     token: str = ""
     password: str = ""
@@ -40,7 +40,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class NewPassword:
-    """A new password, by the old one."""
+    """A new password, with the current one."""
 
     current_password: str = ""
     password: str = ""
@@ -49,7 +49,7 @@ class NewPassword:
 
 @dataclass(frozen=True, slots=True)
 class NewEmail:
-    """Another address."""
+    """A new email."""
 
     email: str = ""
     current_password: str = ""
@@ -57,7 +57,7 @@ class NewEmail:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token for programs."""
+    """A new API token."""
 
     name: str = ""
     scopes: list[str] | str = ""
@@ -65,21 +65,21 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Whether one may be counted."""
+    """The answer to the question on reading statistics."""
 
     answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The end of an account."""
+    """Deletion of an account."""
 
     current_password: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedForm:
-    """A feed to follow."""
+    """A feed to add or change."""
 
     name: str = ""
     url: str = ""
@@ -87,8 +87,8 @@ class FeedForm:
 
 
 @dataclass(frozen=True, slots=True)
-class AllRead:
-    """What is marked read at once: a feed, a category or all of it; all of it or down to a place."""
+class MarkRead:
+    """What to mark as read: a feed, a category or everything; all of it, or down to the cursor `until`."""
 
     feed: str = ""
     category: str = ""

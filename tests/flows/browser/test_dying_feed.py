@@ -28,7 +28,7 @@ from headwater.polling.worker import Poller
 from headwater.sandbox import Sandbox
 from headwater.server import address_of, create_app, listen, serve
 from headwater.sources.follow import follow
-from headwater.web.pages.operator.sources import USUAL_POLLING
+from headwater.web.routes.admin.sources import DEFAULT_POLLING
 from tests.clock import MovableClock
 from tests.databases import new_database
 from tests.flows.browser.person import Place, open_page, register
@@ -99,7 +99,7 @@ async def open_world(server_conninfo: str) -> AsyncIterator[World]:
             with listen("127.0.0.1", 0) as listener:
                 app = create_app(database, clock, SecretStr(TOKEN))
                 serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1)))
-                poller = Poller(database, client, sandbox, clock, USUAL_POLLING)
+                poller = Poller(database, client, sandbox, clock, DEFAULT_POLLING)
                 world = World(asyncio.get_running_loop(), clock, poller, Place(address_of(listener), zoo))
                 async with database.as_system() as conn:
                     url = zoo.url("forgetful", "/feed.xml")

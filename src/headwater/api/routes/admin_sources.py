@@ -1,56 +1,49 @@
-"""/admin/api/feeds/sources: system feeds, in the words of seed 003. For super_admins."""
+"""/admin/api/feeds/sources: system feeds (seed 003). For super_admins."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Request, Router, delete, get, patch, post
-from litestar.di import NamedDependency
+from litestar import Router, delete, get, patch, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
-from headwater.api.routes.sources import ByCategory, BySystem, ByText, Limit, told_as_faults
-from headwater.api.schemas import fault
+from headwater.api.parameters import Cursor, Limit, read_cursor
+from headwater.api.routes.sources import CONFLICTS, ByCategory, BySystem, ByText, as_field_errors
 from headwater.api.source_schemas import (
     FeedChanges,
-    FeedPage,
-    FeedTold,
+    FeedListResponse,
+    FeedResponse,
+    ImportedFeedResult,
     ImportedFeeds,
-    ImportLine,
     ImportReport,
     NewFeed,
-    feed_of,
 )
 from headwater.asgi.actor import actor_of
-from headwater.db import Connection, Database
-from headwater.frontier.cursor import from_word, to_word
-from headwater.frontier.types import UrlCursor
+from headwater.asgi.cursor import encode_cursor
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.sources import open_source
+from headwater.db import Connection
 from headwater.sources import operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import Feed, Line, LineFate
-from headwater.sources.store import details, sources
+from headwater.sources.store import details
 from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId
 
-AnyRequest = Request[Any, Any, Any]
-Db = NamedDependency[Database]
-Now = NamedDependency[Clock]
-CLASHES = {"refusals": (409,)}
-
-ByActive = Annotated[bool | None, QueryParameter(description="Those that are on, with a feed that is; or the others.")]
+ByActive = Annotated[bool | None, QueryParameter(description="Only active, or only inactive feeds.")]
 FetchedBefore = Annotated[
     datetime | None,
-    QueryParameter(description="Only those whose last success is older than this, such as 2026-11-15T12:00:00Z."),
+    QueryParameter(description="Only with a last success before this time, such as 2026-11-15T12:00:00Z."),
 ]
 ByErrors = Annotated[
-    int | None, QueryParameter(description="Only those with so many errors in a row, or more.", ge=1, le=1_000_000)
+    int | None, QueryParameter(description="Only with at least this many errors in a row.", ge=1, le=1_000_000)
 ]
 Order = Annotated[
     SourceOrder,
-    QueryParameter(description="newest, or last_fetched: the latest success first."),
+    QueryParameter(description="newest, or last_fetched: latest success first."),
 ]
-Place = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.", max_length=100)]
 Id = Annotated[UUID, PathParameter(description="The feed's id.")]
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # in cursors: a source without a success
 
 
 @get("/sources", operation_id="listFeeds")
@@ -64,10 +57,10 @@ async def list_feeds(
     last_fetched_before: FetchedBefore = None,
     min_error_count: ByErrors = None,
     order: Order = SourceOrder.NEWEST,
-    cursor: Place = None,
+    cursor: Cursor = None,
     limit: Limit = 50,
-) -> FeedPage:
-    """List feeds, the newest first. `q` finds one by its URL."""
+) -> FeedListResponse:
+    """List feeds, newest first. `q` finds a feed by its URL."""
     wanted = SourceFilter(
         is_active=is_active,
         is_system=is_system,
@@ -76,27 +69,27 @@ async def list_feeds(
         fetched_before=_in_utc(last_fetched_before),
         errors_least=min_error_count,
     )
-    after = _place(cursor)
+    after = _place_after(cursor)
     async with database.as_system() as conn:
         found = await details.list_details(conn, wanted=wanted, now=clock(), order=order, after=after, limit=limit + 1)
-    return FeedPage(
-        sources=[feed_of(one) for one in found[:limit]],
-        next_cursor=_word_of(found[limit - 1]) if len(found) > limit else None,
+    return FeedListResponse(
+        sources=[FeedResponse.model_validate(one) for one in found[:limit]],
+        next_cursor=_cursor_after(found[limit - 1]) if len(found) > limit else None,
     )
 
 
-@post("/sources", operation_id="createFeed", opt=CLASHES)
-async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewFeed]) -> FeedTold:
+@post("/sources", operation_id="createFeed", opt=CONFLICTS)
+async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewFeed]) -> FeedResponse:
     """Add a system feed. It is fetched at once."""
     async with database.as_system() as conn:
-        with told_as_faults(url=data.url):
-            source = await operate.create(conn, wanted=data.wanted, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        with as_field_errors(url=data.url):
+            source = await operate.create(conn, wanted=data.changes, actor=actor_of(request), now=clock())
+        return await _response(conn, source.id, clock)
 
 
 @post("/sources/import", operation_id="importFeeds", status_code=200)
-async def bring_in(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
-    """Add many system feeds. Safe to repeat: what is here is brought up to date, and never switched on."""
+async def import_feeds(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
+    """Import system feeds. Known feeds are updated, but not enabled, so that it can be repeated."""
     lines = [Line(number, Feed(**feed.model_dump())) for number, feed in enumerate(data.sources, start=1)]
     report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
     return ImportReport(
@@ -104,80 +97,75 @@ async def bring_in(request: AnyRequest, database: Db, clock: Now, data: JSONBody
         changed=report.count(LineFate.CHANGED),
         unchanged=report.count(LineFate.UNCHANGED),
         failed=report.count(LineFate.FAILED),
-        lines=[ImportLine.model_validate(one) for one in report.lines],
+        lines=[ImportedFeedResult.model_validate(one) for one in report.lines],
     )
 
 
 @get("/sources/{source_id:uuid}", operation_id="findFeed")
-async def find(database: Db, clock: Now, source_id: Id) -> FeedTold:
+async def find(database: Db, clock: Now, source_id: Id) -> FeedResponse:
     """Show a feed."""
     async with database.as_system() as conn:
-        return await _told(conn, SourceId(source_id), clock)
+        return await _response(conn, SourceId(source_id), clock)
 
 
-@patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CLASHES)
-async def change(request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[FeedChanges]) -> FeedTold:
-    """Change a feed. Another URL clears its errors and is fetched at once."""
+@patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CONFLICTS)
+async def change(
+    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[FeedChanges]
+) -> FeedResponse:
+    """Change a feed. A new URL clears its errors and is fetched at once."""
     actor, now = actor_of(request), clock()
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        with told_as_faults(url=data.url):
-            source = await operate.change(conn, source, wanted=data.wanted, actor=actor, now=now)
+    async with open_source(database, source_id) as (conn, source):
+        with as_field_errors(url=data.url):
+            changed = await operate.change(conn, source, wanted=data.changes, actor=actor, now=now)
         if data.is_active:
-            await operate.enable(conn, source, actor=actor, now=now)
-        return await _told(conn, source.id, clock)
+            await operate.enable(conn, changed, actor=actor, now=now)
+        return await _response(conn, source.id, clock)
 
 
 @delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
     """Delete a feed, and the articles that no other source lists."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
 
-@post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CLASHES)
-async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
-    """Fetch a feed now, due or not, as soon as politeness to its host allows."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+@post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CONFLICTS)
+async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedResponse:
+    """Fetch a feed as soon as its host allows, even if it is not due."""
+    async with open_source(database, source_id) as (conn, source):
         await operate.refresh(conn, source, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        return await _response(conn, source.id, clock)
 
 
 @post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
-async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedTold:
-    """Clear a feed's `error_count` and `last_error_message`. Whether it is on stays as it is."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedResponse:
+    """Clear a feed's `error_count` and `last_error_message`. It stays enabled or disabled."""
+    async with open_source(database, source_id) as (conn, source):
         await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        return await _response(conn, source.id, clock)
 
 
 admin_source_routes = Router(
-    "/", route_handlers=[list_feeds, create, bring_in, find, change, remove, refresh, reset_errors]
+    "/", route_handlers=[list_feeds, create, import_feeds, find, change, remove, refresh, reset_errors]
 )
 
 
 def _in_utc(at: datetime | None) -> datetime | None:
-    """A time without a zone is one of UTC."""
+    """A time without a time zone is UTC."""
     return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
 
 
-def _word_of(source: SourceDetails) -> str:
-    """Where a list goes on after this source. A source without a success stands at the beginning of time."""
-    return to_word(UrlCursor(source.last_succeeded_at or BEGINNING, source.id))
+def _cursor_after(source: SourceDetails) -> str:
+    return encode_cursor(source.last_succeeded_at or NEVER, source.id)
 
 
-def _place(word: str | None) -> SourcePlace | None:
-    try:
-        read = from_word(word) if word else None
-    except ValueError as error:
-        raise fault("query", "cursor", "it is not one that this API gave") from error
-    if read is None:
+def _place_after(cursor: str | None) -> SourcePlace | None:
+    found = read_cursor(cursor or None)
+    if found is None:
         return None
-    return SourcePlace(read.id, None if read.discovered_at == BEGINNING else read.discovered_at)
+    at, source_id = found
+    return SourcePlace(source_id, None if at == NEVER else at)
 
 
-async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> FeedTold:
-    return feed_of(await details.find_details(conn, source_id=source_id, now=clock()))
+async def _response(conn: Connection, source_id: SourceId, clock: Clock) -> FeedResponse:
+    return FeedResponse.model_validate(await details.find_details(conn, source_id=source_id, now=clock()))

@@ -1,4 +1,4 @@
-"""/api/openapi.json and /api/docs: what the API is. Open to everyone: it holds no data."""
+"""/api/openapi.json and /api/docs: the documentation of the API, public."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,21 +6,21 @@ from functools import cache
 from litestar import MediaType, Response, Router, get
 from litestar.response import Template
 
-from headwater.api.openapi import Document, describe
+from headwater.api.openapi import OpenApi, describe
 from headwater.api.page import page_of
 from headwater.asgi.problems import API
 
 
-def describing(routes: Sequence[Router]) -> Router:
-    """What tells of these routes."""
+def documentation_routes(routes: Sequence[Router]) -> Router:
+    """Routes that document these routes."""
 
     @cache
-    def document() -> Document:
+    def document() -> OpenApi:
         return describe(routes)
 
     @get("/openapi.json", sync_to_thread=False)
-    def as_json() -> Response[Document]:
-        """The description, for programs."""
+    def as_json() -> Response[OpenApi]:
+        """The OpenAPI document."""
         return Response(document(), media_type=MediaType.JSON)
 
     @get(["/", "/docs"], sync_to_thread=False)

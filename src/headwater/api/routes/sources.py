@@ -1,55 +1,59 @@
-"""/api/v1/sources: what is followed, and how it does. Seeds 000 and 004."""
+"""/api/v1/sources: sources with their state (seeds 000 and 004)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Request, Router, delete, get, patch, post
-from litestar.di import NamedDependency
+from litestar import Router, delete, get, patch, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
-from headwater.api.schemas import LIST_MOST, PLAIN, fault
-from headwater.api.source_schemas import Disabling, NewSource, SourceChanges, SourcePage, SourceTold
+from headwater.api.parameters import Limit
+from headwater.api.schemas import PLAIN, field_error
+from headwater.api.source_schemas import (
+    DisableRequest,
+    NewSource,
+    SourceChanges,
+    SourceListResponse,
+    SourceResponse,
+)
 from headwater.asgi.actor import actor_of
-from headwater.db import Connection, Database
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.sources import open_source
+from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate
-from headwater.sources.store import details, sources
+from headwater.sources.store import details
 from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter, SourcePlace
 from headwater.types import Clock, SourceId, SourceState
 
-AnyRequest = Request[Any, Any, Any]
-Db = NamedDependency[Database]
-Now = NamedDependency[Clock]
-CLASHES = {"refusals": (409,)}
+CONFLICTS = {"refusals": (409,)}
 
 FeedActive = Annotated[
     bool | None,
     QueryParameter(
-        description="Those whose feed may be polled now: on, or past its cooldown; or, with false, the rest."
+        description="true: only feeds that may be polled now (enabled, or past the cooldown); false: the others."
     ),
 ]
-ByEnabled = Annotated[bool | None, QueryParameter(description="Those that are followed at all, or not.")]
+ByEnabled = Annotated[bool | None, QueryParameter(description="Only enabled, or only disabled sources.")]
 ByCategory = Annotated[
-    str | None, QueryParameter(description="Only those filed under this.", min_length=1, max_length=100, pattern=PLAIN)
+    str | None, QueryParameter(description="Only of this category.", min_length=1, max_length=100, pattern=PLAIN)
 ]
-ByMode = Annotated[IngestionMode | None, QueryParameter(description="Only those whose articles are found this way.")]
+ByMode = Annotated[IngestionMode | None, QueryParameter(description="Only with this ingestion mode.")]
 BySystem = Annotated[
-    bool | None, QueryParameter(description="Those that operators look after, or that readers brought.")
+    bool | None, QueryParameter(description="true: only system sources; false: only those added by users.")
 ]
-ByCritical = Annotated[bool | None, QueryParameter(description="Those whose failure is told at once, or not.")]
-ByStatus = Annotated[SourceState | None, QueryParameter(description="Only those in this state.")]
+ByCritical = Annotated[bool | None, QueryParameter(description="Only critical, or only other sources.")]
+ByStatus = Annotated[SourceState | None, QueryParameter(description="Only with this status.")]
 ByText = Annotated[
     str | None,
-    QueryParameter(description="Only those whose name or URL holds this.", min_length=1, max_length=200, pattern=PLAIN),
+    QueryParameter(description="Only with this text in the name or URL.", min_length=1, max_length=200, pattern=PLAIN),
 ]
 ByHost = Annotated[
     str | None,
-    QueryParameter(description="Only those whose feed or site is on this host.", max_length=253, pattern=PLAIN),
+    QueryParameter(description="Only with a feed or site on this host.", max_length=253, pattern=PLAIN),
 ]
-Cursor = Annotated[UUID | None, QueryParameter(description="`next_cursor` of the page before.")]
-Limit = Annotated[int, QueryParameter(description="How many at most.", ge=1, le=LIST_MOST)]
+Cursor = Annotated[UUID | None, QueryParameter(description="`next_cursor` of the previous page.")]
 Id = Annotated[UUID, PathParameter(description="The source's id.")]
 
 
@@ -68,8 +72,8 @@ async def list_sources(
     host: ByHost = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> SourcePage:
-    """List sources, the newest first."""
+) -> SourceListResponse:
+    """List sources, newest first."""
     wanted = SourceFilter(
         feed_active=feed_active,
         enabled=enabled,
@@ -82,93 +86,91 @@ async def list_sources(
         host=host,
     )
     async with database.as_system() as conn:
-        place = SourcePlace(cursor) if cursor else None
-        found = await details.list_details(conn, wanted=wanted, now=clock(), after=place, limit=limit + 1)
+        after = SourcePlace(cursor) if cursor else None
+        found = await details.list_details(conn, wanted=wanted, now=clock(), after=after, limit=limit + 1)
     shown = found[:limit]
-    return SourcePage(sources=[SourceTold.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit))
+    return SourceListResponse(
+        sources=[SourceResponse.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit)
+    )
 
 
-@post("/", operation_id="createSource", opt=CLASHES)
-async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewSource]) -> SourceTold:
-    """Follow a feed, a site or a sitemap. It is read at once, unless `enabled` is false."""
+@post("/", operation_id="createSource", opt=CONFLICTS)
+async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[NewSource]) -> SourceResponse:
+    """Create a source: a feed, a site or a sitemap. It is fetched at once, unless `enabled` is false."""
     async with database.as_system() as conn:
-        with told_as_faults(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
-            source = await operate.create(conn, wanted=data.wanted, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        with as_field_errors(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
+            source = await operate.create(conn, wanted=data.changes, actor=actor_of(request), now=clock())
+        return await _response(conn, source.id, clock)
 
 
 @get("/{source_id:uuid}", operation_id="findSource")
-async def find(database: Db, clock: Now, source_id: Id) -> SourceTold:
+async def find(database: Db, clock: Now, source_id: Id) -> SourceResponse:
     """Show a source."""
     async with database.as_system() as conn:
-        return await _told(conn, SourceId(source_id), clock)
+        return await _response(conn, SourceId(source_id), clock)
 
 
-@patch("/{source_id:uuid}", operation_id="changeSource", opt=CLASHES)
+@patch("/{source_id:uuid}", operation_id="changeSource", opt=CONFLICTS)
 async def change(
     request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[SourceChanges]
-) -> SourceTold:
-    """Change a source. Another `feed_url` clears all that was held against the feed, and is polled at once."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        with told_as_faults(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
-            await operate.change(conn, source, wanted=data.wanted, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+) -> SourceResponse:
+    """Change a source. A new `feed_url` clears the errors of the feed and is polled at once."""
+    async with open_source(database, source_id) as (conn, source):
+        with as_field_errors(feed_url=data.feed_url, url=data.url, sitemap_url=data.sitemap_url):
+            await operate.change(conn, source, wanted=data.changes, actor=actor_of(request), now=clock())
+        return await _response(conn, source.id, clock)
 
 
 @delete("/{source_id:uuid}", operation_id="deleteSource")
 async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
-    """Stop following a source. Articles that no other source lists go with it."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    """Delete a source, and the articles that no other source lists."""
+    async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
 
-@patch("/{source_id:uuid}/feed-disable", operation_id="disableFeed", opt=CLASHES)
+@patch("/{source_id:uuid}/feed-disable", operation_id="disableFeed", opt=CONFLICTS)
 async def disable(
-    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[Disabling]
-) -> SourceTold:
-    """Leave a source's feed alone, for a reason: until its cooldown ends, or until somebody enables it."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
-        with told_as_faults():
+    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[DisableRequest]
+) -> SourceResponse:
+    """Disable the feed of a source, until its cooldown ends or until it is enabled."""
+    async with open_source(database, source_id) as (conn, source):
+        with as_field_errors():
             await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        return await _response(conn, source.id, clock)
 
 
-@patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed", opt=CLASHES)
-async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceTold:
-    """Poll a source's feed again, at once. All that was held against it is forgotten."""
-    async with database.as_system() as conn:
-        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+@patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed", opt=CONFLICTS)
+async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceResponse:
+    """Enable the feed of a source: its errors are cleared, and it is polled at once."""
+    async with open_source(database, source_id) as (conn, source):
         await operate.enable(conn, source, actor=actor_of(request), now=clock())
-        return await _told(conn, source.id, clock)
+        return await _response(conn, source.id, clock)
 
 
 source_routes = Router("/sources", route_handlers=[list_sources, create, find, change, remove, disable, enable])
 
 
 def next_cursor(found: list[SourceDetails], limit: int) -> str | None:
-    """Where the list goes on: after the last that is shown."""
+    """The id of the last source of the page, if there are more."""
     return str(found[limit - 1].id) if len(found) > limit else None
 
 
 @contextmanager
-def told_as_faults(**urls: str | None) -> Iterator[None]:
-    """What reads well and cannot be used is told with its place: that of a URL by the field that it came in."""
+def as_field_errors(**urls: str | None) -> Iterator[None]:
+    """Report Invalid as an error of the body, and InvalidUrl as an error of the field that has the URL."""
     try:
         yield
     except InvalidUrl as error:
-        place = next((name for name, url in urls.items() if url is not None and _is_of(error.url, url)), "")
-        raise fault("body", place, str(error)) from error
+        field = next((name for name, url in urls.items() if url is not None and _starts_with(url, error.url)), "")
+        raise field_error("body", field, str(error)) from error
     except Invalid as error:
-        raise fault("body", "", str(error)) from error
+        raise field_error("body", "", str(error)) from error
 
 
-def _is_of(told: str, given: str) -> bool:
-    """Long URLs are told by their beginning."""
-    return given.strip().startswith(told.rstrip("…"))
+def _starts_with(url: str, shown: str) -> bool:
+    """Errors show the beginning of long URLs."""
+    return url.strip().startswith(shown.rstrip("…"))
 
 
-async def _told(conn: Connection, source_id: SourceId, clock: Clock) -> SourceTold:
-    return SourceTold.model_validate(await details.find_details(conn, source_id=source_id, now=clock()))
+async def _response(conn: Connection, source_id: SourceId, clock: Clock) -> SourceResponse:
+    return SourceResponse.model_validate(await details.find_details(conn, source_id=source_id, now=clock()))

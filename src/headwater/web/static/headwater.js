@@ -1,7 +1,7 @@
-// The little that HTML cannot do by itself. Loaded by every page; no page needs it to be read.
+// Enhancements of the pages. Every page works without them.
 "use strict";
 
-// A form that was taken is emptied for the next one.
+// Reset a form after success.
 document.addEventListener("htmx:afterRequest", (event) => {
   const form = event.target.closest("form[data-reset-on-success]");
   if (form && event.detail.successful) {
@@ -10,20 +10,20 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
-// A line that was saved is not edited any more: the list, which is asked for next, shows it as it is.
+// After saving, close the edit form: the list is loaded next.
 document.addEventListener("htmx:beforeOnLoad", (event) => {
   const form = event.target.closest("form[data-closes]");
   if (event.target === form && event.detail.xhr.status < 300) form.parentElement.querySelector("[name=editing]")?.remove();
 });
 
-// Text fields of a filter act as one types. The event that they fire when they lose the focus would replace the list
-// under the button that is being pressed.
+// Text fields of a filter react to input. Their change event on blur would replace the list under a button that is being
+// pressed.
 document.addEventListener("change", (event) => {
   if (event.target.matches("form[role=search] input:not([type=checkbox])")) event.stopPropagation();
 }, true);
 
-// A list may be replaced while a request of one of its lines is under way. htmx would then drop the answer: its events do
-// not reach the page, and its target is not part of it any more.
+// A list may be replaced during a request of one of its lines. htmx would then drop the response: its element and target
+// are no longer in the page.
 document.addEventListener("htmx:beforeSend", (event) => {
   const { elt, target, xhr } = event.detail;
   xhr.addEventListener("readystatechange", () => {
@@ -38,45 +38,45 @@ document.addEventListener("htmx:beforeSend", (event) => {
   });
 });
 
-// The keyboard: j and k walk through the lines, the other keys press the button or link that names them.
+// Keyboard shortcuts: j and k select a line, other keys click the button or link with that data-key.
 const PLACES = { a: "/read?shelf=all", u: "/read?shelf=unread", s: "/read?shelf=starred", f: "/dashboard" };
 const REPEATED = new Set(["j", "k"]);
-let going = 0; // until when the second key of g-something is awaited
-let wantsMore = false; // j was pressed on the last line while more are on their way
+let prefixUntil = 0; // until when the second key after g is accepted
+let selectWhenLoaded = false; // j was pressed on the last line while more are loading
 
 const isTyping = (target) => target.closest("input, textarea, select, [contenteditable]");
 const lines = () => [...document.querySelectorAll(".line[data-line]")];
-const chosen = () => document.querySelector(".line.current");
+const selected = () => document.querySelector(".line.current");
 const current = () => {
   const all = document.querySelectorAll("[data-line]");
-  return chosen() ?? (all.length === 1 ? all[0] : null);
+  return selected() ?? (all.length === 1 ? all[0] : null);
 };
 
-function choose(line) {
-  if (line === chosen()) return;
-  chosen()?.classList.remove("current");
+function select(line) {
+  if (line === selected()) return;
+  selected()?.classList.remove("current");
   line?.classList.add("current");
 }
 
-function walk(step) {
+function move(step) {
   const all = lines();
-  const at = all.indexOf(chosen());
+  const at = all.indexOf(selected());
   const next = all[at === -1 ? (step > 0 ? 0 : all.length - 1) : at + step];
   const more = document.querySelector(".lines .more");
   if (!next && step > 0 && more) {
-    wantsMore = true;
+    selectWhenLoaded = true;
     more.scrollIntoView({ block: "nearest" });
   }
   if (!next) return;
-  choose(next);
+  select(next);
   next.querySelector("[data-open]")?.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
 }
 
 function press(key) {
   switch (key) {
-    case "j": return walk(1);
-    case "k": return walk(-1);
+    case "j": return move(1);
+    case "k": return move(-1);
     case "o": return current()?.querySelector("[data-open]")?.click();
     case "v": return (current()?.querySelector("[data-original]") ?? document.querySelector(".page [data-original]"))?.click();
     case "?": return document.getElementById("keys")?.showModal();
@@ -91,41 +91,41 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches('[data-key="/"]')) event.target.blur();
   if (event.key.length !== 1 || isTyping(event.target) || document.querySelector("dialog[open]")) return;
   if (event.repeat && !REPEATED.has(event.key)) return;
-  const place = event.timeStamp < going ? PLACES[event.key] : undefined;
-  going = event.key === "g" ? event.timeStamp + 1500 : 0;
+  const place = event.timeStamp < prefixUntil ? PLACES[event.key] : undefined;
+  prefixUntil = event.key === "g" ? event.timeStamp + 1500 : 0;
   if (place) location.assign(place);
   else if (event.key === "/" || event.key === "?") event.preventDefault();
   if (!place && event.key !== "g") press(event.key);
 });
 
-// The line that holds the focus is the current one, however the focus came there.
+// A line with the focus is selected.
 document.addEventListener("focusin", (event) => {
   const line = event.target.closest(".line");
-  if (line) choose(line);
+  if (line) select(line);
 });
 
 document.addEventListener("htmx:afterSettle", () => {
-  if (!wantsMore) return;
-  wantsMore = false;
-  walk(1);
+  if (!selectWhenLoaded) return;
+  selectWhenLoaded = false;
+  move(1);
 });
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-keys]")) document.getElementById("keys")?.showModal();
-  if (event.target.matches("dialog[open]")) event.target.close(); // beside it: on its backdrop
+  if (event.target.matches("dialog[open]")) event.target.close(); // on its backdrop
 });
 
-// Whoever agreed to be counted is: the link leads where it says, and we are told beside it. When that fails, nothing does.
-function tell(event) {
+// Report a click on an original link, if the user consented. The link itself is unchanged.
+function reportClick(event) {
   const link = event.target.closest?.("[data-counted] [data-original]");
   if (!link || event.button > 1) return;
   const headers = JSON.parse(document.body.getAttribute("hx-headers") ?? "{}");
   fetch(`/articles/${link.dataset.original}/click`, { method: "POST", headers, keepalive: true }).catch(() => {});
 }
-document.addEventListener("click", tell);
-document.addEventListener("auxclick", tell); // the middle button, into a new tab
+document.addEventListener("click", reportClick);
+document.addEventListener("auxclick", reportClick); // middle button
 
-// What renews itself keeps what was opened in it.
+// Keep details open when their fragment is replaced.
 let opened = [];
 document.addEventListener("htmx:beforeSwap", (event) => {
   opened = [...event.detail.target.querySelectorAll("details[id][open]")].map((details) => details.id);

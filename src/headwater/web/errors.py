@@ -1,0 +1,78 @@
+"""Error responses for htmx: the status, and a message with the element that shows it.
+
+Seed 002 gives for each endpoint the message and the element; a route names them here.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from litestar.exceptions import ValidationException
+from litestar.response import Template
+
+from headwater.asgi.errors import LOGIN, TIMED_OUT, status_of
+from headwater.asgi.handlers import AnyRequest
+from headwater.errors import (
+    AiUnavailable,
+    AlreadySubscribed,
+    DatabaseUnavailable,
+    HeadwaterError,
+    InvalidFeed,
+    NotLoggedIn,
+    QueryTimedOut,
+    Unavailable,
+)
+from headwater.observability.log import get_logger
+
+log = get_logger()
+
+ExceptionHandlers = Mapping[type[Exception], Callable[[AnyRequest, Any], Template]]
+LOGGED_OUT = "Your session has ended."
+_NOT_IN_IDS = re.compile(r"[^\w-]", re.ASCII)
+
+
+def error_handlers(broken: str, *, place: str = "", taken: str = "", invalid: str = "Invalid query parameters") -> Any:  # noqa: ANN401  Litestar's own type is wider
+    """Exception handlers of one route. `broken`: the message of a server error; `place`: the id of its element."""
+
+    def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
+        headers = {"Cache-Control": "no-store", **({"Location": LOGIN} if status == 401 else {})}
+        if place:
+            # A path parameter may contain anything; it must not change the CSS selector.
+            plain = {name: _NOT_IN_IDS.sub("", str(value)) for name, value in request.path_params.items()}
+            target = place.format(**plain)
+            headers |= {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML"}
+        return Template(template, context={**context, "user": None}, status_code=status, headers=headers)
+
+    def invalid_feed(request: AnyRequest, error: InvalidFeed) -> Template:
+        return respond(request, 400, "feeds/form_errors.html", name_error=error.name, url_error=error.url)
+
+    def already_subscribed(request: AnyRequest, error: AlreadySubscribed) -> Template:
+        return respond(request, 409, "feeds/form_errors.html", url_error=taken or str(error))
+
+    def not_logged_in(request: AnyRequest, _error: NotLoggedIn) -> Template:
+        return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
+
+    def invalid_query(request: AnyRequest, _error: ValidationException) -> Template:
+        return respond(request, 400, "refusal.html", message=invalid)
+
+    def other_error(request: AnyRequest, error: HeadwaterError) -> Template:
+        if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
+            is_slow = isinstance(error, QueryTimedOut)
+            is_outage = isinstance(error, DatabaseUnavailable) and not is_slow
+            write = log.debug if is_outage else log.warning  # an outage is logged once, elsewhere
+            write("request refused", path=request.scope["path"], error=str(error))
+            return respond(request, 503 if is_slow else 500, "refusal.html", message=TIMED_OUT if is_slow else broken)
+        return respond(request, status_of(error), "refusal.html", message=str(error))
+
+    def bug(request: AnyRequest, error: Exception) -> Template:
+        log.error("request broke", path=request.scope["path"], exc_info=error)
+        return respond(request, 500, "refusal.html", message=broken)
+
+    return {
+        InvalidFeed: invalid_feed,
+        AlreadySubscribed: already_subscribed,
+        NotLoggedIn: not_logged_in,
+        ValidationException: invalid_query,
+        HeadwaterError: other_error,
+        Exception: bug,
+    }

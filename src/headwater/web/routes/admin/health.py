@@ -1,0 +1,147 @@
+"""/admin: the health of all sources. Each number links to its list.
+
+The current state is loaded again every ten seconds, the statistics of a period every minute.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from litestar import get
+from litestar.params import FromQuery
+from litestar.response import Template
+
+from headwater.accounts.types import Role
+from headwater.alerts.store import incidents
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.db import Connection
+from headwater.polling import store as polling
+from headwater.sources.health.store import counts
+from headwater.sources.health.store import state as state_store
+from headwater.sources.health.types import Bar, Period, Tally, Trouble
+from headwater.types import SourceState
+from headwater.web.errors import error_handlers
+from headwater.web.plots import failures_over_time, start_of, uptime_over_time, whole_period
+
+SHOWN = 8
+COUNTED_TO = 10_000
+TAIL_MOST = timedelta(hours=6)  # of polls that are not counted yet: more would be slow
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Number of sources by state: total, by error type and by category."""
+
+    states: Mapping[SourceState, int]
+    reasons: Sequence[tuple[str, Mapping[SourceState, int]]]
+    categories: Sequence[tuple[str, Mapping[SourceState, int]]]
+
+    @property
+    def shown(self) -> Sequence[SourceState]:
+        """The states to show; those of moderation only if there are such sources."""
+        moderated = {SourceState.IN_REVIEW, SourceState.REJECTED}
+        return [state for state, count in self.states.items() if count or state not in moderated]
+
+    @property
+    def total(self) -> int:
+        """Number of all sources."""
+        return sum(self.states.values())
+
+
+@get("/admin", role=Role.SUPER_ADMIN)
+async def health(
+    request: AnyRequest,
+    database: Db,
+    clock: Now,
+    period: FromQuery[str] = "24h",
+) -> Template:
+    """The page."""
+    async with database.transaction() as conn:
+        context = {**await _now(conn, clock()), **await _past(conn, read_period(period), clock())}
+        context["alerts"] = await incidents.read_board(conn, past=0)
+    return Template("admin/health.html", context={**context, "user": request.user})
+
+
+@get("/admin/health/now", role=Role.SUPER_ADMIN, exception_handlers=error_handlers("Failed to load statistics"))
+async def now(database: Db, clock: Now) -> Template:
+    """The current state."""
+    async with database.transaction() as conn:
+        return Template("admin/health_now.html", context=await _now(conn, clock()))
+
+
+@get("/admin/health/past", role=Role.SUPER_ADMIN, exception_handlers=error_handlers("Failed to load plots"))
+async def past(database: Db, clock: Now, period: FromQuery[str] = "24h") -> Template:
+    """The statistics of a period."""
+    async with database.transaction() as conn:
+        return Template("admin/health_past.html", context=await _past(conn, read_period(period), clock()))
+
+
+def read_period(text: str) -> Period:
+    """A period by its name; a day by default."""
+    return Period(text) if text in set(Period) else Period.DAY
+
+
+def census_of(tallies: Sequence[Tally]) -> Census:
+    """The counts by state, by error type and by category."""
+    states: dict[SourceState, int] = dict.fromkeys(SourceState, 0)
+    reasons: dict[str, dict[SourceState, int]] = defaultdict(lambda: dict.fromkeys(SourceState, 0))
+    categories: dict[str, dict[SourceState, int]] = defaultdict(lambda: dict.fromkeys(SourceState, 0))
+    for one in tallies:
+        states[SourceState(one.state)] += one.sources
+        categories[one.category or ""][SourceState(one.state)] += one.sources
+        if one.reason:
+            reasons[one.reason][SourceState(one.state)] += one.sources
+    return Census(states, _largest_first(reasons), sorted(categories.items(), key=lambda item: item[0].lower() or "~"))
+
+
+def _largest_first(
+    counted: Mapping[str, Mapping[SourceState, int]],
+) -> list[tuple[str, Mapping[SourceState, int]]]:
+    return sorted(counted.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+
+
+async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
+    oldest = await polling.oldest_due_at(conn, now=at)
+    return {
+        "now": at,
+        "census": census_of(await state_store.tally(conn)),
+        "paused": await state_store.list_paused(conn, now=at, limit=SHOWN),
+        "coming_back": await state_store.list_coming_back(conn, limit=SHOWN),
+        "queues": await state_store.find_queues(conn, now=at, most=COUNTED_TO),
+        "poll_lag": max(at - oldest, timedelta(0)) if oldest else timedelta(0),
+        "counted_to": COUNTED_TO,
+    }
+
+
+async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any]:
+    since = start_of(period, at)
+    found = await counts.trend(conn, since=since, step=period.step, tail_most=TAIL_MOST, now=at)
+    bars = whole_period(found, period, at)
+    counting = await counts.find_counting(conn)
+    is_behind = counting.counted_until is not None and counting.counted_until + TAIL_MOST < at
+    return {
+        "now": at,
+        "period": period,
+        "periods": list(Period),
+        "bars": bars,
+        "whole": _sum(bars),
+        "troubles": list(Trouble),
+        "columns": failures_over_time(bars, period.step),
+        "curve": uptime_over_time(bars),
+        "leaders": await counts.list_leaders(conn, period=period),
+        "ranked_at": counting.ranked_at,
+        "behind": counting.counted_until if is_behind else None,
+    }
+
+
+def _sum(bars: Sequence[Bar]) -> Bar:
+    outcomes: dict[str, int] = defaultdict(int)
+    for bar in bars:
+        for outcome, polls in bar.outcomes.items():
+            outcomes[outcome] += polls
+    return Bar(bars[0].at, outcomes)
+
+
+health_pages = [health, now, past]

@@ -1,0 +1,372 @@
+"""/admin/sources: the list with its filters, and one source with its state, settings and actions.
+
+Actions go through `sources.operate`, which writes the audit log in the same transaction. They respond with a message
+and the event `sourceChanged`, on which the state is loaded again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Response, delete, get, patch, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+from litestar.response import Template
+
+from headwater.accounts.types import Role
+from headwater.articles.store import listing
+from headwater.asgi.actor import actor_of
+from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.asgi.sources import open_source
+from headwater.audit import store as audit
+from headwater.audit.types import Wanted
+from headwater.db import Connection
+from headwater.errors import Invalid, NotApproved, NotFound
+from headwater.polling.policy import POLICIES
+from headwater.polling.types import FailureClass, PollingOptions
+from headwater.sources import operate
+from headwater.sources.health.decide import story
+from headwater.sources.health.store import state as state_store
+from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
+from headwater.sources.operate import Changes
+from headwater.sources.store import sources
+from headwater.sources.trial import Trials
+from headwater.sources.types import IngestionMode, Source, SourceOrder
+from headwater.types import Clock, SourceId, SourceState
+from headwater.urls import masked
+from headwater.web.errors import error_handlers
+from headwater.web.format import count
+from headwater.web.plots import poll_strip
+from headwater.web.routes.admin.source_form import SourceForm, changes_to, form_of, new_source
+
+PER_PAGE = 50
+POLLS_SHOWN = 100
+ARTICLES_SHOWN = 20
+ENTRIES_SHOWN = 10
+ENABLED_AT_ONCE = 500
+TEXT_MAX = 255
+AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last success
+NO_CATEGORY = "-"  # as a filter: those without one
+CHANGED = {"HX-Trigger": "sourceChanged"}
+BROKEN = "Something went wrong. Please try again."
+ON_ERROR = error_handlers(BROKEN, place="said")
+# Used without settings, for the description of a feed's state.
+DEFAULT_POLLING = PollingOptions(
+    interval=timedelta(hours=1),
+    interval_min=timedelta(minutes=15),
+    interval_max=timedelta(days=1),
+    host_delay=timedelta(seconds=3),
+    concurrency=1,
+    timeout=timedelta(seconds=30),
+    lease=timedelta(minutes=1),
+    max_bytes=10_000_000,
+    max_entries=1_000,
+    policy="default",
+)
+
+Operation = Callable[..., Awaitable[object]]
+# The buttons: the operation and the message afterwards.
+ACTIONS: Mapping[str, tuple[Operation, str]] = {
+    "refresh": (operate.refresh, "Queued: it is fetched as soon as its host allows."),
+    "enable": (operate.enable_whole, "Enabled. It is polled as soon as its host allows."),
+    "reset": (operate.reset_errors, "Errors reset."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The filters of the list, as in the query string."""
+
+    status: str = ""
+    reason: str = ""
+    category: str = ""
+    host: str = ""
+    q: str = ""
+    fetched: str = ""
+    errors: str = ""
+    order: str = ""
+
+    def wanted(self, now: datetime) -> SourcesWanted:
+        """The filters for the store; invalid values are ignored."""
+        category = "" if self.category == NO_CATEGORY else self.category or None
+        state = SourceState(self.status) if self.status in set(SourceState) else None
+        return SourcesWanted(
+            state,
+            self.reason or None,
+            category,
+            self.host or None,
+            self.q.strip() or None,
+            fetched_before=now - AGES[self.fetched] if self.fetched in AGES else None,
+            has_errors=bool(self.errors),
+            order=SourceOrder.LAST_FETCHED if self.order == SourceOrder.LAST_FETCHED else None,
+        )
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The filters that are set, for links."""
+        return {name: value for name in self.__slots__ if (value := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True)
+class DisableForm:
+    """Why a source is disabled."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlForm:
+    """The new URL of a feed, or the URL of a page to test."""
+
+    url: str = ""
+
+
+@get("/admin/sources", role=Role.SUPER_ADMIN)
+async def list_page(
+    request: AnyRequest,
+    database: Db,
+    clock: Now,
+    status: FromQuery[str] = "",
+    reason: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    host: FromQuery[str] = "",
+    q: FromQuery[str] = "",
+    fetched: FromQuery[str] = "",
+    errors: FromQuery[str] = "",
+    order: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+) -> Template:
+    """A page of the list, and the form for a new source."""
+    filters = Filters(*(_plain(text) for text in (status, reason, category, host, q, fetched, errors, order)))
+    wanted = filters.wanted(clock())
+    async with database.as_system() as conn:
+        found = await state_store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
+        categories = await state_store.list_categories(conn)
+    context = {
+        "user": request.user,
+        "now": clock(),
+        "found": found,
+        "filters": filters,
+        "after": _plain(after),
+        "next": f"{found.next.id}:{found.next.sort_name}" if found.next else "",
+        "categories": categories,
+        "states": list(SourceState),
+        "reasons": list(FailureClass),
+        **_choices(SourceForm(enabled="yes")),
+    }
+    return Template("admin/sources.html", context=context)
+
+
+@post("/admin/sources", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def create(
+    request: AnyRequest,
+    data: Annotated[SourceForm, Form],
+    database: Db,
+    clock: Now,
+) -> Response[None]:
+    """Create a source; then its page is shown."""
+    wanted = new_source(data)
+    async with database.as_system() as conn:
+        source = await operate.create(conn, wanted=wanted, actor=actor_of(request), now=clock())
+    return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
+
+
+@post("/admin/sources/enable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def enable_all(
+    request: AnyRequest,
+    data: Annotated[Filters, Form],
+    database: Db,
+    clock: Now,
+) -> Template:
+    """Enable disabled sources that match a filter, each in its own transaction, up to a limit."""
+    wanted = data.wanted(clock())
+    if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
+        raise Invalid("Choose a status first: auto-disabled or disabled.")
+    async with database.as_system() as conn:
+        found = await state_store.list_sources(conn, wanted=wanted, after=None, limit=ENABLED_AT_ONCE)
+    enabled = 0
+    for line in found.sources:
+        with suppress(NotApproved, NotFound):  # rejected or deleted since it was listed
+            async with open_source(database, line.id) as (conn, source):
+                await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
+            enabled += 1
+    more = " There are more: press again." if found.next else ""
+    message = f"{count(enabled, 'source')} enabled.{more}"
+    return _notice(message)
+
+
+@get("/admin/sources/{source_id:uuid}", role=Role.SUPER_ADMIN)
+async def source_page(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: Db,
+    clock: Now,
+    polling_options: NamedDependency[PollingOptions],
+) -> Template:
+    """The page of a source."""
+    async with open_source(database, source_id) as (conn, source):
+        context = await _source_context(conn, source, polling_options, clock)
+    return Template("admin/source.html", context={**context, "user": request.user})
+
+
+@patch(
+    "/admin/sources/{source_id:uuid}",
+    status_code=200,
+    role=Role.SUPER_ADMIN,
+    exception_handlers=error_handlers(BROKEN, place="settings-said"),
+)
+async def change(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[SourceForm, Form],
+    database: Db,
+    clock: Now,
+) -> Template:
+    """Change the settings."""
+    async with open_source(database, source_id) as (conn, source):
+        wanted = changes_to(source, data)
+        if wanted == operate.NOTHING:
+            return _notice("No changes.")
+        await operate.change(conn, source, wanted=wanted, actor=actor_of(request), now=clock())
+    return _notice("Saved.")
+
+
+@delete("/admin/sources/{source_id:uuid}", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def remove(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: Db,
+    clock: Now,
+) -> Response[None]:
+    """Delete a source; then the list is shown."""
+    async with open_source(database, source_id) as (conn, source):
+        await operate.delete(conn, source, actor=actor_of(request), now=clock())
+    return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
+
+
+@post("/admin/sources/{source_id:uuid}/disable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def disable(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[DisableForm, Form],
+    database: Db,
+    clock: Now,
+) -> Template:
+    """Disable the feed with a reason."""
+    async with open_source(database, source_id) as (conn, source):
+        await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
+    return _notice("Disabled.")
+
+
+@post("/admin/sources/{source_id:uuid}/adopt", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def adopt(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    data: Annotated[UrlForm, Form],
+    database: Db,
+    clock: Now,
+) -> Template:
+    """Use a feed that was found on the site."""
+    async with open_source(database, source_id) as (conn, source):
+        found = await state_store.list_suggestions(conn, source_id=source.id)
+        # The page shows and sends URLs with secrets masked.
+        url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
+        await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
+    return _notice("Feed URL changed. It is polled at once.")
+
+
+@post("/admin/sources/{source_id:uuid}/test", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def test_feed(source_id: FromPath[UUID], database: Db, trials: NamedDependency[Trials | None]) -> Template:
+    """Fetch the feed now and show the result; nothing is saved."""
+    if trials is None:
+        raise Invalid("This server makes no outgoing requests. Use `headwater source poll --explain` where it can.")
+    async with database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    return Template("admin/source_trial.html", context={"trial": await trials.attempt(source)})
+
+
+@post("/admin/sources/{source_id:uuid}/test-page", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+async def test_page(
+    source_id: FromPath[UUID],
+    data: Annotated[UrlForm, Form],
+    database: Db,
+    trials: NamedDependency[Trials | None],
+) -> Template:
+    """Fetch a page now and extract it with and without selectors; nothing is saved."""
+    if trials is None:
+        raise Invalid("This server makes no outgoing requests. Use `headwater source test` where it can.")
+    async with database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=SourceId(source_id))
+    return Template("admin/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
+
+
+@post(
+    "/admin/sources/{source_id:uuid}/{action:str}", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR
+)
+async def act(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    action: FromPath[str],
+    database: Db,
+    clock: Now,
+) -> Template:
+    """An action without further input."""
+    if action not in ACTIONS:
+        raise NotFound("Unknown action.")
+    async with open_source(database, source_id) as (conn, source):
+        await ACTIONS[action][0](conn, source, actor=actor_of(request), now=clock())
+    return _notice(ACTIONS[action][1])
+
+
+async def _source_context(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
+    now = clock()
+    feed = await state_store.find_feed(conn, source_id=source.id, options=options)
+    polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
+    logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=ENTRIES_SHOWN)
+    return {
+        "now": now,
+        "source": source,
+        "line": await state_store.find_line(conn, source_id=source.id),
+        "feed": feed,
+        "story": story(feed, options, now) if feed else None,
+        "polls": polls,
+        "strip": poll_strip(polls, POLLS_SHOWN),
+        "uptimes": [
+            await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
+        ],
+        "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
+        "suggestions": await state_store.list_suggestions(conn, source_id=source.id),
+        "logged": logged.entries,
+        "options": options,
+        **_choices(form_of(source)),
+    }
+
+
+def _choices(form: SourceForm) -> dict[str, Any]:
+    return {"form": form, "modes": list(IngestionMode), "policies": list(POLICIES)}
+
+
+def _notice(message: str) -> Template:
+    return Template("admin/said.html", context={"message": message}, headers=CHANGED)
+
+
+def _cursor(text: str, wanted: SourcesWanted) -> SourceCursor | None:
+    """The start of a page; an invalid cursor is the first page."""
+    id_, colon, name = _plain(text).partition(":")
+    try:
+        if wanted.order and name and datetime.fromisoformat(name).tzinfo is None:
+            return None
+        return SourceCursor(name, UUID(id_)) if colon else None
+    except ValueError:
+        return None
+
+
+def _plain(text: str) -> str:
+    """A search text without NUL and of limited length."""
+    return text.replace("\0", "")[: 2 * TEXT_MAX]
+
+
+source_pages = [list_page, create, enable_all, source_page, change, remove, disable, adopt, test_feed, test_page, act]

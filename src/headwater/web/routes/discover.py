@@ -1,0 +1,224 @@
+"""/discover: the public sources, and suggesting a feed.
+
+A suggested feed is fetched and checked first, which takes some seconds. The user's suggestions are below the form.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+from uuid import UUID
+
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.exceptions import ValidationException
+from litestar.handlers import BaseRouteHandler
+from litestar.params import FromPath, FromQuery
+from litestar.response import Redirect, Template
+
+from headwater.accounts.quotas import Quotas
+from headwater.asgi.errors import status_of
+from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.db import Database
+from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
+from headwater.library.decide import CATEGORY_MAX, page_count
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.custom.store import public, submissions
+from headwater.sources.custom.submit import submit, withdraw
+from headwater.sources.custom.types import Proposal
+from headwater.sources.subscribe import add_feed, leave_unwanted
+from headwater.types import Clock, SourceId, UserId
+from headwater.web.errors import error_handlers
+from headwater.web.query import is_htmx, parse_number
+
+PAGE = 20
+SUGGESTIONS = 100
+TEXT_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionForm:
+    """A feed to suggest."""
+
+    name: str = ""
+    url: str = ""
+    category: str = ""
+    interval: str = ""
+
+
+@get("/discover")
+async def discover(
+    request: AnyRequest,
+    database: Db,
+    clock: Now,
+    q: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    page: FromQuery[str] = "1",
+    source: FromQuery[str] = "",
+) -> Template:
+    """The page; with `source`, only that source."""
+    context = await _list(database, request.user.id, q, category, page, source)
+    async with database.as_user(request.user.id) as conn:
+        context["suggested"] = await submissions.list_own(conn, limit=SUGGESTIONS)
+    return Template("discover/page.html", context={**context, "user": request.user, "now": clock()})
+
+
+@get("/discover/list", exception_handlers=error_handlers("Failed to load sources"))
+async def source_list(
+    request: AnyRequest,
+    database: Db,
+    q: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    page: FromQuery[str] = "1",
+) -> Template:
+    """The list."""
+    return Template("discover/list.html", context=await _list(database, request.user.id, q, category, page, ""))
+
+
+@post(
+    "/discover/{source_id:uuid}/follow",
+    status_code=200,
+    exception_handlers=error_handlers("Failed to add feed. Please try again.", place="public-{source_id}-errors"),
+)
+async def follow(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: Db,
+    clock: Now,
+    quotas: NamedDependency[Quotas],
+) -> Template | Redirect:
+    """Follow a public source. Raises SourceNotFound, AlreadySubscribed."""
+    user_id: UserId = request.user.id
+    async with database.as_system() as conn:
+        found = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
+        if found is None:
+            raise SourceNotFound(str(source_id))
+        category = (found.category or "")[:CATEGORY_MAX]
+        await add_feed(
+            conn,
+            user_id=user_id,
+            name=found.name,
+            url=found.url,
+            category=category,
+            now=clock(),
+            most=quotas.subscriptions,
+        )
+    if not is_htmx(request):
+        return Redirect("/discover", status_code=303)
+    async with database.as_system() as conn:
+        now_followed = await public.find_public(conn, source_id=found.id, user_id=user_id)
+    return Template("discover/line.html", context={"one": now_followed or found})
+
+
+@post(
+    "/discover/suggest",
+    status_code=200,
+    exception_handlers=error_handlers("Failed to suggest feed", place="suggest-errors"),
+)
+async def suggest(
+    request: AnyRequest,
+    data: Annotated[SuggestionForm, Form],
+    database: Db,
+    clock: Now,
+    inspector: NamedDependency[Inspector | None],
+    quotas: NamedDependency[Quotas],
+) -> Template | Redirect:
+    """Suggest a feed. Raises Unavailable, TooManyAttempts."""
+    if inspector is None:
+        raise Unavailable("Feeds cannot be checked on this server.")
+    try:
+        feed = await submit(database, inspector, clock, user=request.user, proposal=_proposal(data), quotas=quotas)
+    except (InvalidProposal, FeedTaken) as error:
+        return _refused(error)
+    if not is_htmx(request):
+        return Redirect("/discover#suggested", status_code=303)
+    return await _suggested(request, database, clock, added=feed.name, is_live=feed.is_active)
+
+
+@post(
+    "/discover/suggestions/{source_id:uuid}/withdraw",
+    status_code=200,
+    exception_handlers=error_handlers("Failed to withdraw the suggestion", place="suggest-errors"),
+)
+async def withdraw_suggestion(
+    request: AnyRequest,
+    source_id: FromPath[UUID],
+    database: Db,
+    clock: Now,
+) -> Template | Redirect:
+    """Withdraw a suggestion. Raises SubmissionNotFound, AlreadyDecided."""
+    now = clock()
+    async with database.as_system() as conn:
+        await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
+        await leave_unwanted(conn, [SourceId(source_id)], now)
+    if not is_htmx(request):
+        return Redirect("/discover#suggested", status_code=303)
+    return await _suggested(request, database, clock)
+
+
+async def _list(
+    database: Database, user_id: UserId, text: str, category: str, page: str, source: str
+) -> dict[str, object]:
+    """The context of the list. Raises ValidationException."""
+    number = parse_number(page)
+    if not number or max(len(text), len(category)) > TEXT_MAX or "\0" in text + category:
+        raise ValidationException("Invalid query parameters")
+    text = text.strip()
+    async with database.as_system() as conn:
+        categories = await public.list_categories(conn)
+        if source:
+            one = await public.find_public(conn, source_id=_id(source), user_id=user_id)
+            found, total = ([one], 1) if one else ([], 0)
+        else:
+            total = await public.count_public(conn, text=text, category=category)
+            found = await public.list_public(
+                conn, user_id=user_id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
+            )
+    return {
+        "sources": found,
+        "total": total,
+        "categories": categories,
+        "text": text,
+        "category": category,
+        "source": source,
+        "page": number,
+        "pages": page_count(total, PAGE),
+    }
+
+
+async def _suggested(
+    request: AnyRequest, database: Database, clock: Clock, *, added: str = "", is_live: bool = False
+) -> Template:
+    async with database.as_user(request.user.id) as conn:
+        suggested = await submissions.list_own(conn, limit=SUGGESTIONS)
+    context = {"suggested": suggested, "now": clock(), "added": added, "is_live": is_live}
+    return Template("discover/suggested.html", context=context)
+
+
+def _refused(error: InvalidProposal | FeedTaken) -> Template:
+    """The reasons, with feeds or a source to choose instead."""
+    context: dict[str, object] = {"problems": [str(error)], "offers": [], "source_id": None}
+    if isinstance(error, InvalidProposal):
+        context |= {"problems": list(error.problems.values()), "offers": error.offers}
+    elif error.is_public:
+        context["source_id"] = error.source_id
+    headers = {"HX-Retarget": "#suggest-errors", "HX-Reswap": "innerHTML"}
+    status = 422 if isinstance(error, InvalidProposal) else status_of(error)
+    return Template("discover/refused.html", context=context, status_code=status, headers=headers)
+
+
+def _proposal(form: SuggestionForm) -> Proposal:
+    """Raises InvalidProposal."""
+    interval = form.interval.strip()
+    minutes = parse_number(interval)
+    if interval and minutes is None:
+        raise InvalidProposal({"refresh_interval_minutes": "The interval must be a whole number of minutes."})
+    return Proposal(form.name, form.url, form.category, minutes)
+
+
+def _id(text: str) -> SourceId:
+    try:
+        return SourceId(UUID(text))
+    except ValueError as error:
+        raise ValidationException("Invalid query parameters") from error
+
+
+discover_pages: list[BaseRouteHandler] = [discover, source_list, follow, suggest, withdraw_suggestion]

@@ -1,0 +1,144 @@
+"""OPML import: a file is uploaded, its feeds are followed, and a report has the result of each line."""
+
+from uuid import UUID
+
+from litestar import get, post
+from litestar.background_tasks import BackgroundTask
+from litestar.datastructures import UploadFile
+from litestar.di import NamedDependency
+from litestar.exceptions import HTTPException
+from litestar.params import FromPath, FromQuery
+from litestar.response import Redirect, Template
+
+from headwater.accounts.quotas import Quotas
+from headwater.asgi.errors import status_of
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.db import Database
+from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
+from headwater.sandbox import Sandbox
+from headwater.sources.importing import Importer
+from headwater.sources.opml import BYTES_MAX
+from headwater.sources.store import imports as imports_store
+from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
+from headwater.types import Clock, UserId
+from headwater.web.errors import error_handlers
+from headwater.web.query import parse_number
+
+FORM_OVERHEAD = 65_536  # bytes of the form around the file
+
+
+def upload_error(request: AnyRequest, error: HTTPException) -> Template:
+    """The page with the form, after a body that is too large or not a form."""
+    message = "The file is too large (5 MB at most)." if error.status_code == 413 else "Choose a file first."
+    context = {"user": request.user, "error": message, "imports": ()}
+    return Template("opml/page.html", context=context, status_code=error.status_code)
+
+
+@get("/opml")
+async def opml(request: AnyRequest, database: Db, clock: Now) -> Template:
+    """The form, and earlier imports."""
+    return await _page(request, database, clock)
+
+
+@post(
+    "/opml",
+    status_code=303,
+    request_max_body_size=BYTES_MAX + FORM_OVERHEAD,
+    exception_handlers={HTTPException: upload_error},
+)
+async def upload(
+    request: AnyRequest,
+    database: Db,
+    clock: Now,
+    upload_sandbox: NamedDependency[Sandbox | None],
+    quotas: NamedDependency[Quotas],
+) -> Template | Redirect:
+    """Upload a file. Its lines are imported in the background, and by each request for the progress."""
+    importer = Importer(database, clock, upload_sandbox, quotas)
+    try:
+        file_name, data = await _file(request)
+        import_id = await importer.begin(request.user.id, file_name, data)
+    except (Invalid, Conflict, QuotaReached) as error:
+        return await _page(request, database, clock, error=error)
+    task = BackgroundTask(importer.finish, request.user.id, import_id)
+    return Redirect(f"/opml/{import_id}", status_code=303, background=task)
+
+
+@get("/opml/{import_id:uuid}")
+async def report(
+    request: AnyRequest,
+    import_id: FromPath[UUID],
+    database: Db,
+    show: FromQuery[str] = "",
+    after: FromQuery[str] = "0",
+) -> Template:
+    """The report of an import. Raises NotFound, Invalid."""
+    outcome, number = _read_query(show, after)
+    async with database.as_user(request.user.id) as conn:
+        found = await imports_store.find(conn, import_id=import_id)
+        lines = await imports_store.list_lines(
+            conn, import_id=import_id, outcome=outcome, after=number, limit=LINES_PER_PAGE + 1
+        )
+    context = {
+        "user": request.user,
+        "found": _found(found),
+        "show": outcome or "",
+        "lines": lines[:LINES_PER_PAGE],
+        "next": lines[LINES_PER_PAGE - 1].number if len(lines) > LINES_PER_PAGE else None,
+    }
+    return Template("opml/report.html", context=context)
+
+
+@post("/opml/{import_id:uuid}/work", status_code=200, exception_handlers=error_handlers("Failed to load the import"))
+async def work(
+    request: AnyRequest,
+    import_id: FromPath[UUID],
+    database: Db,
+    clock: Now,
+    quotas: NamedDependency[Quotas],
+) -> Template:
+    """Import further lines and show the progress. Raises NotFound."""
+    user_id: UserId = request.user.id
+    if (await _find(database, user_id, import_id)).is_running:
+        await Importer(database, clock, quotas=quotas).work(user_id, import_id)
+    found = await _find(database, user_id, import_id)
+    headers = {} if found.is_running else {"HX-Trigger": "importFinished"}
+    return Template("opml/progress.html", context={"found": found}, headers=headers)
+
+
+async def _file(request: AnyRequest) -> tuple[str, bytes]:
+    file = (await request.form()).get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise Invalid("Choose a file first.")
+    return file.filename, await file.read(BYTES_MAX + 1)
+
+
+async def _page(
+    request: AnyRequest, database: Database, clock: Clock, *, error: HeadwaterError | None = None
+) -> Template:
+    async with database.as_user(request.user.id) as conn:
+        imports = await imports_store.list_all(conn)
+    context = {"user": request.user, "imports": imports, "now": clock(), "error": str(error) if error else None}
+    return Template("opml/page.html", context=context, status_code=status_of(error) if error else 200)
+
+
+async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
+    async with database.as_user(user_id) as conn:
+        return _found(await imports_store.find(conn, import_id=import_id))
+
+
+def _found(found: Import | None) -> Import:
+    if found is None:
+        raise NotFound("Import not found.")
+    return found
+
+
+def _read_query(show: str, after: str) -> tuple[LineOutcome | None, int]:
+    """The filter and the position. Raises Invalid."""
+    number = parse_number(after, digits=9)
+    if show not in {"", *LineOutcome} or number is None:
+        raise Invalid("Invalid page. Start at the first page.")
+    return LineOutcome(show) if show else None, number
+
+
+opml_pages = [opml, upload, report, work]
