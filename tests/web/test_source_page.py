@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from uuid import UUID
 
 import pytest
@@ -406,6 +407,20 @@ async def test_a_source_without_a_feed_has_a_page_too(operator: Person) -> None:
     assert "No feed:" in page.text
     assert "Poll now" not in page.text
     assert (await operator.send("POST", f"{added.headers['hx-redirect']}/disable", reason="x")).status_code == 409
+
+
+async def test_a_source_links_to_its_urls_and_its_log_entries(operator: Person) -> None:
+    other = await operator.send("POST", "/admin/sources", url="https://other.example/", name="Other")
+    added = await operator.send("POST", "/admin/sources", url="https://site.example/", name="Site")
+    page = (await operator.open(added.headers["hx-redirect"])).text
+    links = re.findall(r'href="(/admin/(?:frontier|audit)\?[^"]+)"', page)
+
+    queue, log = [(await operator.open(unescape(link))).text for link in links]
+
+    assert "Source: <b>Site</b>" in queue
+    assert 'th scope="row"><a href="/admin/audit?subject=Site"' in log
+    assert "Other" not in log
+    assert other.status_code == 204
 
 
 async def test_a_server_that_asks_no_sites_says_so(operator: Person, database: Database) -> None:
