@@ -44,7 +44,7 @@ ANYTHING = {
     "person_id": NOBODYS,
     "domain": "spam.example",
     "source_id": NOBODYS,
-    "deed": "read",
+    "action": "read",
     "file_path": "headwater.css",
 }
 
@@ -136,7 +136,7 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
             row = await cur.fetchone()
         assert row is not None
         names = ("session_id", "token_id", "feed_id", "article_id")
-        ids = dict(zip(names, map(str, row), strict=True)) | {"deed": "star"}
+        ids = dict(zip(names, map(str, row), strict=True)) | {"action": "star"}
         ids["import_id"] = brought.headers.get("location", "").rpartition("/")[2]
         ids["source_id"] = str(source.id)
         yield Ada(person, ids)

@@ -1,0 +1,39 @@
+"""Class names are unique in the project, so that a name in an import or a traceback says which class it is."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import headwater
+
+SOURCE = Path(headwater.__file__).parent
+# Names that two packages still share. Remove a name when one of its classes is renamed; do not add any.
+STILL_SHARED = {
+    "Answer", "Answered", "Attempt", "Batch", "Changes", "Channel", "Claimed", "Comparison", "Content",
+    "Counts", "Deed", "Document", "Entry", "Failed", "Fate", "Feed", "Found", "Importer", "Kind",
+    "Known", "Limit", "Line", "Links", "Listed", "Order", "Pace", "Period", "Place", "Read", "Reading", "Refused",
+    "Report", "Sample", "Shown", "Submission", "Tally", "Told", "Trouble", "Turn", "Verdict", "Wanted", "_Read",
+}  # fmt: skip
+
+
+def classes() -> Mapping[str, list[str]]:
+    """The modules that define each class."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(str(path.relative_to(SOURCE)))
+    return found
+
+
+def test_a_class_name_occurs_once() -> None:
+    shared = {name: modules for name, modules in classes().items() if len(modules) > 1}
+
+    assert {name: modules for name, modules in shared.items() if name not in STILL_SHARED} == {}
+
+
+def test_the_list_of_shared_names_shrinks() -> None:
+    found = classes()
+
+    assert sorted(name for name in STILL_SHARED if len(found.get(name, ())) < 2) == []
