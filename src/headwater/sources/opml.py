@@ -44,7 +44,7 @@ class OpmlLine:
 def read_opml(data: bytes) -> list[OpmlLine]:
     """The feeds of a file, in its order. Raises Invalid, in words for the person who chose the file."""
     if len(data) > BYTES_MAX:
-        raise Invalid(f"This file is too large: {BYTES_MAX // 1_000_000} MB are read.")
+        raise Invalid(f"The file is too large ({BYTES_MAX // 1_000_000} MB at most).")
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not data:
         raise Invalid("This file is empty.")
