@@ -182,3 +182,12 @@ async def test_the_headers_alone_are_guarded_too(url: str) -> None:
             await guarded.head(url, within=SECOND)
 
     assert failed.value.kind is FetchFailure.BLOCKED
+
+
+async def test_a_connection_that_is_reset_is_not_asked_again_behind_our_back(zoo: Zoo, client: Client) -> None:
+    before = len(zoo.visits_to("slammed"))
+
+    with pytest.raises(FetchError):
+        await client.get(zoo.url_of(BY_NAME["slammed"]), within=5 * SECOND, max_bytes=1_000)
+
+    assert len(zoo.visits_to("slammed")) == before + 1

@@ -79,6 +79,8 @@ class Client:
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,  # that is `unpack.py`'s
         )
+        # aiohttp repeats a GET at once when the connection was reset: a second request, which no host's delay knows of.
+        self._session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return self
 
     async def __aexit__(self, *_: object) -> None:
