@@ -41,6 +41,7 @@ class Site:
 
     port: int
     answers: dict[str, Answer] = field(default_factory=dict[str, Answer])
+    headers: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])  # besides the usual ones
     refuses_head: bool = False
     asked: list[str] = field(default_factory=list[str])
     asked_at: list[float] = field(default_factory=list[float])
@@ -56,7 +57,7 @@ class Site:
         status, kind, body = self.answers.get(place, (404, "text/plain", b"no"))
         if request.method == "HEAD" and self.refuses_head:
             status, kind, body = 405, "text/plain", b""
-        headers = {"Content-Type": kind}
+        headers = {"Content-Type": kind, **self.headers.get(place, {})}
         if status in {301, 302, 303, 307, 308}:
             headers["Location"] = body.decode()
         return web.Response(status=status, body=body, headers=headers)

@@ -1,12 +1,17 @@
 """A newcomer sees a living system within a minute, with no network."""
 
+import json
 import re
 
+import httpx
+
 from headwater.lab.zoo import EXHIBITS
+from headwater.lab.zoo.visits import Visit, impolite
 from tests.headwater_process import Headwater, wait_for
 from tests.reader import Reader
 
 PER_PAGE = 20
+DELAY_S = 0.5  # of pages in the demo
 SITES = 2  # that no feed tells of
 
 
@@ -23,6 +28,7 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
             articles = reader.open("/read")
             found = wait_for(lambda: lines(reader.open("/read?shelf=all&q=lighthouse")), demo)
             article = reader.open(re.findall(r"/articles/[0-9a-f-]{36}", articles)[0])
+            visits = visits_to_the_zoo(followed)
         code = demo.stop()
         said = demo.output
 
@@ -36,6 +42,16 @@ def test_the_demo_shows_a_reader_their_articles_and_leaves_nothing(headwater: He
     assert code == 0
     assert "Traceback" not in said
     assert list(temporary.iterdir()) == []
+    assert {"/robots.txt", "/feed.xml"} <= {visit.path for visit in visits}
+    assert impolite(visits, DELAY_S - 0.02) == []
+
+
+def visits_to_the_zoo(page: str) -> list[Visit]:
+    """What the zoo was asked so far, of which the page names some feeds."""
+    found = re.search(r"http://[a-z0-9.-]+\.zoo\.[a-z]+:(\d+)", page)
+    assert found is not None, page
+    answer = httpx.get(f"http://127.0.0.1:{found[1]}/__zoo__/visits", headers={"Host": "zoo.test"})
+    return [Visit(**json.loads(line)) for line in answer.text.splitlines()]
 
 
 def login_told(said: str) -> tuple[str, str] | None:

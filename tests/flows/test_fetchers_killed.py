@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from itertools import pairwise
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import LiteralString
@@ -23,7 +22,7 @@ from headwater.db.server import EmbeddedServer
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
-from headwater.lab.zoo.visits import Visit
+from headwater.lab.zoo.visits import Visit, impolite
 from headwater.runtime import utc_now
 from tests.flows.fetcher_process import start_fetcher
 from tests.flows.test_up import embedded_only
@@ -90,7 +89,7 @@ def test_fetchers_that_are_killed_lose_nothing_and_ask_no_host_within_its_delay(
     again = asked.total() - len(asked)
 
     assert len(asked) == len(urls) == count(server, "SELECT count(DISTINCT url) FROM pages")
-    assert min(gaps_of(visits)) >= DELAY.total_seconds() - 0.005
+    assert impolite(visits, DELAY.total_seconds() - 0.005) == []
     assert again <= KILLED * OPTIONS.concurrency * OPTIONS.urls_per_host
     assert in_vain(visits) <= {fetcher.name for fetcher in killed}
     assert codes == {0: FETCHERS - KILLED, -signal.SIGKILL: KILLED}
@@ -128,14 +127,6 @@ def count(server: EmbeddedServer, statement: LiteralString) -> int:
     with psycopg.connect(server.conninfo) as conn:
         (found,) = conn.execute(statement).fetchone() or (0,)
         return found
-
-
-def gaps_of(visits: Sequence[Visit]) -> list[float]:
-    """Seconds between two visits to the same host."""
-    by_host: dict[str, list[float]] = {}
-    for visit in visits:
-        by_host.setdefault(visit.host, []).append(visit.at)
-    return [later - earlier for times in by_host.values() for earlier, later in pairwise(times)]
 
 
 def in_vain(visits: Sequence[Visit]) -> set[str | None]:

@@ -7,6 +7,7 @@ import pytest
 
 from headwater.lab.zoo import EXHIBITS, SIGHTS, Zoo
 from headwater.lab.zoo.server import canonical_host
+from headwater.lab.zoo.visits import Visit, impolite
 
 from .conftest import MovedClock, until
 
@@ -161,3 +162,14 @@ async def test_head_sends_the_headers_alone(zoo: Zoo, client: aiohttp.ClientSess
     async with client.head(zoo.url("daily", "/feed.xml")) as response:
         assert int(response.headers["Content-Length"]) > 1000
         assert await response.read() == b""
+
+
+def a_visit(host: str, at: float, ended_at: float) -> Visit:
+    return Visit(at, ended_at, at, host, "/", "GET", 200, None, None, None, None)
+
+
+def test_requests_to_one_host_that_overlap_or_begin_within_its_delay_are_impolite() -> None:
+    first, close, overlapping, fine = (a_visit("a", *times) for times in ((0, 0.1), (0.9, 3), (2.5, 2.6), (4, 5)))
+    elsewhere = a_visit("b", 0.5, 9)
+
+    assert impolite([first, elsewhere, close, overlapping, fine], 1) == [(first, close), (close, overlapping)]

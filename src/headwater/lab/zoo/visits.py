@@ -4,9 +4,10 @@ In: a request as it arrives, and its status when it leaves. Out: Visits in the o
 """
 
 import json
-from collections import deque
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from sys import intern
 from time import monotonic
 
@@ -78,6 +79,15 @@ class VisitorsBook:
         """JSON, one visit a line."""
         for visit in self.visits():
             yield json.dumps(asdict(visit)).encode() + b"\n"
+
+
+def impolite(visits: Iterable[Visit], delay: float) -> list[tuple[Visit, Visit]]:
+    """Pairs of neighbouring requests to one host, whatever they were for, that overlap or begin within its delay."""
+    by_host: defaultdict[str, list[Visit]] = defaultdict(list)
+    for visit in visits:
+        by_host[visit.host].append(visit)
+    pairs = (pair for of_host in by_host.values() for pair in pairwise(sorted(of_host, key=lambda visit: visit.at)))
+    return [(one, other) for one, other in pairs if other.at < max(one.at + delay, one.ended_at or one.at)]
 
 
 def _shared(text: str | None) -> str | None:

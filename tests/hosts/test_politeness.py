@@ -1,0 +1,203 @@
+"""Everything that asks a site waits for its host: at no time two requests, and none within the host's delay."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import pytest
+
+from headwater.db import Database
+from headwater.errors import HostBusy
+from headwater.fetching.worker import Fetcher
+from headwater.frontier import store as frontier
+from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.hosts.turns import A_MOMENT, Turns
+from headwater.lab.zoo import DOMAIN, Zoo
+from headwater.lab.zoo.visits import impolite
+from headwater.net import Client
+from headwater.polling.worker import Poller
+from headwater.runtime import utc_now
+from headwater.sandbox import Sandbox
+from headwater.sources.custom.inspect import Inspector
+from headwater.sources.discovery import discover
+from headwater.sources.trial import Trials, Unread
+from headwater.sources.types import Source
+from tests.builders import a_source
+from tests.fetching.claims import OPTIONS as FETCHING
+from tests.polling.histories import OPTIONS as POLLING
+from tests.site import Site, a_site, page, rss
+
+pytestmark = pytest.mark.database
+
+DELAY = timedelta(seconds=0.2)
+LEASE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Askers:
+    """All that makes requests to sites, on one database."""
+
+    database: Database
+    client: Client
+    sandbox: Sandbox
+
+    @property
+    def turns(self) -> Turns:
+        return Turns(self.database, utc_now, delay=DELAY, lease=LEASE)
+
+    @property
+    def poller(self) -> Poller:
+        options = replace(POLLING, host_delay=DELAY, timeout=timedelta(seconds=5))
+        return Poller(self.database, self.client, self.sandbox, utc_now, options)
+
+    @property
+    def fetcher(self) -> Fetcher:
+        return Fetcher(self.database, self.client, utc_now, FETCHING, FrontierOptions(min_delay=DELAY))
+
+    @property
+    def trials(self) -> Trials:
+        options = replace(POLLING, host_delay=DELAY)
+        return Trials(self.database, self.client, self.sandbox, self.sandbox, utc_now, options, FETCHING, self.turns)
+
+    async def poll(self) -> int:
+        poller = self.poller
+        return len([await poller.work(feed) for feed in await poller.claim(5)])
+
+    async def fetch(self) -> int:
+        fetcher = self.fetcher
+        harvests = [await fetcher.work(host) for host in await fetcher.claim(5)]
+        return sum(len(harvest.answered) for harvest in harvests)
+
+    async def follow(self, url: str) -> Source:
+        async with self.database.transaction() as conn:
+            return await a_source(conn, url=url, now=utc_now())
+
+    async def queue(self, *urls: str) -> None:
+        async with self.database.transaction() as conn:
+            submissions = [Submission(url, Origin.MANUAL) for url in urls]
+            await frontier.submit(conn, submissions=submissions, now=utc_now())
+
+
+@pytest.fixture
+async def askers(database: Database) -> AsyncIterator[Askers]:
+    names = {DOMAIN: "127.0.0.1", "example": "127.0.0.1"}
+    async with (
+        Client(user_agent="Test/1", allow_loopback=True, resolve=names) as client,
+        Sandbox(processes=2, time_limit=timedelta(seconds=20), memory_limit=1_000_000_000) as sandbox,
+    ):
+        yield Askers(database, client, sandbox)
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    async with a_site() as site:
+        yield site
+
+
+async def repeat(times: int, ask: Callable[[], Awaitable[object]]) -> None:
+    for _ in range(times):
+        with suppress(HostBusy):
+            await ask()
+        await asyncio.sleep(0.05)
+
+
+async def test_everything_at_once_on_one_host_keeps_its_delay(askers: Askers) -> None:
+    async with Zoo() as zoo:
+        feed = zoo.url("h1.crowd", "/feed/0.xml")
+        sources = [await askers.follow(zoo.url("h1.crowd", f"/feed/{number}.xml")) for number in range(3)]
+        await askers.queue(*(zoo.url("h1.crowd", f"/article/{number}.html") for number in range(20)))
+        inspector = Inspector(askers.client, askers.sandbox, askers.turns, max_bytes=1_000_000)
+
+        async def search() -> None:
+            async with askers.turns.borrow(wait=A_MOMENT) as turn:
+                await discover(
+                    askers.client, askers.sandbox, feed, within=timedelta(seconds=9), max_bytes=1_000_000, turn=turn
+                )
+
+        story = zoo.url("h1.crowd", "/article/1.html")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(repeat(30, askers.poll))
+            group.create_task(repeat(30, askers.fetch))
+            group.create_task(repeat(3, search))
+            group.create_task(repeat(3, lambda: askers.trials.attempt(sources[0])))
+            group.create_task(repeat(3, lambda: askers.trials.read_page(sources[0], story)))
+            group.create_task(repeat(3, lambda: inspector.inspect(zoo.url("h1.crowd", "/feed/9.xml"))))
+        visits = list(zoo.visits)
+
+    paths = {visit.path for visit in visits}
+    assert {"/robots.txt", "/feed/0.xml", "/feed/9.xml", "/article/1.html"} <= paths
+    assert len(visits) > 15
+    assert impolite(visits, DELAY.total_seconds() - 0.01) == []
+
+
+async def test_after_a_429_on_a_feed_no_page_and_no_other_feed_of_the_host_is_asked_for(
+    askers: Askers, site: Site
+) -> None:
+    site.answers["busy.example/1"] = (429, "text/plain", b"Less.")
+    site.answers["busy.example/2"] = rss("Two", "a")
+    site.answers["busy.example/page"] = page("A page")
+    site.headers["busy.example/1"] = {"Retry-After": "600"}
+    await askers.follow(site.url("busy.example/1"))
+    await askers.poll()
+    source = await askers.follow(site.url("busy.example/2"))
+    await askers.queue(site.url("busy.example/page"))
+    asked = len(site.asked)
+
+    await asyncio.sleep(2 * DELAY.total_seconds())
+    polled, fetched = await askers.poll(), await askers.fetch()
+    with pytest.raises(HostBusy, match=r"busy\.example is busy; try again after"):
+        await askers.trials.attempt(source)
+
+    assert (polled, fetched, len(site.asked)) == (0, 0, asked)
+
+
+async def test_after_a_429_on_a_page_no_feed_of_the_host_is_asked_for(askers: Askers, site: Site) -> None:
+    site.answers["busy.example/page"] = (429, "text/plain", b"Less.")
+    site.answers["busy.example/feed"] = rss("Feed", "a")
+    await askers.queue(site.url("busy.example/page"))
+    for _ in range(3):
+        await askers.fetch()
+        await asyncio.sleep(1.5 * DELAY.total_seconds())
+    asked = len(site.asked)
+    await askers.follow(site.url("busy.example/feed"))
+
+    assert await askers.poll() == 0
+    assert any("busy.example/page" in one for one in site.asked)
+    assert len(site.asked) == asked
+
+
+async def test_a_page_that_robots_txt_disallows_is_not_tested(askers: Askers, site: Site) -> None:
+    site.answers["hermit.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nDisallow: /\n")
+    site.answers["hermit.example/page"] = page("A page")
+    source = await askers.follow(site.url("elsewhere.example/feed"))
+
+    trial = await askers.trials.read_page(source, site.url("hermit.example/page"))
+
+    assert isinstance(trial, Unread)
+    assert "robots.txt disallows" in trial.reason
+    assert [one for one in site.asked if "/page" in one] == []
+
+
+async def test_a_crawl_delay_holds_for_feeds_too(askers: Askers, site: Site) -> None:
+    site.answers["slow.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nCrawl-delay: 1\n")
+    site.answers["slow.example/page"] = page("A page")
+    site.answers["slow.example/feed"] = rss("Feed", "a")
+    await askers.queue(site.url("slow.example/page"))
+    fetcher = Fetcher(
+        askers.database,
+        askers.client,
+        utc_now,
+        replace(FETCHING, crawl_delay_max=timedelta(seconds=1)),
+        FrontierOptions(min_delay=DELAY),
+    )
+    for host in await fetcher.claim(1):
+        await fetcher.work(host)
+    await askers.follow(site.url("slow.example/feed"))
+    at_once = await askers.poll()
+    await asyncio.sleep(1)
+    (later,) = await askers.poller.claim(1)
+
+    assert at_once == 0
+    assert later.host_delay == timedelta(seconds=1)
