@@ -208,22 +208,22 @@ def test_the_keys_walk_mark_and_open(at_list: Page) -> None:
     expect(lines.nth(0)).to_have_class(re.compile("current"))
     expect(at_list.locator(".line.current")).to_have_count(1)
 
-    was_read = lines.nth(0).locator('[data-deed="unread"]').count()
+    was_read = lines.nth(0).locator('[data-action="unread"]').count()
     press("m")
-    expect(lines.nth(0).locator(f'[data-deed="{"read" if was_read else "unread"}"]')).to_be_visible()
+    expect(lines.nth(0).locator(f'[data-action="{"read" if was_read else "unread"}"]')).to_be_visible()
     press("s")
-    expect(lines.nth(0).locator('[data-deed="unstar"]')).to_be_visible()
+    expect(lines.nth(0).locator('[data-action="unstar"]')).to_be_visible()
     press("s")
-    expect(lines.nth(0).locator('[data-deed="star"]')).to_be_visible()
+    expect(lines.nth(0).locator('[data-action="star"]')).to_be_visible()
     expect(lines.nth(0).locator("[data-open]")).to_be_focused()
 
     title = lines.nth(0).locator("[data-open]").inner_text()
     press("Enter")
     expect(at_list.get_by_role("heading", level=1)).to_have_text(title)
     press("s")
-    expect(at_list.locator('[data-deed="unstar"]')).to_be_visible()
+    expect(at_list.locator('[data-action="unstar"]')).to_be_visible()
     press("s")
-    expect(at_list.locator('[data-deed="star"]')).to_be_visible()
+    expect(at_list.locator('[data-action="star"]')).to_be_visible()
 
 
 def test_o_opens_and_v_opens_the_original_elsewhere(at_list: Page) -> None:

@@ -63,7 +63,7 @@ def test_a_feed_is_suggested_approved_polled_found_and_followed(browser: Browser
         expect(boss.locator("#waiting-count")).to_have_text("0")
 
         register(bob)
-        bob.get_by_role("main").get_by_role("link", name="Discover").click()
+        bob.get_by_role("main").get_by_role("link", name="Discover", exact=True).click()
         found = bob.locator(".feed").filter(has_text="Zoo Daily")
         expect(found).to_contain_text("suggested by a reader")
         expect(found).to_contain_text("0 readers")
