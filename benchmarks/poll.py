@@ -472,16 +472,16 @@ class ZooProcess:
 
     def visits(self) -> list[Visit]:
         """Its log, in the order of arrival."""
-        with self._office("GET") as answer:
+        with self._control("GET") as answer:
             lines = [json.loads(line) for line in answer]
         return [Visit(line["at"], line["host"], line["path"], line["status"]) for line in lines]
 
     def forget_visits(self) -> None:
         """Begin a new log."""
-        with self._office("DELETE"):
+        with self._control("DELETE"):
             pass
 
-    def _office(self, method: str) -> HTTPResponse:
+    def _control(self, method: str) -> HTTPResponse:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/__zoo__/visits", method=method)
         return urllib.request.urlopen(request, timeout=60)  # noqa: S310
 

@@ -33,7 +33,7 @@ def test_a_person_gets_a_table_plots_and_sentences() -> None:
     assert "█" in shown
     assert "Requests per day" in shown
     assert "fewer requests" in shown
-    assert "none of its feeds was switched off for it" in shown
+    assert "none of its feeds was disabled for it" in shown
 
 
 def test_a_script_gets_json_with_durations_in_seconds() -> None:

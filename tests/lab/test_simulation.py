@@ -7,13 +7,12 @@ from datetime import timedelta
 import pytest
 
 from headwater.errors import Invalid
-from headwater.lab.simulation.adaptive import Adaptive
-from headwater.lab.simulation.compare import Comparison, compare
-from headwater.lab.simulation.hourly import Hourly
+from headwater.lab.simulation.compare import MonthComparison, compare
 from headwater.lab.simulation.making import make_world
 from headwater.lab.simulation.play import play
-from headwater.lab.simulation.types import Answer, Played, Return
-from headwater.lab.simulation.world import DAY, HOUR, LOST_FOR_HOURS, Limit, World, climate_named
+from headwater.lab.simulation.strategies import Adaptive, Hourly
+from headwater.lab.simulation.types import FeedReturn, Played, PollAnswer
+from headwater.lab.simulation.world import DAY, HOUR, LOST_FOR_HOURS, RequestLimit, World, mix_named
 from headwater.polling.types import FailureClass
 from tests.polling.histories import OPTIONS
 
@@ -36,49 +35,49 @@ def hourly(world: World) -> Played:
 
 
 @pytest.fixture(scope="module")
-def compared(world: World, adaptive: Played, hourly: Played) -> Comparison:
+def compared(world: World, adaptive: Played, hourly: Played) -> MonthComparison:
     return compare(world, adaptive, hourly)
 
 
-def test_it_makes_fewer_requests_than_hourly_polling(compared: Comparison) -> None:
+def test_it_makes_fewer_requests_than_hourly_polling(compared: MonthComparison) -> None:
     assert compared.adaptive.requests < 0.9 * compared.hourly.requests
 
 
-def test_articles_come_no_later_than_by_hourly_polling(compared: Comparison) -> None:
+def test_articles_come_no_later_than_by_hourly_polling(compared: MonthComparison) -> None:
     assert compared.adaptive.median <= compared.hourly.median
     assert compared.adaptive.p95 <= compared.hourly.p95
 
 
-def test_no_feed_that_comes_back_stays_off_longer_than_its_cooldown(compared: Comparison) -> None:
+def test_no_feed_that_comes_back_stays_off_longer_than_its_cooldown(compared: MonthComparison) -> None:
     assert compared.returns > 0
     assert compared.late_returns == 0
     assert compared.longest_off is not None
     assert compared.longest_off.stayed_off <= timedelta(days=7)
 
 
-def test_our_own_outage_switches_nothing_off_and_is_counted_only_until_it_is_noticed(compared: Comparison) -> None:
+def test_our_own_outage_switches_nothing_off_and_is_counted_only_until_it_is_noticed(compared: MonthComparison) -> None:
     assert compared.adaptive.cut_off > 1_000
     assert compared.own_failures_counted < 0.1 * FEEDS
     assert compared.disabled_in_own_outage == 0
 
 
 def test_a_platform_that_answers_404_for_hours_each_day_is_paused_and_its_feeds_are_not_switched_off(
-    world: World, compared: Comparison
+    world: World, compared: MonthComparison
 ) -> None:
     [platform] = [host for host in world.hosts if host.name == LOST_FOR_HOURS]
-    lost = [trouble for trouble in platform.troubles if trouble.failed.kind is FailureClass.NOT_FOUND]
+    lost = [fault for fault in platform.faults if fault.failed.kind is FailureClass.NOT_FOUND]
 
     assert len(lost) >= DAYS - 2
     assert compared.adaptive.host_pauses >= len(lost)
     assert compared.disabled_with_their_platform == 0
 
 
-def test_no_request_comes_sooner_than_a_site_asks_for(compared: Comparison) -> None:
+def test_no_request_comes_sooner_than_a_site_asks_for(compared: MonthComparison) -> None:
     assert compared.adaptive.too_soon == 0
     assert compared.hourly.too_soon > 0
 
 
-def test_what_the_world_does_is_a_warning_and_only_our_own_outage_an_error(compared: Comparison) -> None:
+def test_what_the_world_does_is_a_warning_and_only_our_own_outage_an_error(compared: MonthComparison) -> None:
     assert compared.adaptive.errors == compared.own_outages >= 1
     assert compared.adaptive.warnings < compared.hourly.warnings
 
@@ -99,7 +98,7 @@ def test_the_same_seed_gives_the_same_month_and_another_seed_another(hourly: Pla
 class EveryDecision(Adaptive):
     """Without the short cut."""
 
-    def _changes_nothing(self, feed: int, answer: Answer) -> bool:  # noqa: ARG002
+    def _changes_nothing(self, feed: int, answer: PollAnswer) -> bool:  # noqa: ARG002
         return False
 
 
@@ -115,7 +114,7 @@ def test_every_policy_can_be_played() -> None:
     world = make_world(feeds=100, days=3, seed=1)
 
     off = {
-        policy: len(play(world, Adaptive(world, options), options).told.disablings)
+        policy: len(play(world, Adaptive(world, options), options).log.disablings)
         for policy in ("default", "cooldown", "backoff", "once", "five")
         if (options := replace(OPTIONS, policy=policy))
     }
@@ -126,8 +125,8 @@ def test_every_policy_can_be_played() -> None:
 def test_a_return_is_late_when_it_comes_well_after_the_cooldown() -> None:
     day = timedelta(days=1)
 
-    assert not Return(0, stayed_off=day, cooldown=day).is_late
-    assert Return(0, stayed_off=day + timedelta(hours=1), cooldown=day).is_late
+    assert not FeedReturn(0, stayed_off=day, cooldown=day).is_late
+    assert FeedReturn(0, stayed_off=day + timedelta(hours=1), cooldown=day).is_late
 
 
 @pytest.mark.parametrize(
@@ -157,11 +156,11 @@ def test_a_feed_publishes_in_order_and_within_the_month(world: World) -> None:
 
 
 def test_there_are_hosts_that_limit_requests_with_and_without_a_retry_after(world: World) -> None:
-    limits = [host.limit for host in world.hosts if isinstance(host.limit, Limit)]
+    limits = [host.limit for host in world.hosts if isinstance(host.limit, RequestLimit)]
 
     assert {limit.refusal.retry_after is None for limit in limits} == {True, False}
 
 
 def test_only_worlds_that_exist_can_be_named() -> None:
     with pytest.raises(Invalid, match="mixed, news, blogs"):
-        climate_named("desert")
+        mix_named("desert")

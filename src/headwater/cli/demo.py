@@ -1,17 +1,14 @@
-"""`headwater demo`: Headwater against the zoo, a small web on this machine. Needs no network, leaves nothing."""
+"""`headwater demo`: Headwater with the zoo, a small synthetic web on this machine. Needs no network, keeps nothing."""
 
 import secrets
-import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from headwater.accounts.people import create_account
 from headwater.accounts.types import Role
-from headwater.cli.stopping import stop_on_signals
-from headwater.cli.terminal import load, run, say
+from headwater.cli.running import stop_on_signals
+from headwater.cli.terminal import load, print_text, run
 from headwater.cli.up import Host, Port, run_everything
 from headwater.ids import new_id
 from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
@@ -28,11 +25,11 @@ READER = "demo@example.com"
 
 
 def demo(host: Host = None, port: Port = None) -> None:
-    """See a living Headwater within a minute: it follows a whole synthetic web, good feeds and bad. Ctrl-C ends it.
+    """Run Headwater with a synthetic web of good and bad feeds, on this machine alone. Ctrl-C ends it.
 
     Example: headwater demo --port 8080
     """
-    with _scratch_folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="headwater-demo-", ignore_cleanup_errors=True) as folder:
         settings = load(
             host=host,
             port=port,
@@ -51,7 +48,7 @@ def demo(host: Host = None, port: Port = None) -> None:
         )
         with listen(settings.host, settings.port) as listener:
             run(_demo(settings, listener))
-    say("The demo is over; nothing of it is left.")
+    print_text("The demo has ended; all its data is deleted.")
 
 
 async def _demo(settings: Settings, listener: socket.socket) -> None:
@@ -59,11 +56,13 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
         async with Zoo() as zoo, open_runtime(settings) as runtime:
             await _follow_exhibits(runtime, zoo)
             password = await _make_reader(runtime, zoo)
-            say(f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them misbehave on purpose.")
-            say("So are a site that has only sitemaps, and one that has neither feed nor sitemap.")
-            say("Their pages are fetched and read: search their full text for a word, such as lighthouse.")
-            say(f"Look at it: {address_of(listener)} (Ctrl-C ends it)")
-            say(f"Log in as {READER} with the password {password}")
+            print_text(
+                f"{len(EXHIBITS)} feeds of a synthetic web are followed; about half of them fail on purpose.\n"
+                "So are a site that has only sitemaps, and one that has neither feed nor sitemap.\n"
+                "Their pages are fetched and extracted: search their full text for a word, such as lighthouse.\n"
+                f"Open {address_of(listener)} (Ctrl-C ends it)\n"
+                f"Log in as {READER} with the password {password}"
+            )
             await run_everything(runtime, listener, stop)
 
 
@@ -76,12 +75,12 @@ async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
 
 
 async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
-    """Somebody who looks after the place and reads all feeds that do not misbehave. Returns their password."""
+    """A super_admin who follows all feeds that do not fail. Returns the password."""
     password, clock = secrets.token_urlsafe(9), runtime.tools.clock
     user = await create_account(runtime.database, clock, email=READER, password=password, role=Role.SUPER_ADMIN)
     for exhibit in EXHIBITS:
-        if not exhibit.is_cage:
-            # One transaction each: it speaks for the reader when it is done with what is shared.
+        if not exhibit.fails:
+            # One transaction each: it switches to the role of the user after the shared rows.
             async with runtime.database.transaction() as conn:
                 name = exhibit.name.replace("-", " ").capitalize()
                 await add_feed(conn, user_id=user.id, name=name, url=zoo.url_of(exhibit), now=clock())
@@ -101,15 +100,6 @@ async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
 
 
 def _sites(zoo: Zoo) -> Iterator[tuple[str, Wishes]]:
-    """Sites that no feed tells of: their pages are found by their sitemaps, or by their links."""
+    """Sites without a feed: their pages are found by sitemaps, or by links."""
     yield "atlas", Wishes(site=f"http://atlas.{DOMAIN}:{zoo.port}/")
     yield "village", Wishes(site=f"http://village.{DOMAIN}:{zoo.port}/", mode="spider")
-
-
-@contextmanager
-def _scratch_folder() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="headwater-demo-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

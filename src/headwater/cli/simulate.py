@@ -1,4 +1,4 @@
-"""`headwater simulate`: a month of polling played in a minute, beside fixed hourly polling of the same month."""
+"""`headwater simulate`: a month of polling simulated in a minute, beside hourly polling of the same month."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, progress, say
-from headwater.lab.simulation.adaptive import Adaptive
-from headwater.lab.simulation.compare import DELAYS_UP_TO, Comparison, Measured, compare
-from headwater.lab.simulation.hourly import Hourly
+from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, print_text, progress
+from headwater.lab.simulation.compare import DELAYS_UP_TO, Measured, MonthComparison, compare
 from headwater.lab.simulation.making import make_world
 from headwater.lab.simulation.play import play
-from headwater.lab.simulation.world import World, climate_named
+from headwater.lab.simulation.strategies import Adaptive, Hourly
+from headwater.lab.simulation.world import World, mix_named
 from headwater.polling.types import PollingOptions
 from headwater.runtime import polling_options
 
@@ -31,15 +30,15 @@ Kind = Annotated[str, typer.Option("--world", metavar="mixed|news|blogs", help="
 def simulate(
     feeds: Feeds = 10_000, days: Days = 30, seed: Seed = 1, kind: Kind = "mixed", as_json: AsJson = False
 ) -> None:
-    """Play a month of polling by your settings, and compare it with asking every feed once an hour.
+    """Simulate a month of polling by your settings, and compare it with polling every feed once an hour.
 
-    Nothing is asked for and nothing is kept: feeds, hosts and their outages are simulated.
+    No request is made and nothing is stored: feeds, hosts and their outages are simulated.
     With --json, durations are in seconds.
 
     Example: headwater simulate --feeds 1000 --days 10
     """
     options = polling_options(load_quietly())
-    world = make_world(feeds=feeds, days=days, seed=seed, climate=climate_named(kind))
+    world = make_world(feeds=feeds, days=days, seed=seed, mix=mix_named(kind))
     compared = _play_both(world, options)
     if as_json:
         print_json(_facts(world) | asdict(compared, dict_factory=_in_seconds))
@@ -47,9 +46,9 @@ def simulate(
         _show(world, compared)
 
 
-def _play_both(world: World, options: PollingOptions) -> Comparison:
+def _play_both(world: World, options: PollingOptions) -> MonthComparison:
     with progress() as bar:
-        task = bar.add_task("Days played", total=2 * world.days)
+        task = bar.add_task("Days simulated", total=2 * world.days)
 
         def tick() -> None:
             bar.advance(task)
@@ -61,7 +60,7 @@ def _play_both(world: World, options: PollingOptions) -> Comparison:
 
 def _facts(world: World) -> dict[str, object]:
     return {
-        "world": world.climate.name,
+        "world": world.mix.name,
         "seed": world.seed,
         "feeds": len(world.feeds),
         "hosts": len(world.hosts),
@@ -73,22 +72,22 @@ def _in_seconds(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     return {name: value.total_seconds() if isinstance(value, timedelta) else value for name, value in pairs}
 
 
-def _show(world: World, compared: Comparison) -> None:
-    say(
-        f"{world.days} days of {len(world.feeds):,} feeds on {len(world.hosts):,} hosts, world {world.climate.name!r}, "
+def _show(world: World, compared: MonthComparison) -> None:
+    print_text(
+        f"{world.days} days of {len(world.feeds):,} feeds on {len(world.hosts):,} hosts, world {world.mix.name!r}, "
         f"seed {world.seed}: Headwater beside a poll of every feed once an hour.\n"
     )
     print_table(["", "Headwater", "hourly"], _rows(compared))
-    say("\nBy how often a feed publishes:\n")
+    print_text("\nBy how often a feed publishes:\n")
     print_table(
         ["at least", "feeds", "articles", "requests", "hourly", "median delay", "hourly"], _speed_rows(compared)
     )
-    say("\nDelay from publication to article, share of articles:\n")
+    print_text("\nDelay from publication to article, share of articles:\n")
     print_table(["up to", "Headwater", "hourly"], _histogram(compared))
-    say("\nRequests per day:\n")
-    say("\n".join(_columns(compared)))
-    say("\nWhat it shows:\n")
-    say("\n".join(f"- {finding}" for finding in findings(compared)))
+    print_text("\nRequests per day:\n")
+    print_text("\n".join(_columns(compared)))
+    print_text("\nResults:\n")
+    print_text("\n".join(f"- {finding}" for finding in findings(compared)))
 
 
 _MEASURES: dict[str, Callable[[Measured], str]] = {
@@ -97,25 +96,25 @@ _MEASURES: dict[str, Callable[[Measured], str]] = {
     "  answered 304": lambda one: f"{one.unchanged_share:.0%}",
     "  failed": lambda one: f"{one.failures:,}",
     "  sooner than the site asked for": lambda one: f"{one.too_soon:,}",
-    "polls while our own network was gone": lambda one: f"{one.cut_off:,}",
-    "delay, median": lambda one: _told(one.median),
-    "delay, 95 of 100": lambda one: _told(one.p95),
-    "delay, mean": lambda one: _told(one.mean),
+    "polls while our own network was down": lambda one: f"{one.cut_off:,}",
+    "delay, median": lambda one: _duration(one.median),
+    "delay, 95 of 100": lambda one: _duration(one.p95),
+    "delay, mean": lambda one: _duration(one.mean),
     "articles missed": lambda one: f"{one.missed:,}",
     "articles not seen by the end": lambda one: f"{one.unseen:,}",
-    "feeds switched off": lambda one: f"{one.disablings:,}",
+    "feeds disabled": lambda one: f"{one.disablings:,}",
     "hosts paused": lambda one: f"{one.host_pauses:,}",
     "warnings in the log": lambda one: f"{one.warnings:,}",
     "errors in the log": lambda one: f"{one.errors:,}",
 }
 
 
-def _rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
-    for name, told in _MEASURES.items():
-        yield name, told(compared.adaptive), told(compared.hourly)
+def _rows(compared: MonthComparison) -> Iterator[tuple[str, str, str]]:
+    for name, shown in _MEASURES.items():
+        yield name, shown(compared.adaptive), shown(compared.hourly)
 
 
-def _speed_rows(compared: Comparison) -> Iterator[tuple[str, ...]]:
+def _speed_rows(compared: MonthComparison) -> Iterator[tuple[str, ...]]:
     for speed in compared.speeds:
         yield (
             speed.name,
@@ -123,13 +122,13 @@ def _speed_rows(compared: Comparison) -> Iterator[tuple[str, ...]]:
             f"{speed.articles:,}",
             f"{speed.adaptive_requests:,}",
             f"{speed.hourly_requests:,}",
-            _told(speed.adaptive_median),
-            _told(speed.hourly_median),
+            _duration(speed.adaptive_median),
+            _duration(speed.hourly_median),
         )
 
 
-def _histogram(compared: Comparison) -> Iterator[tuple[str, str, str]]:
-    names = [*(_told(most) for most in DELAYS_UP_TO), "more"]
+def _histogram(compared: MonthComparison) -> Iterator[tuple[str, str, str]]:
+    names = [*(_duration(most) for most in DELAYS_UP_TO), "more"]
     most = max(*compared.adaptive.delays, *compared.hourly.delays, 1)
     total = max(compared.articles, 1)
     for name, *counts in zip(names, compared.adaptive.delays, compared.hourly.delays, strict=True):
@@ -142,7 +141,7 @@ def _bar(share: float) -> str:
     return ("█" * full + PARTS[part].strip()).ljust(BAR)
 
 
-def _columns(compared: Comparison) -> Iterator[str]:
+def _columns(compared: MonthComparison) -> Iterator[str]:
     """Two charts of one column a day, on one scale."""
     most = max(*compared.adaptive.requests_per_day, *compared.hourly.requests_per_day)
     for name, measured in (("Headwater", compared.adaptive), ("hourly", compared.hourly)):
@@ -153,24 +152,24 @@ def _columns(compared: Comparison) -> Iterator[str]:
         yield ""
 
 
-def findings(compared: Comparison) -> Iterator[str]:
-    """What the month shows, in sentences."""
+def findings(compared: MonthComparison) -> Iterator[str]:
+    """The results, in sentences."""
     ours, theirs = compared.adaptive, compared.hourly
     saved = 1 - ours.requests / theirs.requests
     yield (
         f"{abs(saved):.0%} {'fewer' if saved >= 0 else 'more'} requests; half of the articles within "
-        f"{_told(ours.median)} instead of {_told(theirs.median)}, 95 of 100 within {_told(ours.p95)} instead of "
-        f"{_told(theirs.p95)}."
+        f"{_duration(ours.median)} instead of {_duration(theirs.median)}, 95 of 100 within {_duration(ours.p95)} "
+        f"instead of {_duration(theirs.p95)}."
     )
     yield _about_returns(compared)
     yield (
-        f"Our own network was gone for a night: of {ours.cut_off:,} polls that failed then, "
+        f"Our own network was down for a night: of {ours.cut_off:,} polls that failed then, "
         f"{compared.own_failures_counted:,} were counted, before it was noticed, and "
-        f"{compared.disabled_in_own_outage or 'no'} feeds were switched off."
+        f"{compared.disabled_in_own_outage or 'no'} feeds were disabled."
     )
     yield (
         "A platform answered 404 on every feed for hours each day: "
-        f"{compared.disabled_with_their_platform or 'none'} of its feeds was switched off for it."
+        f"{compared.disabled_with_their_platform or 'none'} of its feeds was disabled for it."
     )
     yield (
         f"{ours.too_soon or 'No'} requests came sooner than a site asked for; "
@@ -182,18 +181,18 @@ def findings(compared: Comparison) -> Iterator[str]:
     )
 
 
-def _about_returns(compared: Comparison) -> str:
+def _about_returns(compared: MonthComparison) -> str:
     longest = compared.longest_off
     if longest is None:
-        return "No feed that was switched off came back."
+        return "No disabled feed worked again."
     who = "No feed" if not compared.late_returns else f"{compared.late_returns:,} feeds"
     return (
-        f"{who} of the {compared.returns:,} that came back stayed off longer than the cooldown: "
-        f"longest {_told(longest.stayed_off)}, of a cooldown of {_told(longest.cooldown)}."
+        f"{who} of the {compared.returns:,} that worked again stayed disabled longer than the cooldown: "
+        f"longest {_duration(longest.stayed_off)}, of a cooldown of {_duration(longest.cooldown)}."
     )
 
 
-def _told(time: timedelta) -> str:
+def _duration(time: timedelta) -> str:
     minutes = time / timedelta(minutes=1)
     if minutes < 100:
         return f"{minutes:.1f} min" if minutes % 1 else f"{minutes:.0f} min"

@@ -8,14 +8,14 @@ from playwright.sync_api import Browser
 
 from headwater.lab.zoo import DOMAIN, EXHIBITS
 from headwater.lab.zoo.sites import SITES
-from scripts.screenshots import CAGES, FEEDS, INSIDE, OPERATING, OUTSIDE, SUGGESTED, photograph_everything
+from scripts.screenshots import FAULTS, FEEDS, INSIDE, OPERATING, OUTSIDE, SUGGESTED, photograph_everything
 from tests.flows.browser.person import CHROMIUM, running
 from tests.flows.zoo_thread import open_zoo
 
 pytestmark = pytest.mark.soak
 
 
-@pytest.mark.parametrize(("name", "host", "path"), [one[:3] for one in (*FEEDS, *CAGES, SUGGESTED)])
+@pytest.mark.parametrize(("name", "host", "path"), [one[:3] for one in (*FEEDS, *FAULTS, SUGGESTED)])
 def test_its_feeds_are_in_the_zoo(name: str, host: str, path: str) -> None:
     served = {(site.host, feed.path) for site in SITES.values() for feed in site.feeds}
 

@@ -14,7 +14,7 @@ from headwater.lab.zoo.packing import BOMB, brotli_bomb, gzip_bomb, stacked_bomb
 
 from .conftest import MovedClock, loopback_socket, until
 
-CAGES = {exhibit.name: exhibit for exhibit in EXHIBITS if exhibit.is_cage}
+FAULTS = {exhibit.name: exhibit for exhibit in EXHIBITS if exhibit.fails}
 STATUSES = {
     "bad_request": {400, 418, 451},
     "unauthorized": {401},
@@ -35,14 +35,14 @@ PATIENCE = aiohttp.ClientTimeout(total=0.3)
 
 
 def expecting(*classes: str) -> list[Exhibit]:
-    return [exhibit for exhibit in CAGES.values() if exhibit.expects in classes]
+    return [exhibit for exhibit in FAULTS.values() if exhibit.expects in classes]
 
 
 def names(exhibit: Exhibit) -> str:
     return exhibit.name
 
 
-@pytest.mark.parametrize("exhibit", [one for one in CAGES.values() if one.expects in STATUSES], ids=names)
+@pytest.mark.parametrize("exhibit", [one for one in FAULTS.values() if one.expects in STATUSES], ids=names)
 async def test_a_cage_answers_with_a_status_of_its_class(exhibit: Exhibit, zoo: Zoo, client: aiohttp.ClientSession):
     async with client.get(zoo.url_of(exhibit), allow_redirects=False, auto_decompress=False) as response:
         assert response.status in STATUSES[exhibit.expects]
@@ -50,7 +50,7 @@ async def test_a_cage_answers_with_a_status_of_its_class(exhibit: Exhibit, zoo: 
 
 def test_every_status_of_the_policy_table_has_a_cage_of_its_own():
     assert {"400", "401", "403", "404", "410", "418", "429", "500", "502", "503", "504"} <= {
-        exhibit.caption[:3] for exhibit in CAGES.values()
+        exhibit.caption[:3] for exhibit in FAULTS.values()
     }
 
 
@@ -63,11 +63,11 @@ async def test_a_broken_connection_is_an_error_of_the_client(exhibit: Exhibit, z
 
 async def test_the_host_that_does_not_exist_is_outside_what_resolves(zoo: Zoo, client: aiohttp.ClientSession):
     with pytest.raises(ClientConnectorDNSError):
-        await client.get(zoo.url_of(CAGES["nowhere"]))
+        await client.get(zoo.url_of(FAULTS["nowhere"]))
 
 
 async def test_a_drip_goes_on_after_its_headers(zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES["drip"])) as response:
+    async with client.get(zoo.url_of(FAULTS["drip"])) as response:
         assert response.status == 200
         assert await response.content.read(1) == b"<"
 
@@ -78,7 +78,7 @@ async def test_retry_after_comes_in_seconds_as_a_date_and_not_at_all(
     clock.now = 784111777.0 - 120
     seen: list[str | None] = []
     for name in ("busy-seconds", "busy-until", "busy"):
-        async with client.get(zoo.url_of(CAGES[name])) as response:
+        async with client.get(zoo.url_of(FAULTS[name])) as response:
             seen.append(response.headers.get("Retry-After"))
 
     assert seen == ["120", "Sun, 06 Nov 1994 08:49:37 GMT", None]
@@ -116,14 +116,14 @@ def test_the_client_of_these_tests_has_no_socket_for_the_far_end_of_a_tunnel(add
 
 
 async def test_a_signpost_has_no_location(zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES["signpost"]), allow_redirects=False) as response:
+    async with client.get(zoo.url_of(FAULTS["signpost"]), allow_redirects=False) as response:
         assert "Location" not in response.headers
 
 
 async def test_the_elephant_announces_its_size_and_the_whale_does_not(zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES["elephant"])) as response:
+    async with client.get(zoo.url_of(FAULTS["elephant"])) as response:
         assert response.content_length == 50 * 2**20
-    async with client.get(zoo.url_of(CAGES["whale"])) as response:
+    async with client.get(zoo.url_of(FAULTS["whale"])) as response:
         assert response.content_length is None
         size = 0
         async for chunk in response.content.iter_any():
@@ -148,7 +148,7 @@ def test_no_bomb_is_larger_than_a_few_hundred_kilobytes():
 
 @pytest.mark.parametrize("name", ["bomb-gzip", "bomb-brotli", "bomb-zstd"])
 async def test_a_bomb_goes_off_in_a_reader_without_limits(name: str, zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES[name])) as response:
+    async with client.get(zoo.url_of(FAULTS[name])) as response:
         size = 0
         while size < 20 * 2**20 and (chunk := await response.content.readany()):
             size += len(chunk)
@@ -157,7 +157,7 @@ async def test_a_bomb_goes_off_in_a_reader_without_limits(name: str, zoo: Zoo, c
 
 
 async def test_the_stacked_bomb_is_labelled_twice(zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES["bomb-stacked"]), auto_decompress=False) as response:
+    async with client.get(zoo.url_of(FAULTS["bomb-stacked"]), auto_decompress=False) as response:
         assert response.headers["Content-Encoding"] == "gzip, gzip"
 
 
@@ -198,7 +198,7 @@ async def test_the_mover_moves_to_a_feed(zoo: Zoo, client: aiohttp.ClientSession
 
 
 async def test_the_lobby_shows_the_way_to_its_feed(zoo: Zoo, client: aiohttp.ClientSession):
-    async with client.get(zoo.url_of(CAGES["lobby"])) as response:
+    async with client.get(zoo.url_of(FAULTS["lobby"])) as response:
         page = await response.text()
 
     assert response.content_type == "text/html"

@@ -1,14 +1,14 @@
 import pytest
 
-from headwater.lab.zoo.documents import Document, is_not_modified
+from headwater.lab.zoo.documents import ZooDocument, is_not_modified
 
 CHANGED_AT = 784111777.6
 CHANGED = "Sun, 06 Nov 1994 08:49:37 GMT"
 LATER = "Sun, 06 Nov 1994 09:00:00 GMT"
 EARLIER = "Sun, 06 Nov 1994 08:00:00 GMT"
-STRONG = Document(b"", "text/xml", '"v1"', CHANGED_AT)
-WEAK = Document(b"", "text/xml", 'W/"v1"', CHANGED_AT)
-UNTAGGED = Document(b"", "text/xml", None, CHANGED_AT)
+STRONG = ZooDocument(b"", "text/xml", '"v1"', CHANGED_AT)
+WEAK = ZooDocument(b"", "text/xml", 'W/"v1"', CHANGED_AT)
+UNTAGGED = ZooDocument(b"", "text/xml", None, CHANGED_AT)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ UNTAGGED = Document(b"", "text/xml", None, CHANGED_AT)
         (STRONG, None, "the day before yesterday", False),
         (UNTAGGED, '"v1"', LATER, False),
         (UNTAGGED, None, LATER, True),
-        (Document(b"", "text/xml"), None, LATER, False),
+        (ZooDocument(b"", "text/xml"), None, LATER, False),
     ],
 )
 def test_a_reader_gets_304_exactly_when_it_has_the_document(
-    document: Document, if_none_match: str | None, if_modified_since: str | None, expected: bool
+    document: ZooDocument, if_none_match: str | None, if_modified_since: str | None, expected: bool
 ):
     assert is_not_modified(document, if_none_match, if_modified_since) is expected

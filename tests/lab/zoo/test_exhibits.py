@@ -1,7 +1,7 @@
 from typing import get_args
 
 from headwater.lab.zoo import EXHIBITS, SIGHTS, Expectation
-from headwater.lab.zoo.cages import ANY_PATH, CAGES
+from headwater.lab.zoo.faults import ANY_PATH, FAULTS
 from headwater.lab.zoo.sites import SITES
 
 
@@ -26,7 +26,7 @@ def test_every_caption_is_one_sentence():
 def test_nothing_is_kept_in_the_zoo_that_is_not_on_the_map():
     on_the_map = {one.host for one in (*EXHIBITS, *SIGHTS)}
 
-    assert set(SITES) | set(CAGES) <= on_the_map
+    assert set(SITES) | set(FAULTS) <= on_the_map
 
 
 def test_every_feed_of_a_site_is_an_exhibit_or_stands_behind_a_cage():
@@ -34,12 +34,12 @@ def test_every_feed_of_a_site_is_an_exhibit_or_stands_behind_a_cage():
 
     for site in SITES.values():
         for feed in site.feeds:
-            assert (site.host, feed.path) in exhibited or site.host in CAGES
+            assert (site.host, feed.path) in exhibited or site.host in FAULTS
 
 
 def test_what_cannot_be_reached_is_only_the_host_that_does_not_exist():
     for one in (*EXHIBITS, *SIGHTS):
-        paths = CAGES.get(one.host, {})
+        paths = FAULTS.get(one.host, {})
         is_kept = one.host in SITES or one.path in paths or ANY_PATH in paths
 
         assert is_kept or one.name in {"nowhere", "plaintext"}, one.name

@@ -8,13 +8,13 @@ import aiohttp
 import pytest
 
 from headwater.lab.zoo import EXHIBITS, Exhibit, Zoo
-from headwater.lab.zoo.press import Press
+from headwater.lab.zoo.articles import Publisher
 from headwater.lab.zoo.sites import SITES
 
 from .conftest import MovedClock
 from .yardstick import Parsed, parsed
 
-HEALTHY = [exhibit for exhibit in EXHIBITS if not exhibit.is_cage]
+HEALTHY = [exhibit for exhibit in EXHIBITS if not exhibit.fails]
 XML = [exhibit for exhibit in HEALTHY if not exhibit.path.endswith(".json")]
 JSON = [exhibit for exhibit in HEALTHY if exhibit.path.endswith(".json")]
 # the cut feed has lost its second half
@@ -94,7 +94,7 @@ async def test_each_dialect_is_what_it_says(name: str, version: str, zoo: Zoo, c
 @pytest.mark.parametrize("name", ["rivage", "moewe", "plaza", "akti", "chaoshi", "minato"])
 async def test_no_letter_is_lost_in_any_language(name: str, zoo: Zoo, client: aiohttp.ClientSession, clock: MovedClock):
     site = SITES[f"{name}.zoo.test"]
-    newest = Press(lambda host: host, 1.0).listed(site, clock())[0]
+    newest = Publisher(lambda host: host, 1.0).listed(site, clock())[0]
 
     feed = understood(await read(client, zoo.url_of(by_name(name))))
 

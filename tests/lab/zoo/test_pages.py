@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from headwater.lab.zoo import SIGHTS, Sight, Zoo
-from headwater.lab.zoo.press import Article, Press
+from headwater.lab.zoo.articles import Article, Publisher
 from headwater.lab.zoo.sites import SITES
 
 from .conftest import MovedClock
@@ -21,7 +21,7 @@ async def text_of(client: aiohttp.ClientSession, url: str) -> str:
 
 
 def newest(zoo: Zoo, name: str, clock: MovedClock) -> Article:
-    return Press(lambda host: f"http://{host}:{zoo.port}", 1.0).listed(SITES[f"{name}.zoo.test"], clock())[0]
+    return Publisher(lambda host: f"http://{host}:{zoo.port}", 1.0).listed(SITES[f"{name}.zoo.test"], clock())[0]
 
 
 @pytest.mark.parametrize("name", ["meadow", "wire", "gazette", "daily", "rivage", "minato"])

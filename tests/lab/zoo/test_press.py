@@ -1,13 +1,13 @@
-from headwater.lab.zoo.press import Press, slug_of
+from headwater.lab.zoo.articles import Publisher, slug_of
+from headwater.lab.zoo.languages import LANGUAGES
 from headwater.lab.zoo.sites import SITES
-from headwater.lab.zoo.tongues import TONGUES
 
 NOW = 1_767_225_600.0
 DAILY = SITES["daily.zoo.test"]
 
 
-def press(tempo: float = 1.0) -> Press:
-    return Press(lambda host: f"http://{host}:8900", tempo)
+def press(tempo: float = 1.0) -> Publisher:
+    return Publisher(lambda host: f"http://{host}:8900", tempo)
 
 
 def test_the_same_number_is_the_same_article_in_every_process():
@@ -46,7 +46,7 @@ def test_every_site_has_a_history_longer_than_its_feed():
 
 
 def test_no_slot_of_a_sentence_is_left_open_in_any_language():
-    for language in TONGUES:
+    for language in LANGUAGES:
         site = next(site for site in SITES.values() if site.language == language)
         for number in range(1, 200):
             article = press().article(site, number)

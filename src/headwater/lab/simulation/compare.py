@@ -1,4 +1,4 @@
-"""Two months side by side: requests, delays, and what must not have happened in ours."""
+"""Compares two strategies: requests, delays, and what must not happen in ours."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import chain, pairwise
 from statistics import fmean
 
-from headwater.lab.simulation.types import MISSED, UNSEEN, Played, Return
+from headwater.lab.simulation.types import MISSED, UNSEEN, FeedReturn, Played
 from headwater.lab.simulation.world import DAY, World
 
 LEFT_OUT = DAY
@@ -43,7 +43,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Feeds that publish at least so often, and how long their articles took: the middle one of each strategy."""
+    """Feeds that publish at least this often, and the median delay of each strategy."""
 
     name: str
     feeds: int
@@ -55,8 +55,8 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Both months side by side, and what must not have happened in ours."""
+class MonthComparison:
+    """The results of both strategies, and what must not happen in ours."""
 
     adaptive: Measured
     hourly: Measured
@@ -64,30 +64,30 @@ class Comparison:
     speeds: Sequence[Speed]
     returns: int
     late_returns: int
-    longest_off: Return | None
+    longest_off: FeedReturn | None
     own_outages: int
     own_failures_counted: int
     disabled_in_own_outage: int
     disabled_with_their_platform: int
 
 
-def compare(world: World, adaptive: Played, hourly: Played) -> Comparison:
-    """What the two months come to."""
+def compare(world: World, adaptive: Played, hourly: Played) -> MonthComparison:
+    """The comparison of both strategies."""
     by_feed = list(_seen_by_both(world, adaptive, hourly))
     ours, theirs = (array("d", chain.from_iterable(pair[side] for pair in by_feed)) for side in (0, 1))
-    told = adaptive.told
-    return Comparison(
+    log = adaptive.log
+    return MonthComparison(
         adaptive=_measured(world, adaptive, ours),
         hourly=_measured(world, hourly, theirs),
         articles=len(ours),
         speeds=[_speed(name, world, adaptive, hourly, by_feed) for name in SPEEDS],
-        returns=len(told.returns),
-        late_returns=sum(one.is_late for one in told.returns),
-        longest_off=max(told.returns, key=lambda one: one.stayed_off, default=None),
-        own_outages=told.own_outages,
-        own_failures_counted=told.own_failures_counted,
-        disabled_in_own_outage=sum(world.is_cut_off(one.at) for one in told.disablings),
-        disabled_with_their_platform=sum(world.is_lost_for_hours(one.feed) for one in told.disablings),
+        returns=len(log.returns),
+        late_returns=sum(one.is_late for one in log.returns),
+        longest_off=max(log.returns, key=lambda one: one.stayed_off, default=None),
+        own_outages=log.own_outages,
+        own_failures_counted=log.own_failures_counted,
+        disabled_in_own_outage=sum(world.is_offline(one.at) for one in log.disablings),
+        disabled_with_their_platform=sum(world.is_lost_for_hours(one.feed) for one in log.disablings),
     )
 
 
@@ -123,11 +123,11 @@ def _measured(world: World, played: Played, delays: Sequence[float]) -> Measured
         delays=[after - before for before, after in pairwise(bounds)],
         missed=sum(delay == MISSED for delay in played.delays),
         unseen=sum(delay == UNSEEN for delay in played.delays),
-        disablings=len(played.told.disablings),
-        host_pauses=played.told.host_pauses,
-        mistaken_pauses=played.told.mistaken_pauses,
-        warnings=played.told.warnings,
-        errors=played.told.errors,
+        disablings=len(played.log.disablings),
+        host_pauses=played.log.host_pauses,
+        mistaken_pauses=played.log.mistaken_pauses,
+        warnings=played.log.warnings,
+        errors=played.log.errors,
     )
 
 

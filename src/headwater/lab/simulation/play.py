@@ -1,7 +1,4 @@
-"""Playing a world: a virtual clock moves from poll to poll, and the world answers.
-
-One request per host at a time, a delay between two, as many at once as a poller has.
-"""
+"""Polling a world: a virtual clock moves from poll to poll, with one request per host at a time and a delay between."""
 
 from array import array
 from bisect import bisect_left
@@ -10,9 +7,9 @@ from itertools import accumulate
 from math import inf
 from random import Random
 
-from headwater.lab.simulation.troubles import NO_NETWORK
-from headwater.lab.simulation.types import MISSED, UNSEEN, Answer, Played, Read, Strategy, Tick
-from headwater.lab.simulation.world import DAY, HOUR, Limit, World
+from headwater.lab.simulation.making import NO_NETWORK
+from headwater.lab.simulation.types import MISSED, UNSEEN, FullResponse, Played, PollAnswer, Strategy, Tick
+from headwater.lab.simulation.world import DAY, HOUR, RequestLimit, World
 from headwater.polling.types import FailureClass, PollFailed, PollingOptions
 
 ANSWERS_IN = 0.3
@@ -25,7 +22,7 @@ def play(world: World, strategy: Strategy, options: PollingOptions, tick: Tick =
 
 
 class _Play:
-    """The clock, and what the world answers."""
+    """The clock, the queues, and the answers of the world."""
 
     def __init__(self, world: World, strategy: Strategy) -> None:
         count = len(world.feeds)
@@ -67,7 +64,7 @@ class _Play:
         tick()
         self._strategy.finish(end)
         return Played(
-            self._strategy.told,
+            self._strategy.log,
             self._requests,
             per_day,
             self._delays,
@@ -87,7 +84,7 @@ class _Play:
         heapify(ready)
         return queues, ready
 
-    def _ask(self, feed: int, host: int, start: float) -> Answer:
+    def _ask(self, feed: int, host: int, start: float) -> PollAnswer:
         if start >= self._holds_until[feed]:
             self._failing[feed], self._holds_until[feed] = self._world.look(feed, start)
         failing, limiter = self._failing[feed], self._limiters[host]
@@ -103,10 +100,10 @@ class _Play:
             return failing
         return self._read(feed, start)
 
-    def _read(self, feed: int, start: float) -> Read | None:
+    def _read(self, feed: int, start: float) -> FullResponse | None:
         one, known = self._world.feeds[feed], self._known[feed]
         copied_at = self._world.copied_at(feed, start) if one.software.cached else start
-        self._fresh_until[feed] = copied_at + 0.9 * one.software.lasts  # a little too soon is nobody's concern
+        self._fresh_until[feed] = copied_at + 0.9 * one.software.lasts  # a little too soon is harmless
         count, published = self._counted[feed], one.published
         while count < len(published) and published[count] <= copied_at:
             count += 1
@@ -121,13 +118,13 @@ class _Play:
         for number in range(max(known, history), count):
             seen = number >= oldest_listed
             self._delays[first + number] = start + ANSWERS_IN - published[number] if seen else MISSED
-        return Read(count, count - max(known, 0), 0 <= known <= oldest_listed)
+        return FullResponse(count, count - max(known, 0), 0 <= known <= oldest_listed)
 
 
 class _Limiter:
-    """Counts what a host is asked, and refuses what is too much."""
+    """The rate limit of a host."""
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: RequestLimit) -> None:
         self._limit = limit
         self._left = limit.at_once
         self._at = 0.0

@@ -1,4 +1,4 @@
-"""The words of a simulation: what a poll is answered with, what a strategy does, and what is left of its month."""
+"""Types of a simulation: the answer to a poll, a strategy, and the result of a month."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from headwater.polling.types import PollFailed
 
-A_MOMENT = timedelta(minutes=5)  # what a probe may wait in its host's queue
+TOLERANCE = timedelta(minutes=5)  # for the wait of a probe in its host's queue
 UNSEEN, MISSED = -1.0, -2.0  # in place of a delay
 
 Tick = Callable[[], object]
@@ -15,21 +15,21 @@ Tick = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A full answer: how many entries the feed has had so far, how many are new, and whether some were missed."""
+class FullResponse:
+    """A 200 response: the number of entries so far, how many are new, and whether some were missed."""
 
     count: int
     new: int
     missed: bool
 
 
-Answer = Read | PollFailed | None
+PollAnswer = FullResponse | PollFailed | None
 """None: not modified."""
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
-    """A feed that was off and answers again: how long it had done so unnoticed, and which cooldown it waited for."""
+class FeedReturn:
+    """A disabled feed that works again: how long it had worked before it was polled, and its cooldown."""
 
     feed: int
     stayed_off: timedelta
@@ -37,26 +37,26 @@ class Return:
 
     @property
     def is_late(self) -> bool:
-        """Whether it stayed off longer than its cooldown."""
-        return self.stayed_off > self.cooldown + A_MOMENT
+        """Whether it stayed disabled longer than its cooldown."""
+        return self.stayed_off > self.cooldown + TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
-class Disabling:
-    """A feed that was switched off."""
+class FeedDisabled:
+    """A feed that was disabled."""
 
     feed: int
     at: float
 
 
 @dataclass(slots=True)
-class Told:
-    """What a strategy did to feeds and hosts, and how often it raised its voice."""
+class StrategyLog:
+    """What a strategy did to feeds and hosts, and how often it would have logged."""
 
     warnings: int = 0
     errors: int = 0
-    disablings: list[Disabling] = field(default_factory=list[Disabling])
-    returns: list[Return] = field(default_factory=list[Return])
+    disablings: list[FeedDisabled] = field(default_factory=list[FeedDisabled])
+    returns: list[FeedReturn] = field(default_factory=list[FeedReturn])
     host_pauses: int = 0
     mistaken_pauses: int = 0
     own_outages: int = 0
@@ -64,20 +64,20 @@ class Told:
 
 
 class Strategy(Protocol):
-    """What is done after each poll."""
+    """Decides what follows each poll."""
 
-    told: Told
+    log: StrategyLog
 
     def wants_full(self, feed: int, at: float) -> bool:
         """Whether to ask without validators."""
         ...
 
-    def next_poll(self, feed: int, answer: Answer, due: float, at: float) -> tuple[float, float]:
-        """When the feed is polled again, and until when its host is left alone."""
+    def next_poll(self, feed: int, answer: PollAnswer, due: float, at: float) -> tuple[float, float]:
+        """When the feed is polled again, and until when its host is paused."""
         ...
 
     def finish(self, end: float) -> None:
-        """The month is over."""
+        """Called at the end of the month."""
         ...
 
 
@@ -85,10 +85,10 @@ class Strategy(Protocol):
 class Played:
     """One strategy's month. A delay is that of one article, `UNSEEN` or `MISSED`; feed after feed, oldest first.
 
-    Polls while our own network is gone reach nobody: they are `cut_off`, and not requests.
+    Polls while our own network is down are `cut_off`, not requests.
     """
 
-    told: Told
+    log: StrategyLog
     requests: Sequence[int]  # of each feed
     requests_per_day: Sequence[int]
     delays: Sequence[float]

@@ -1,7 +1,7 @@
-"""A simulated world of feeds: who publishes what when, on which host, and what goes wrong meanwhile.
+"""A simulated world of feeds: what each publishes and when, on which host, and which faults there are.
 
-Everything in it is a function of time, so that two strategies live through the same month; only a host that limits
-requests answers by what was asked before. Times are seconds from `START`.
+All of it is a function of time, so that two strategies poll the same month; only a host that limits requests depends on
+earlier requests. Times are seconds from `START`.
 """
 
 from bisect import bisect_right
@@ -22,8 +22,8 @@ LOST_FOR_HOURS = "pages"
 
 
 @dataclass(frozen=True, slots=True)
-class Climate:
-    """What kind of feeds a world is made of: how often the living publish, how that spreads, how many are silent."""
+class FeedMix:
+    """The kind of feeds in a world: how often they publish, its spread, and the share that is silent."""
 
     name: str
     median_per_day: float
@@ -31,38 +31,38 @@ class Climate:
     silent: float
 
 
-CLIMATES: Mapping[str, Climate] = {
-    climate.name: climate
-    for climate in (
-        Climate("mixed", median_per_day=0.7, decades=0.8, silent=0.2),
-        Climate("news", median_per_day=5.0, decades=0.6, silent=0.05),
-        Climate("blogs", median_per_day=0.15, decades=0.6, silent=0.35),
+FEED_MIXES: Mapping[str, FeedMix] = {
+    mix.name: mix
+    for mix in (
+        FeedMix("mixed", median_per_day=0.7, decades=0.8, silent=0.2),
+        FeedMix("news", median_per_day=5.0, decades=0.6, silent=0.05),
+        FeedMix("blogs", median_per_day=0.15, decades=0.6, silent=0.35),
     )
 }
 
 
-def climate_named(name: str) -> Climate:
-    """The climate of this name. Raises Invalid."""
-    if name not in CLIMATES:
-        raise Invalid(f"There is no world {name!r}. There are: {', '.join(CLIMATES)}.")
-    return CLIMATES[name]
+def mix_named(name: str) -> FeedMix:
+    """The feed mix of this name. Raises Invalid."""
+    if name not in FEED_MIXES:
+        raise Invalid(f"There is no world {name!r}. There are: {', '.join(FEED_MIXES)}.")
+    return FEED_MIXES[name]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """From when to when what goes wrong."""
+class Fault:
+    """A period in which polls fail."""
 
     begins: float
     ends: float
     failed: PollFailed
 
 
-Troubles = tuple[Trouble, ...]
+Faults = tuple[Fault, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """How many requests a host takes from one address: so many at once, and so many a second in the long run."""
+class RequestLimit:
+    """A host's rate limit: a burst, and a number of requests a second."""
 
     at_once: float
     per_second: float
@@ -70,13 +70,13 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class SimulatedHost:
     """A server and its feeds."""
 
     name: str
     feeds: Sequence[int]
-    troubles: Troubles = ()
-    limit: Limit | None = None
+    faults: Faults = ()
+    limit: RequestLimit | None = None
 
     @property
     def platform(self) -> str:
@@ -86,9 +86,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """What a feed is made with: how many entries it lists, whether it knows 304 and dates, how long it says it is good.
+    """How a feed is served: number of entries, support of 304 and dates, and its max-age.
 
-    `cached`: that is the age of a copy which everybody gets until it is over, and not only a wish.
+    `cached`: all clients get one copy until max-age is over.
     """
 
     listed: int = 20
@@ -99,72 +99,72 @@ class Software:
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
-    """A feed and its life: the moments it publishes at, in order; those before 0 are there when it is first read."""
+class SimulatedFeed:
+    """A feed: when it publishes, in order; entries before 0 exist when it is first polled."""
 
     host: int
     software: Software
     published: Sequence[float]
-    troubles: Troubles
+    faults: Faults
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything there is to poll, and our own way to it."""
+    """All feeds and hosts, and the faults of our own network."""
 
     seed: int
     days: int
-    climate: Climate
-    hosts: Sequence[Host]
-    feeds: Sequence[Feed]
-    own_troubles: Troubles
+    mix: FeedMix
+    hosts: Sequence[SimulatedHost]
+    feeds: Sequence[SimulatedFeed]
+    own_faults: Faults
 
     def look(self, feed: int, at: float) -> tuple[PollFailed | None, float]:
-        """What a request for this feed would meet now, and until when that holds."""
+        """The failure that a request for this feed would have now, and until when that holds."""
         found, until = None, inf
         one = self.feeds[feed]
-        for troubles in (self.own_troubles, self.hosts[one.host].troubles, one.troubles):
-            trouble, holds = _at(troubles, at)
-            found, until = found or (trouble.failed if trouble else None), min(until, holds)
+        for faults in (self.own_faults, self.hosts[one.host].faults, one.faults):
+            fault, holds = _at(faults, at)
+            found, until = found or (fault.failed if fault else None), min(until, holds)
         return found, until
 
     def copied_at(self, feed: int, at: float) -> float:
-        """From when an answer is: from now, or from when a cache on the way last asked."""
+        """The age of a response: now, or when a cache last fetched it."""
         software = self.feeds[feed].software
         return at - (at + 977.0 * feed) % software.lasts if software.cached else at
 
-    def well_since(self, feed: int, at: float) -> float:
-        """Since when a feed that answers now has been answering without a break."""
+    def working_since(self, feed: int, at: float) -> float:
+        """Since when a feed that works now has worked without interruption."""
         one = self.feeds[feed]
-        lists = (self.own_troubles, self.hosts[one.host].troubles, one.troubles)
-        return max((trouble.ends for troubles in lists for trouble in troubles if trouble.ends <= at), default=0.0)
+        lists = (self.own_faults, self.hosts[one.host].faults, one.faults)
+        return max((fault.ends for faults in lists for fault in faults if fault.ends <= at), default=0.0)
 
-    def is_cut_off(self, at: float) -> bool:
-        """Whether our own network is gone."""
-        return _at(self.own_troubles, at)[0] is not None
+    def is_offline(self, at: float) -> bool:
+        """Whether our own network is down."""
+        return _at(self.own_faults, at)[0] is not None
 
     def is_lost_for_hours(self, feed: int) -> bool:
-        """Whether it is only its platform that answers 404 for hours each day, and never the feed itself."""
+        """Whether only its platform fails, by answering 404 for hours each day."""
         one = self.feeds[feed]
-        return not one.troubles and self.hosts[one.host].platform == LOST_FOR_HOURS
+        return not one.faults and self.hosts[one.host].platform == LOST_FOR_HOURS
 
-    def has_trouble(self, host: int, at: float) -> bool:
-        """Whether a host, or our own network, is out of order."""
-        return any(_at(troubles, at)[0] for troubles in (self.own_troubles, self.hosts[host].troubles))
+    def has_fault(self, host: int, at: float) -> bool:
+        """Whether a host or our own network has a fault."""
+        return any(_at(faults, at)[0] for faults in (self.own_faults, self.hosts[host].faults))
 
 
 def moment(at: float) -> datetime:
-    """A time of this world as one of ours."""
+    """A simulated time as a datetime."""
     return START + timedelta(seconds=at)
 
 
 def seconds(moment: datetime) -> float:
-    """A time of ours as one of this world."""
+    """A datetime as a simulated time."""
     return (moment - START).total_seconds()
 
 
-def _at(troubles: Troubles, at: float) -> tuple[Trouble | None, float]:
-    next_one = bisect_right(troubles, at, key=lambda trouble: trouble.begins)
-    if next_one and at < troubles[next_one - 1].ends:
-        return troubles[next_one - 1], troubles[next_one - 1].ends
-    return None, troubles[next_one].begins if next_one < len(troubles) else inf
+def _at(faults: Faults, at: float) -> tuple[Fault | None, float]:
+    next_one = bisect_right(faults, at, key=lambda fault: fault.begins)
+    if next_one and at < faults[next_one - 1].ends:
+        return faults[next_one - 1], faults[next_one - 1].ends
+    return None, faults[next_one].begins if next_one < len(faults) else inf

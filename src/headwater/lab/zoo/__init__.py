@@ -1,7 +1,6 @@
-"""A small synthetic web on loopback, for tests, benchmarks and the demo: no internet needed.
+"""A small synthetic web on loopback, for tests, benchmarks and the demo. Imports nothing of Headwater.
 
-In: nothing of Headwater's. Out: `Zoo`, a server that plays every host of `zoo.test` on one port, healthy and otherwise;
-EXHIBITS, the feeds in it and what must come of each; and a log of all it was asked.
+`Zoo` is a server for every host of `zoo.test` on one port; EXHIBITS are its feeds with the outcome of each.
 """
 
 from headwater.lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Expectation, Sight

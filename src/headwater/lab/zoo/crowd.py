@@ -1,8 +1,7 @@
-"""The crowd: any number of hosts `h<N>.crowd.zoo.test`, each with any number of feeds, for benchmarks.
+"""Any number of hosts `h<N>.crowd.zoo.test`, each with any number of feeds of 25 entries, for benchmarks.
 
-In: a Call. Out: feeds of 25 entries and the pages they link to, made on the spot from a stock of stories, so that
-twenty thousand feeds cost no memory. A feed changes only when the crowd goes to a new edition; with `?fresh=1` every
-answer is an edition of its own.
+Feeds and pages are made on request, so that 20,000 feeds need no memory. A feed changes only with the edition of the
+crowd; with `?fresh=1` every response is an edition of its own.
 """
 
 import re
@@ -13,11 +12,10 @@ from itertools import count
 
 from aiohttp import web
 
-from headwater.lab.zoo.calls import Call
-from headwater.lab.zoo.documents import Document, respond
-from headwater.lab.zoo.press import Dice, compose
+from headwater.lab.zoo.articles import SeededChoice, compose
+from headwater.lab.zoo.documents import ZooDocument, ZooRequest, respond
+from headwater.lab.zoo.languages import LANGUAGES
 from headwater.lab.zoo.sites import DOMAIN
-from headwater.lab.zoo.tongues import ENGLISH
 
 ENTRIES = 25
 _HOST = re.compile(rf"h(\d{{1,9}})\.crowd\.{re.escape(DOMAIN)}")
@@ -30,14 +28,14 @@ _DAY = 86_400
 
 
 class Crowd:
-    """Answers for every host of the crowd; `edition` is the one that all its feeds are at."""
+    """Answers for every host of the crowd; `edition` is the current version of all its feeds."""
 
     def __init__(self) -> None:
         self.edition = 0
         self._fresh = count(_FRESH_FROM)
 
-    def answer(self, call: Call) -> web.Response | None:
-        """None where the crowd has nothing: it has no robots.txt, among other things."""
+    def answer(self, call: ZooRequest) -> web.Response | None:
+        """None for other paths: the crowd has no robots.txt, for one."""
         if not (host := _HOST.fullmatch(call.host)):
             return None
         if match := _FEED.fullmatch(call.path):
@@ -46,7 +44,7 @@ class Crowd:
             return respond(call.request, _page(int(host[1]), int(match[1])))
         return None
 
-    def _feed(self, call: Call, host: int, feed: int) -> web.Response:
+    def _feed(self, call: ZooRequest, host: int, feed: int) -> web.Response:
         is_fresh = "fresh" in call.request.query
         edition = next(self._fresh) if is_fresh else self.edition
         printed_at = call.now // _DAY * _DAY
@@ -54,7 +52,7 @@ class Crowd:
         tag = None if is_fresh else f'"{host}-{feed}-{edition}-{printed_at:.0f}"'
         base = f"http://{call.host}:{call.port}"
         body = _feed_xml(base, host, feed, first, _dates(printed_at))
-        return respond(call.request, Document(body, "application/rss+xml", tag))
+        return respond(call.request, ZooDocument(body, "application/rss+xml", tag))
 
 
 def _feed_xml(base: str, host: int, feed: int, first: int, dates: tuple[str, ...]) -> bytes:
@@ -66,7 +64,7 @@ def _feed_xml(base: str, host: int, feed: int, first: int, dates: tuple[str, ...
 
 
 def _item(base: str, host: int, number: int, date: str) -> str:
-    title, summary = _told(host, number)
+    title, summary = _story(host, number)
     link = f"{base}/article/{number}.html"
     return (
         f"<item><title>{title}</title><link>{link}</link><guid>{link}</guid><pubDate>{date}</pubDate>"
@@ -74,26 +72,26 @@ def _item(base: str, host: int, number: int, date: str) -> str:
     )
 
 
-def _page(host: int, number: int) -> Document:
-    title, summary = _told(host, number)
+def _page(host: int, number: int) -> ZooDocument:
+    title, summary = _story(host, number)
     stock = _stock()
     rest = "".join(f"<p>{stock[(number * 7 + host + step * 31) % _STORIES][1]}</p>\n" for step in range(1, 6))
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
         f'<nav><a href="/">Home</a></nav><article><h1>{title}</h1>\n<p>{summary}</p>\n{rest}</article></body></html>'
     )
-    return Document(body.encode(), "text/html; charset=utf-8", f'"{host}-{number}"')
+    return ZooDocument(body.encode(), "text/html; charset=utf-8", f'"{host}-{number}"')
 
 
-def _told(host: int, number: int) -> tuple[str, str]:
-    """Title and summary: the stock's story, made one of its kind by where it was told."""
+def _story(host: int, number: int) -> tuple[str, str]:
+    """Title and summary, made unique by host and number."""
     title, summary = _stock()[(number + host) % _STORIES]
     return f"{title}, dispatch {number}", f"{summary} Dispatch {number} from bureau {host}."
 
 
 @cache
 def _stock() -> tuple[tuple[str, str], ...]:
-    stories = (compose(ENGLISH, Dice("crowd", number)) for number in range(_STORIES))
+    stories = (compose(LANGUAGES["en"], SeededChoice("crowd", number)) for number in range(_STORIES))
     return tuple((escape(title), escape(paragraphs[0])) for title, paragraphs, _ in stories)
 
 

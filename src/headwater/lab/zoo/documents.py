@@ -1,12 +1,11 @@
-"""A document and how it is handed out: in full, or as 304 when the reader has it already (RFC 9110, section 13).
-
-In: a Document and a request's headers. Out: an aiohttp response.
-"""
+"""A document and how it is served: in full, or as 304 (RFC 9110, section 13); the request and the type of a handler."""
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import formatdate, parsedate_to_datetime
+from typing import TypeAlias
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -15,7 +14,7 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ZooDocument:
     """Bytes with their label, which may be empty."""
 
     body: bytes
@@ -26,11 +25,11 @@ class Document:
     status: int = 200
 
 
-def html(text: str, status: int = 200) -> Document:
-    return Document(text.encode(), "text/html; charset=utf-8", status=status)
+def html(text: str, status: int = 200) -> ZooDocument:
+    return ZooDocument(text.encode(), "text/html; charset=utf-8", status=status)
 
 
-def respond(request: web.BaseRequest, document: Document) -> web.Response:
+def respond(request: web.BaseRequest, document: ZooDocument) -> web.Response:
     headers = CIMultiDict(document.headers)
     if document.etag is not None:
         headers["ETag"] = document.etag
@@ -43,7 +42,7 @@ def respond(request: web.BaseRequest, document: Document) -> web.Response:
     return web.Response(status=document.status, body=document.body, headers=headers)
 
 
-def is_not_modified(document: Document, if_none_match: str | None, if_modified_since: str | None) -> bool:
+def is_not_modified(document: ZooDocument, if_none_match: str | None, if_modified_since: str | None) -> bool:
     """If-None-Match, compared weakly, wins over If-Modified-Since."""
     if if_none_match is not None and document.etag is not None:
         opaque = document.etag.removeprefix("W/")
@@ -59,3 +58,26 @@ def _moment(http_date: str) -> float:
         return parsedate_to_datetime(http_date).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class ZooRequest:
+    """One request: `now` is the zoo's clock, `age` the seconds since opening, stretched by the tempo."""
+
+    request: web.BaseRequest
+    host: str
+    path: str
+    now: float
+    age: float
+    port: int
+    serve: Callable[[str], web.Response]  # what the host's site has at a path
+
+
+Handler: TypeAlias = Callable[[ZooRequest], Awaitable[web.StreamResponse]]
+
+
+def fixed(document: ZooDocument) -> Handler:
+    async def handler(call: ZooRequest) -> web.StreamResponse:
+        return respond(call.request, document)
+
+    return handler

@@ -1,8 +1,4 @@
-"""The map of the zoo: every feed that can be followed, with what must come of it, and the other sights.
-
-In: nothing. Out: EXHIBITS (feeds) and SIGHTS (sites, pages, robots.txt, sitemaps). An exhibit that expects anything but
-articles is a cage: following it must lead to that failure class of the policy table.
-"""
+"""EXHIBITS, every feed with the outcome that polling it must have: articles, or a failure class; SIGHTS, other URLs."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -30,13 +26,13 @@ class Exhibit:
     scheme: Literal["http", "https"] = "http"
 
     @property
-    def is_cage(self) -> bool:
+    def fails(self) -> bool:
         return self.expects != "articles"
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Something to look at that is not a feed: a site, a page, a robots.txt, a sitemap."""
+    """A URL that is not a feed: a site, a page, a robots.txt, a sitemap."""
 
     name: str
     host: str
@@ -47,14 +43,14 @@ class Sight:
 
 
 _Row: TypeAlias = tuple[str, str, str]
-_CageRow: TypeAlias = tuple[Expectation, str, str]
+_BadRow: TypeAlias = tuple[Expectation, str, str]
 
 
-def _meadow(group: str, *rows: _Row) -> tuple[Exhibit, ...]:
+def _good(group: str, *rows: _Row) -> tuple[Exhibit, ...]:
     return tuple(Exhibit(n, f"{n}.{DOMAIN}", path, caption, "articles", group) for n, path, caption in rows)
 
 
-def _cages(group: str, *rows: _CageRow) -> tuple[Exhibit, ...]:
+def _bad(group: str, *rows: _BadRow) -> tuple[Exhibit, ...]:
     return tuple(Exhibit(n, f"{n}.{DOMAIN}", "/feed.xml", caption, expects, group) for expects, n, caption in rows)
 
 
@@ -63,7 +59,7 @@ def _sights(group: str, *rows: _Row) -> tuple[Sight, ...]:
 
 
 EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
-    _meadow("Newspapers in every dialect",
+    _good("Newspapers in every dialect",
         ("daily", "/feed.xml", "RSS 2.0 with full text, authors, pictures and enclosures; a new story every 20 s."),
         ("gazette", "/index.rdf", "RSS 1.0, the one that is RDF."),
         ("courier", "/rss.xml", "RSS 0.92: no dates, categories and enclosures."),
@@ -86,17 +82,17 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("robots-broken", "/feed.xml", "A good feed on a host whose robots.txt answers 500."),
         ("robots-garbage", "/feed.xml", "A good feed on a host whose robots.txt is a web page."),
     ),
-    _meadow("Languages and encodings",
+    _good("Languages and encodings",
         ("rivage", "/flux.xml", "French in ISO-8859-1."),
         ("moewe", "/feed.xml", "German in windows-1252 that calls itself UTF-8."),
         ("plaza", "/atom.xml", "Spanish in UTF-8."),
         ("akti", "/feed.xml", "Greek in UTF-16 with a byte order mark."),
         ("chaoshi", "/feed.xml", "Chinese in GB18030."),
         ("minato", "/feed.xml", "Japanese in Shift_JIS."),
-        ("bogus-encoding", "/feed.xml", "UTF-8 that declares an encoding nobody has heard of."),
+        ("bogus-encoding", "/feed.xml", "UTF-8 that declares an unknown encoding."),
         ("contradiction", "/feed.xml", "UTF-8 whose Content-Type insists on us-ascii."),
     ),
-    _meadow("Broken, and still readable",
+    _good("Broken, and still readable",
         ("ampersand", "/feed.xml", "Bare ampersands in every title."),
         ("entities", "/feed.xml", "HTML entities that XML does not know."),
         ("unclosed", "/feed.xml", "A tag that is never closed."),
@@ -107,7 +103,7 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("cut", "/feed.xml", "Served cleanly, and cut off in the middle: what came before counts."),
         ("outsider", "/feed.xml", "Refers to /etc/passwd as an external entity: read the feed, never the file."),
     ),
-    _meadow("Oddly labelled, packed or validated",
+    _good("Oddly labelled, packed or validated",
         ("as-html", "/feed.xml", "A good feed that is called text/html."),
         ("as-text", "/feed.xml", "A good feed that is called text/plain."),
         ("as-bytes", "/feed.xml", "A good feed that is called application/octet-stream."),
@@ -121,9 +117,9 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("tag-only", "/feed.xml", "An ETag and no Last-Modified."),
         ("date-only", "/feed.xml", "Last-Modified and no ETag."),
         ("no-validators", "/feed.xml", "Neither ETag nor Last-Modified: always 200."),
-        ("stuck", "/feed.xml", "Lies: its validators never change, so that it answers 304 for ever."),
+        ("stuck", "/feed.xml", "Its validators never change, so that it always answers 304."),
     ),
-    _meadow("Redirects to a good feed",
+    _good("Redirects to a good feed",
         ("moved", "/feed.xml", "301 to another path of its own."),
         ("moved-308", "/feed.xml", "308 to another path of its own."),
         ("merged", "/feed.xml", "301 to the feed of the Zoo Daily, which others follow already."),
@@ -131,31 +127,31 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("visiting-307", "/feed.xml", "307 to another path: temporary."),
         ("hops", "/feed.xml", "A chain of four redirects."),
     ),
-    _meadow("Moods: well at opening time, then not",
-        ("flicker", "/feed.xml", "Well for 20 s, 503 for 10 s, and again."),
-        ("forgetful", "/feed.xml", "Well for 30 s, 404 for 30 s, and again."),
-        ("farewell", "/feed.xml", "Well for 45 s, then 410 for ever."),
-        ("mover", "/feed.xml", "Well for 45 s, then 301 to its new address."),
+    _good("Feeds that fail after a while",
+        ("flicker", "/feed.xml", "Works for 20 s, 503 for 10 s, and again."),
+        ("forgetful", "/feed.xml", "Works for 30 s, 404 for 30 s, and again."),
+        ("farewell", "/feed.xml", "Works for 45 s, then 410 for ever."),
+        ("mover", "/feed.xml", "Works for 45 s, then 301 to its new address."),
     ),
-    _cages("Cages: statuses",
-        ("bad_request", "bad-request", "400: does not understand."),
+    _bad("Failures: statuses",
+        ("bad_request", "bad-request", "400: bad request."),
         ("unauthorized", "unauthorized", "401: wants a password."),
-        ("forbidden", "forbidden", "403: will not say why."),
+        ("forbidden", "forbidden", "403: without a reason."),
         ("not_found", "missing", "404: nothing there."),
-        ("gone", "gone", "410: and will not be back."),
+        ("gone", "gone", "410: gone for good."),
         ("bad_request", "teapot", "418: one of the other 4xx."),
         ("bad_request", "legal", "451: withheld by law."),
         ("rate_limited", "busy-seconds", "429 with Retry-After: 120."),
         ("rate_limited", "busy-until", "429 with Retry-After as a date, two minutes from now."),
-        ("rate_limited", "busy", "429 without a word on when to come back."),
+        ("rate_limited", "busy", "429 without Retry-After."),
         ("upstream_failure", "broken", "500: an internal error."),
-        ("upstream_failure", "bad-gateway", "502: somebody behind it is down."),
+        ("upstream_failure", "bad-gateway", "502: a server behind it is down."),
         ("upstream_failure", "resting", "503 with Retry-After: 300."),
-        ("upstream_failure", "gateway-timeout", "504: somebody behind it is slow."),
+        ("upstream_failure", "gateway-timeout", "504: a server behind it is slow."),
         ("bot_challenge", "challenge", "403 with a challenge page for browsers."),
         ("bot_challenge", "challenge-503", "503 with a challenge page for browsers."),
     ),
-    _cages("Cages: connections",
+    _bad("Failures: connections",
         ("network", "silent", "Accepts the connection and never answers."),
         ("network", "drip", "One byte every half second, for ever."),
         ("network", "slammed", "Resets the connection before it answers."),
@@ -165,27 +161,27 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("network", "shouting", "Headers of three megabytes."),
     ),
     (
-        Exhibit("plaintext", f"plaintext.{DOMAIN}", "/feed.xml", "https, on a port that speaks no TLS.", "network",
-                "Cages: connections", "https"),
+        Exhibit("plaintext", f"plaintext.{DOMAIN}", "/feed.xml", "https, on a port without TLS.", "network",
+                "Failures: connections", "https"),
         Exhibit("nowhere", "nowhere.invalid", "/feed.xml", "A host name that does not exist.", "dns",
-                "Cages: connections"),
+                "Failures: connections"),
     ),
-    _cages("Cages: not what was asked for",
+    _bad("Failures: not a feed",
         ("not_a_feed", "picture", "A PNG image."),
         ("not_a_feed", "leaflet", "A PDF."),
         ("not_a_feed", "parcel", "A zip archive that is called RSS."),
         ("not_a_feed", "lobby", "A web page, with a link to where the feed really is."),
         ("not_a_feed", "login", "A login page that is called RSS."),
-        ("not_a_feed", "prose", "A plain text letter."),
-        ("not_a_feed", "api", "JSON that is no JSON Feed."),
-        ("not_a_feed", "drawing", "Well-formed XML that is no feed."),
+        ("not_a_feed", "prose", "Plain text."),
+        ("not_a_feed", "api", "JSON that is not a JSON Feed."),
+        ("not_a_feed", "drawing", "Well-formed XML that is not a feed."),
         ("parse_error", "noise", "Begins like RSS and goes on as noise."),
         ("parse_error", "empty", "200 with no body at all."),
         ("parse_error", "blank", "200 with nothing but white space."),
         ("parse_error", "laughs", "A billion laughs: entities that expand to gigabytes."),
         ("parse_error", "abyss", "A hundred thousand tags deep before the feed begins."),
     ),
-    _cages("Cages: redirects",
+    _bad("Failures: redirects",
         ("redirect_loop", "too-many-hops", "A chain of six redirects."),
         ("redirect_loop", "carousel", "Two URLs that redirect to each other."),
         ("redirect_loop", "mirror", "Redirects to itself."),
@@ -196,7 +192,7 @@ EXHIBITS: tuple[Exhibit, ...] = tuple(chain(
         ("ssrf_blocked", "tunnel-file", "Redirects to a file."),
         ("ssrf_blocked", "tunnel-ftp", "Redirects to FTP."),
     ),
-    _cages("Cages: too much",
+    _bad("Failures: too large",
         ("too_large", "elephant", "50 MB, and says so in Content-Length."),
         ("too_large", "whale", "50 MB in chunks, without saying so."),
         ("too_large", "bomb-gzip", "256 MB of white space, packed with gzip."),

@@ -1,34 +1,55 @@
-"""A feed as it goes over the wire: rendered in its dialect, damaged, encoded, packed, and labelled with validators.
-
-In: a Feed of a Site and the moment. Out: a Document, which changes exactly when the site publishes.
-"""
+"""A feed as it is served: rendered in its dialect, damaged, encoded, compressed, with validators."""
 
 from collections.abc import Callable
 from hashlib import blake2b
 
-from headwater.lab.zoo import atom, rss
-from headwater.lab.zoo.damage import damaged
-from headwater.lab.zoo.documents import Document
+from headwater.lab.zoo import formats
+from headwater.lab.zoo.articles import Publisher
+from headwater.lab.zoo.documents import ZooDocument
+from headwater.lab.zoo.formats import FeedContent
 from headwater.lab.zoo.packing import packed
-from headwater.lab.zoo.press import Press
-from headwater.lab.zoo.rss import Channel
-from headwater.lab.zoo.sites import SITES, Dialect, Feed, Site, Validators
+from headwater.lab.zoo.sites import SITES, Dialect, Site, Validators, ZooFeed
 
-_RENDERERS: dict[Dialect, Callable[[Channel], str]] = {
-    "rss2": rss.rss2,
-    "podcast": rss.podcast,
-    "microblog": rss.microblog,
-    "calendar": rss.calendar,
-    "permalink": rss.permalink,
-    "patient": rss.patient,
-    "rss092": rss.rss092,
-    "rss091": rss.rss091,
-    "rss090": rss.rss090,
-    "rdf": rss.rdf,
-    "atom": atom.atom,
-    "atom03": atom.atom03,
-    "json10": atom.json10,
-    "json11": atom.json11,
+_OUTSIDE = '<!DOCTYPE rss [<!ENTITY outside SYSTEM "file:///etc/passwd">]>\n'
+
+
+def _unclosed_tag(text: str) -> str:
+    """The last item never closes its category."""
+    at = text.rindex("</category>")
+    return text[:at] + text[at + len("</category>") :]
+
+
+# Ways in which real feeds are broken. Every entry before the damage must survive a parser that recovers.
+_DAMAGES: dict[str, Callable[[str], str]] = {
+    "": lambda text: text,
+    "bare ampersand": lambda text: text.replace("<title>", "<title>Fish & chips: "),
+    "undefined entities": lambda text: text.replace("</description>", "&nbsp;caf&eacute; &hellip;</description>"),
+    "unclosed tag": _unclosed_tag,
+    "junk before": lambda text: f"\n\n  \n{text}",
+    "junk after": lambda text: f"{text}\n<!-- printed in 0.04 s -->\n<script>track()</script> thanks & goodbye",
+    "control characters": lambda text: text.replace("</title>", "\x0b\x1f</title>"),
+    "undeclared namespace": lambda text: text.replace('xmlns:content="http://purl.org/rss/1.0/modules/content/" ', ""),
+    "cut in the middle": lambda text: text[: text.index("</content:encoded>", len(text) // 2) - 20],
+    "external entity": lambda text: text.replace("<rss", f"{_OUTSIDE}<rss", 1).replace(
+        "</description>", " &outside;</description>", 2
+    ),
+}
+
+_RENDERERS: dict[Dialect, Callable[[FeedContent], str]] = {
+    "rss2": formats.rss2,
+    "podcast": formats.podcast,
+    "microblog": formats.microblog,
+    "calendar": formats.calendar,
+    "permalink": formats.permalink,
+    "patient": formats.patient,
+    "rss092": formats.rss092,
+    "rss091": formats.rss091,
+    "rss090": formats.rss090,
+    "rdf": formats.rdf,
+    "atom": formats.atom,
+    "atom03": formats.atom03,
+    "json10": formats.json10,
+    "json11": formats.json11,
 }
 
 _TYPES: dict[Dialect, str] = {
@@ -42,43 +63,45 @@ _TYPES: dict[Dialect, str] = {
 }
 
 
-class Newsstand:
-    """Keeps the latest printing of every feed, and prints again when there is something new."""
+class FeedRenderer:
+    """Renders feeds, and caches each until its site publishes again."""
 
-    def __init__(self, press: Press, base_of: Callable[[str], str]) -> None:
-        self._press = press
+    def __init__(self, publisher: Publisher, base_of: Callable[[str], str]) -> None:
+        self._publisher = publisher
         self._base_of = base_of
-        self._printed: dict[tuple[str, str], tuple[int, Document]] = {}
+        self._printed: dict[tuple[str, str], tuple[int, ZooDocument]] = {}
 
-    def document(self, site: Site, feed: Feed, now: float) -> Document:
+    def document(self, site: Site, feed: ZooFeed, now: float) -> ZooDocument:
         author = SITES[feed.articles_of] if feed.articles_of else site
-        newest = self._press.newest(author, now)
+        newest = self._publisher.newest(author, now)
         number, document = self._printed.get((site.host, feed.path), (-1, None))
         if document is None or number != newest:
-            channel = Channel(site, feed, self._base_of(site.host), self._press.since(author, newest, author.listed))
-            document = printed(channel, self._press.published_at(author, newest))
+            channel = FeedContent(
+                site, feed, self._base_of(site.host), self._publisher.since(author, newest, author.listed)
+            )
+            document = printed(channel, self._publisher.published_at(author, newest))
             self._printed[site.host, feed.path] = newest, document
         return document
 
 
-def printed(channel: Channel, changed_at: float) -> Document:
+def printed(channel: FeedContent, changed_at: float) -> ZooDocument:
     feed = channel.feed
     body = packed(feed.packing, encoded(feed, _RENDERERS[feed.dialect](channel)))
     etag, last_modified = validators_of(feed.validators, body, changed_at)
     packing = (("Content-Encoding", feed.packing.removeprefix("raw-")),) if feed.packing else ()
     content_type = _TYPES.get(feed.dialect, "application/rss+xml") if feed.content_type is None else feed.content_type
-    return Document(body, content_type, etag, last_modified, (*feed.headers, *packing))
+    return ZooDocument(body, content_type, etag, last_modified, (*feed.headers, *packing))
 
 
-def encoded(feed: Feed, text: str) -> bytes:
-    """The bytes of a document; what its encoding cannot say becomes a character reference, as publishers do."""
+def encoded(feed: ZooFeed, text: str) -> bytes:
+    """The bytes of a document; characters that its encoding lacks become character references."""
     if not feed.dialect.startswith("json"):
         text = f'<?xml version="1.0" encoding="{feed.declared or feed.encoding}"?>\n{text}'
-    return damaged(feed.damage, text).encode(feed.encoding, "xmlcharrefreplace")
+    return _DAMAGES[feed.damage](text).encode(feed.encoding, "xmlcharrefreplace")
 
 
 def validators_of(kind: Validators, body: bytes, changed_at: float) -> tuple[str | None, float | None]:
-    """ETag and Last-Modified; `stuck` is the server whose validators never change although its content does."""
+    """ETag and Last-Modified; those of `stuck` never change although its content does."""
     tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
     match kind:
         case "both":

@@ -1,17 +1,13 @@
-"""Article pages in the layouts of four decades, all holding the same title and text as the feed.
-
-In: an Article and its Site. Out: HTML. What is not the article (menus, advertisements, related links, footers) is there
-to be left out by extraction.
-"""
+"""Article pages in five layouts, with the title and text of the feed, among boilerplate that extraction must remove."""
 
 import json
 from collections.abc import Callable
 from html import escape
 
-from headwater.lab.zoo.press import Article
+from headwater.lab.zoo.articles import Article
 from headwater.lab.zoo.sites import Layout, Site
 
-_ADVERT = "Sponsored: waterproof socks for the discerning lighthouse keeper, now half price"
+_ADVERT = "Sponsored: waterproof socks for the discerning lighthouse handler, now half price"
 _COOKIES = "We bake biscuits, not cookies. By reading on you agree that this is funny."
 
 

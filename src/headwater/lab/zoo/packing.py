@@ -1,7 +1,4 @@
-"""Content-Encodings: bodies packed small, and bombs, which are a quarter of a gigabyte once unpacked.
-
-In: bytes, or nothing for a bomb. Out: packed bytes. A bomb is built when it is first asked for, and kept.
-"""
+"""Content-Encodings, and bombs of 256 MB once decompressed, each built when it is first requested."""
 
 import sys
 import zlib

@@ -1,19 +1,57 @@
-"""Everything of a site that is not a feed: front page, sections, archive, articles, pictures, robots.txt, sitemaps.
-
-In: a Site, a path and the moment. Out: a Document, or None where the site has nothing at that path.
-"""
+"""All of a site but its feeds: pages, pictures, robots.txt, sitemaps; and the zoo's own front page."""
 
 import re
 from collections.abc import Callable
 from hashlib import blake2b
 from html import escape
+from itertools import groupby
 
-from headwater.lab.zoo import pictures, robots, sitemaps
-from headwater.lab.zoo.documents import Document, html
+from headwater.lab.zoo import sitemaps
+from headwater.lab.zoo.articles import Article, Publisher
+from headwater.lab.zoo.documents import ZooDocument, html
+from headwater.lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Sight
+from headwater.lab.zoo.languages import LANGUAGES
 from headwater.lab.zoo.layouts import article_page, feed_links, menu
-from headwater.lab.zoo.press import Article, Press
-from headwater.lab.zoo.sites import Site
-from headwater.lab.zoo.tongues import TONGUES
+from headwater.lab.zoo.sites import Robots, Site
+
+_RULES: dict[Robots, str] = {
+    "open": "User-agent: *\nAllow: /\n",
+    "delay": "User-agent: *\nCrawl-delay: 2\nAllow: /\n",
+    "fenced": "# Members only behind the fence.\nUser-agent: *\nDisallow: /members/\nDisallow: /*?print=\n",
+    "closed": "User-agent: *\nDisallow: /\n",
+}
+
+
+def _robots(site: Site, base: str) -> ZooDocument | None:
+    match site.robots:
+        case "none":
+            return None
+        case "broken":
+            return html("<h1>Internal error</h1>", status=500)
+        case "garbage":
+            return html("<!doctype html><title>Welcome</title><p>Disallow: nothing, we love robots!</p>")
+        case rules:
+            lines = "".join(f"Sitemap: {base}{path}\n" for path in sitemaps.entrances(site))
+            return ZooDocument((_RULES[rules] + lines).encode(), "text/plain; charset=utf-8")
+
+
+_FRAME = b"\xff\xfb\x90\x00" + bytes(413)  # one silent MPEG-1 layer III frame: 128 kbit/s at 44.1 kHz
+AUDIO = _FRAME * 20
+AUDIO_BYTES = len(AUDIO)
+
+
+def landscape(number: int) -> bytes:
+    """An SVG landscape, in colours that depend on the number."""
+    hue, sun = number * 47 % 360, 120 + number * 83 % 400
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 360" role="img" aria-label="A landscape">'
+        f'<rect width="640" height="360" fill="hsl({hue} 60% 85%)"/>'
+        f'<circle cx="{sun}" cy="{90 + number * 29 % 60}" r="42" fill="hsl({(hue + 40) % 360} 90% 92%)"/>'
+        f'<path d="M0 220 Q{sun} {110 + number * 13 % 80} 640 210 V360 H0Z" fill="hsl({hue} 35% 60%)"/>'
+        f'<path d="M0 260 Q{640 - sun} {190 + number * 7 % 50} 640 250 V360 H0Z" fill="hsl({hue} 38% 45%)"/>'
+        f'<rect y="290" width="640" height="70" fill="hsl({(hue + 15) % 360} 45% 32%)"/></svg>'
+    ).encode()
+
 
 _ARTICLE = re.compile(r"/[a-z]+/[a-z0-9-]+-(\d{1,12})\.html")
 _MEDIA = re.compile(r"/(pictures|audio)/(\d{1,12})\.(?:svg|mp3)")
@@ -21,16 +59,16 @@ _LISTING = re.compile(r"/(archive|[a-z]+)/(\d{1,6})?")
 _PER_PAGE = 25
 
 
-class Library:
-    """Finds the page that a path of a site names."""
+class PageRenderer:
+    """Renders the pages of a site."""
 
-    def __init__(self, press: Press, base_of: Callable[[str], str]) -> None:
-        self._press = press
+    def __init__(self, publisher: Publisher, base_of: Callable[[str], str]) -> None:
+        self._publisher = publisher
         self._base_of = base_of
 
-    def find(self, site: Site, path: str, now: float) -> Document | None:
+    def find(self, site: Site, path: str, now: float) -> ZooDocument | None:
         if path == "/robots.txt":
-            return robots.document(site, self._base_of(site.host))
+            return _robots(site, self._base_of(site.host))
         if path == "/":
             return html(self._front(site, now))
         if match := _ARTICLE.fullmatch(path):
@@ -39,27 +77,27 @@ class Library:
             return _media(match[1], int(match[2]))
         if match := _LISTING.fullmatch(path):
             return self._listing(site, match[1], int(match[2] or 1), now)
-        return _notice(site, path) or sitemaps.document(site, path, self._press, self._base_of(site.host), now)
+        return _notice(site, path) or sitemaps.document(site, path, self._publisher, self._base_of(site.host), now)
 
     def _front(self, site: Site, now: float) -> str:
         older = '<p><a rel="next" href="/archive/2">Older stories</a></p>'
-        return _listing_page(site, site.tagline, self._press.listed(site, now)[:_PER_PAGE], older)
+        return _listing_page(site, site.tagline, self._publisher.listed(site, now)[:_PER_PAGE], older)
 
-    def _article(self, site: Site, path: str, number: int, now: float) -> Document | None:
+    def _article(self, site: Site, path: str, number: int, now: float) -> ZooDocument | None:
         """A page exists under its own path only, and not before it is published."""
-        newest = self._press.newest(site, now)
-        if not 0 < number <= newest or not (article := self._press.article(site, number)).url.endswith(path):
+        newest = self._publisher.newest(site, now)
+        if not 0 < number <= newest or not (article := self._publisher.article(site, number)).url.endswith(path):
             return None
         body = article_page(site, article).encode()
         etag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
-        return Document(body, "text/html; charset=utf-8", etag, article.published_at.timestamp())
+        return ZooDocument(body, "text/html; charset=utf-8", etag, article.published_at.timestamp())
 
-    def _listing(self, site: Site, name: str, page: int, now: float) -> Document | None:
-        sections = TONGUES[site.language].sections
+    def _listing(self, site: Site, name: str, page: int, now: float) -> ZooDocument | None:
+        sections = LANGUAGES[site.language].sections
         if page < 1 or name not in (*sections, "archive"):
             return None
-        newest = self._press.newest(site, now) - (page - 1) * _PER_PAGE
-        articles = self._press.since(site, newest, _PER_PAGE)
+        newest = self._publisher.newest(site, now) - (page - 1) * _PER_PAGE
+        articles = self._publisher.since(site, newest, _PER_PAGE)
         chosen = [article for article in articles if name in (article.section, "archive")]
         older = f'<p><a rel="next" href="/{name}/{page + 1}">Older stories</a></p>' if articles else ""
         return html(_listing_page(site, name.title(), chosen, older))
@@ -70,7 +108,7 @@ def _listing_page(site: Site, heading: str, articles: list[Article], after: str)
     members = '<p><a href="/members/secrets">For members</a></p>' if site.robots == "fenced" else ""
     return (
         f'<!doctype html>\n<html lang="{site.language}"><head><meta charset="utf-8"><title>{escape(site.title)}</title>'
-        f"{feed_links(site)}</head>\n<body><nav>{menu(site, TONGUES[site.language].sections)}</nav>"
+        f"{feed_links(site)}</head>\n<body><nav>{menu(site, LANGUAGES[site.language].sections)}</nav>"
         f"<h1>{escape(site.title)}</h1><p>{escape(heading)}</p>\n{cards}\n{after}{members}</body></html>"
     )
 
@@ -83,18 +121,47 @@ def _card(article: Article) -> str:
     )
 
 
-def _media(kind: str, number: int) -> Document:
+def _media(kind: str, number: int) -> ZooDocument:
     if kind == "pictures":
-        return Document(pictures.landscape(number), "image/svg+xml")
-    return Document(pictures.AUDIO, "audio/mpeg")
+        return ZooDocument(landscape(number), "image/svg+xml")
+    return ZooDocument(AUDIO, "audio/mpeg")
 
 
-def _notice(site: Site, path: str) -> Document | None:
+def _notice(site: Site, path: str) -> ZooDocument | None:
     notices = {
-        "/about": f"{site.title} is printed by nobody, for tests.",
+        "/about": f"{site.title} is a site for tests.",
         "/guestbook": "The guestbook is full.",
         "/members/secrets": "robots.txt asked you not to come here.",
     }
     return (
         html(f"<!doctype html><title>{escape(site.title)}</title><p>{notices[path]}</p>") if path in notices else None
     )
+
+
+_STYLE = """
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent) }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 3rem auto; padding: 0 1.5rem }
+h1 { font-size: 2rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin-top: 2.5rem }
+table { width: 100%; border-collapse: collapse } td { padding: .4rem .6rem .4rem 0; border-top: 1px solid var(--line) }
+td:first-child { width: 15rem } td:last-child { width: 9rem; text-align: right; opacity: .7; font-size: .9rem }
+a { color: #0a6e8a; text-decoration: none } a:hover { text-decoration: underline }
+@media (prefers-color-scheme: dark) { a { color: #6cc5df } }
+"""
+
+
+def landing_page(url_of: Callable[[Exhibit | Sight], str]) -> str:
+    halls = "".join(
+        f"<h2>{escape(group)}</h2><table>{''.join(_row(one, url_of(one)) for one in members)}</table>\n"
+        for group, members in groupby((*EXHIBITS, *SIGHTS), key=lambda one: one.group)
+    )
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>The zoo</title><style>{_STYLE}</style>'
+        f'<meta name="viewport" content="width=device-width"></head>\n<body><h1>The zoo</h1><p>A small web on this'
+        f" machine: {len(EXHIBITS)} feeds to follow, good and bad, and the sites behind them."
+        f' <a href="/__zoo__/visits">Requests</a></p>\n{halls}</body></html>'
+    )
+
+
+def _row(one: Exhibit | Sight, url: str) -> str:
+    expects = one.expects.replace("_", " ") if isinstance(one, Exhibit) else ""
+    return f'<tr><td><a href="{url}">{escape(one.name)}</a></td><td>{escape(one.caption)}</td><td>{expects}</td></tr>'

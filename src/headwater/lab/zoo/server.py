@@ -1,7 +1,6 @@
-"""The zoo itself: one server on loopback that plays every host of `zoo.test`, told apart by the Host header.
+"""One server on loopback for every host of `zoo.test`, by the Host header, with a log of all requests.
 
-In: a port, a clock and a tempo. Out: answers, and a book of everything that was asked. Names resolve to it by the
-reader's own means (a resolver override); `*.zoo.localhost` is answered too, since browsers resolve that by themselves.
+Clients reach it by a resolver override; `*.zoo.localhost` is served too, since browsers resolve that by themselves.
 """
 
 import logging
@@ -12,26 +11,24 @@ from typing import Self
 
 from aiohttp import web
 
-from headwater.lab.zoo.cages import ANY_PATH, CAGES
-from headwater.lab.zoo.calls import Call
+from headwater.lab.zoo.articles import Publisher
 from headwater.lab.zoo.crowd import Crowd
-from headwater.lab.zoo.documents import Document, html, respond
+from headwater.lab.zoo.documents import ZooDocument, ZooRequest, html, respond
 from headwater.lab.zoo.exhibits import Exhibit, Sight
-from headwater.lab.zoo.feeds import Newsstand
-from headwater.lab.zoo.landing import landing_page
-from headwater.lab.zoo.pages import Library
-from headwater.lab.zoo.press import Press
+from headwater.lab.zoo.faults import ANY_PATH, FAULTS
+from headwater.lab.zoo.feeds import FeedRenderer
+from headwater.lab.zoo.pages import PageRenderer, landing_page
 from headwater.lab.zoo.sites import DOMAIN, SITES
-from headwater.lab.zoo.visits import Visit, VisitorsBook
+from headwater.lab.zoo.visits import RequestLog, Visit
 
 _BROWSER_DOMAIN = "zoo.localhost"
-_OFFICE = "/__zoo__/"
-_FAREWELL_SECONDS = 0.05  # what an answer under way gets at closing time; the cages never end by themselves
+_CONTROL = "/__zoo__/"
+_SHUTDOWN_SECONDS = 0.05  # for responses in progress; some never end
 _log = logging.getLogger(__name__)
 
 
 class Zoo:
-    """A synthetic web on 127.0.0.1, open for as long as its `async with` lasts."""
+    """A synthetic web on 127.0.0.1; use as an async context manager."""
 
     def __init__(self, port: int = 0, clock: Callable[[], float] = time.time, tempo: float = 1.0) -> None:
         self.port = port
@@ -39,15 +36,15 @@ class Zoo:
         self._clock = clock
         self._tempo = tempo
         self._opened_at = clock()
-        self._book = VisitorsBook()
-        press = Press(self._base_of, tempo)
-        self._newsstand = Newsstand(press, self._base_of)
-        self._library = Library(press, self._base_of)
+        self._log = RequestLog()
+        publisher = Publisher(self._base_of, tempo)
+        self._feeds = FeedRenderer(publisher, self._base_of)
+        self._pages = PageRenderer(publisher, self._base_of)
         self._runner: web.ServerRunner | None = None
 
     async def __aenter__(self) -> Self:
         server = web.Server(self._receive, access_log=None, handler_cancellation=True, logger=_log)
-        self._runner = web.ServerRunner(server, shutdown_timeout=_FAREWELL_SECONDS)
+        self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=2048).start()
         self.port = self._runner.addresses[0][1]
@@ -70,61 +67,61 @@ class Zoo:
 
     @property
     def visits(self) -> Sequence[Visit]:
-        return self._book.visits()
+        return self._log.visits()
 
     def visits_to(self, host: str) -> list[Visit]:
         whole = host if host.endswith(DOMAIN) else f"{host}.{DOMAIN}"
-        return [visit for visit in self._book.visits() if visit.host == whole]
+        return [visit for visit in self._log.visits() if visit.host == whole]
 
     def forget_visits(self) -> None:
-        self._book.clear()
+        self._log.clear()
 
     def _base_of(self, host: str) -> str:
         return f"http://{host}:{self.port}"
 
     async def _receive(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.path.startswith(_OFFICE):
-            return await self._office(request)
+        if request.path.startswith(_CONTROL):
+            return await self._control(request)
         host, now = canonical_host(request.host), self._clock()
-        entry, status = self._book.arrive(request, host, now), None
+        entry, status = self._log.arrive(request, host, now), None
         try:
             response = await self._answer(self._call(request, host, now))
             await response.prepare(request)
             await response.write_eof()
             status = response.status
-        except ConnectionError:  # cut by a cage, or by a visitor who left: there is nobody left to answer
+        except ConnectionError:  # closed by a fault, or by the client
             response = web.Response()
         finally:
-            self._book.leave(entry, status)
+            self._log.leave(entry, status)
         return response
 
-    async def _answer(self, call: Call) -> web.StreamResponse:
+    async def _answer(self, call: ZooRequest) -> web.StreamResponse:
         if call.request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, headers={"Allow": "GET, HEAD"})
-        cages = CAGES.get(call.host, {})
-        if keeper := cages.get(call.path) or cages.get(ANY_PATH):
-            return await keeper(call)
+        cages = FAULTS.get(call.host, {})
+        if handler := cages.get(call.path) or cages.get(ANY_PATH):
+            return await handler(call)
         return self.crowd.answer(call) or call.serve(call.path)
 
-    def _call(self, request: web.BaseRequest, host: str, now: float) -> Call:
+    def _call(self, request: web.BaseRequest, host: str, now: float) -> ZooRequest:
         def serve(path: str) -> web.Response:
             return respond(request, for_browsers(request, self._find(host, path, now) or nothing_here(host)))
 
         age = (now - self._opened_at) * self._tempo
-        return Call(request, host, request.path, now, age, self.port, serve)
+        return ZooRequest(request, host, request.path, now, age, self.port, serve)
 
-    def _find(self, host: str, path: str, now: float) -> Document | None:
+    def _find(self, host: str, path: str, now: float) -> ZooDocument | None:
         if host == DOMAIN:
             return html(landing_page(self.url_of)) if path == "/" else None
         site = SITES.get(host)
         if site is None:
             return None
         feed = next((feed for feed in site.feeds if feed.path == path), None)
-        return self._newsstand.document(site, feed, now) if feed else self._library.find(site, path, now)
+        return self._feeds.document(site, feed, now) if feed else self._pages.find(site, path, now)
 
-    async def _office(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The zoo's own business, for tests in another process: nothing of it counts as a visit."""
-        match request.method, request.path.removeprefix(_OFFICE):
+    async def _control(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Control requests of tests in another process; they are not logged."""
+        match request.method, request.path.removeprefix(_CONTROL):
             case "GET", "visits":
                 return await self._visits_as_lines(request)
             case "DELETE", "visits":
@@ -139,7 +136,7 @@ class Zoo:
     async def _visits_as_lines(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await response.prepare(request)
-        for line in self._book.lines():
+        for line in self._log.lines():
             await response.write(line)
         return response
 
@@ -151,16 +148,16 @@ def canonical_host(host_header: str) -> str:
     return host.removesuffix(_BROWSER_DOMAIN) + DOMAIN if host.endswith(_BROWSER_DOMAIN) else host
 
 
-def for_browsers(request: web.BaseRequest, document: Document) -> Document:
-    """A page asked for under a name that browsers resolve links to such names."""
+def for_browsers(request: web.BaseRequest, document: ZooDocument) -> ZooDocument:
+    """A page requested as `*.zoo.localhost`, with its links under that name."""
     if canonical_host(request.host) == request.host.partition(":")[0] or not document.content_type.startswith(
         "text/html"
     ):
         return document
     body = document.body.replace(f"{DOMAIN}:".encode(), f"{_BROWSER_DOMAIN}:".encode())
-    return Document(body, document.content_type, None, None, document.headers, document.status)
+    return ZooDocument(body, document.content_type, None, None, document.headers, document.status)
 
 
-def nothing_here(host: str) -> Document:
-    known = "There is such a host, and no such page." if host in SITES or host in CAGES else "There is no such host."
+def nothing_here(host: str) -> ZooDocument:
+    known = "There is such a host, and no such page." if host in SITES or host in FAULTS else "There is no such host."
     return html(f"<!doctype html><title>Nothing here</title><h1>Nothing here</h1><p>{known}</p>", status=404)

@@ -1,13 +1,10 @@
-"""Sitemaps: one file, packed, nested in an index, for news, or as plain text.
-
-In: a Site and a path. Out: a Document listing its articles with the date of their last change.
-"""
+"""Sitemaps: one file, compressed, nested in an index, for news, or plain text."""
 
 import zlib
 from html import escape
 
-from headwater.lab.zoo.documents import Document
-from headwater.lab.zoo.press import Article, Press
+from headwater.lab.zoo.articles import Article, Publisher
+from headwater.lab.zoo.documents import ZooDocument
 from headwater.lab.zoo.sites import Site, Sitemap
 
 _XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -27,16 +24,16 @@ def entrances(site: Site) -> list[str]:
     return [_ENTRANCES[kind] for kind in site.sitemaps]
 
 
-def document(site: Site, path: str, press: Press, base: str, now: float) -> Document | None:
-    newest = press.newest(site, now)
-    if "index" in site.sitemaps and (nested := _nested(site, path, press, base, newest)):
+def document(site: Site, path: str, publisher: Publisher, base: str, now: float) -> ZooDocument | None:
+    newest = publisher.newest(site, now)
+    if "index" in site.sitemaps and (nested := _nested(site, path, publisher, base, newest)):
         return nested
     if path not in entrances(site):
         return None
-    articles = press.since(site, newest, 200)
+    articles = publisher.since(site, newest, 200)
     match path:
         case "/sitemap.txt":
-            return Document("\n".join(article.url for article in articles).encode(), "text/plain; charset=utf-8")
+            return ZooDocument("\n".join(article.url for article in articles).encode(), "text/plain; charset=utf-8")
         case "/sitemap.xml.gz":
             return _packed(_urlset(articles))
         case "/news-sitemap.xml":
@@ -45,7 +42,7 @@ def document(site: Site, path: str, press: Press, base: str, now: float) -> Docu
             return _xml(_urlset(articles))
 
 
-def _nested(site: Site, path: str, press: Press, base: str, newest: int) -> Document | None:
+def _nested(site: Site, path: str, publisher: Publisher, base: str, newest: int) -> ZooDocument | None:
     part = {"/sitemaps/1.xml": 0, "/sitemaps/2.xml.gz": 1, "/sitemaps/3.xml": 2, "/sitemaps/4.xml.gz": 3}.get(path)
     if path == "/sitemap_index.xml":
         return _xml(_index(base, "1.xml", "2.xml.gz", "older.xml"))
@@ -53,7 +50,7 @@ def _nested(site: Site, path: str, press: Press, base: str, newest: int) -> Docu
         return _xml(_index(base, "3.xml", "4.xml.gz", "missing.xml"))
     if part is None:
         return None
-    text = _urlset(press.since(site, newest - part * _PART, _PART))
+    text = _urlset(publisher.since(site, newest - part * _PART, _PART))
     return _packed(text) if path.endswith(".gz") else _xml(text)
 
 
@@ -80,9 +77,9 @@ def _news(site: Site, articles: list[Article]) -> str:
     return f"<urlset {_XMLNS} {_NEWS}>\n{urls}\n</urlset>"
 
 
-def _xml(text: str) -> Document:
-    return Document((_DECLARATION + text).encode(), "application/xml")
+def _xml(text: str) -> ZooDocument:
+    return ZooDocument((_DECLARATION + text).encode(), "application/xml")
 
 
-def _packed(text: str) -> Document:
-    return Document(zlib.compress((_DECLARATION + text).encode(), wbits=31), "application/gzip")
+def _packed(text: str) -> ZooDocument:
+    return ZooDocument(zlib.compress((_DECLARATION + text).encode(), wbits=31), "application/gzip")

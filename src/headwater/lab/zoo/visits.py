@@ -1,7 +1,4 @@
-"""The visitors' book: what the zoo was asked, when, and what it answered, so that tests can prove politeness.
-
-In: a request as it arrives, and its status when it leaves. Out: Visits in the order of arrival, at most a million.
-"""
+"""A log of requests, at most a million, so that tests can check delays, leases and conditional requests."""
 
 import json
 from collections import defaultdict, deque
@@ -18,7 +15,7 @@ _KEPT = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request. `at` and `ended_at` are time.monotonic(), which all processes of a machine share and nobody moves.
+    """One request. `at` and `ended_at` are time.monotonic(), which all processes of a machine share.
 
     `status` and `ended_at` are None while the answer is under way; `status` stays None when none was sent in full.
     `clock_at` is the zoo's own clock, which a test may move, in seconds since 1970.
@@ -37,8 +34,8 @@ class Visit:
     accept_encoding: str | None
 
 
-class VisitorsBook:
-    """Open visits beside the finished ones, since a Visit never changes."""
+class RequestLog:
+    """The requests in the order of arrival."""
 
     def __init__(self) -> None:
         self._finished: deque[Visit] = deque(maxlen=_KEPT)
@@ -64,7 +61,7 @@ class VisitorsBook:
         return self._entries
 
     def leave(self, entry: int, status: int | None) -> None:
-        visit = self._open.pop(entry, None)  # the book may have been cleared meanwhile
+        visit = self._open.pop(entry, None)  # the log may have been cleared meanwhile
         if visit is not None:
             self._finished.append(replace(visit, ended_at=monotonic(), status=status))
 
@@ -91,5 +88,5 @@ def impolite(visits: Iterable[Visit], delay: float) -> list[tuple[Visit, Visit]]
 
 
 def _shared(text: str | None) -> str | None:
-    """A million visits by one reader keep its User-Agent once."""
+    """One copy of a text that a million requests share."""
     return None if text is None else intern(text)

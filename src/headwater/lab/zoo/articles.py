@@ -1,8 +1,4 @@
-"""The newspaper office: which article a site has published by now, and what stands in it.
-
-In: a Site, a moment and the tempo. Out: Articles, the same for the same arguments in any process: number n of a site
-appears at EPOCH + n * period / tempo, for ever, so that a zoo that is started again goes on where time has got to.
-"""
+"""The articles that each site has published by now: the same for the same arguments in any process."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +10,8 @@ from typing import TypeVar
 from unicodedata import normalize
 from zlib import crc32
 
+from headwater.lab.zoo.languages import LANGUAGES, Language
 from headwater.lab.zoo.sites import Site
-from headwater.lab.zoo.tongues import TONGUES, Tongue
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 T = TypeVar("T")
@@ -23,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """One story; `url` is absolute, `paragraphs` are plain text without markup."""
+    """One article; `url` is absolute, `paragraphs` are plain text."""
 
     number: int
     url: str
@@ -41,8 +37,8 @@ class Article:
         return self.paragraphs[0]
 
 
-class Dice:
-    """Rolls that are always the same for the same seed, and look like chance."""
+class SeededChoice:
+    """A pseudo-random generator: the same sequence for the same seed, in any process."""
 
     def __init__(self, *seed: object) -> None:
         text = "/".join(map(str, seed)).encode()
@@ -60,8 +56,8 @@ class Dice:
         return [left.pop(self.roll(len(left))) for _ in range(min(count, len(left)))]
 
 
-class Press:
-    """Every newspaper of one zoo: knows its port, for the links, and its tempo, for the dates."""
+class Publisher:
+    """The articles of every site; number n of a site appears at EPOCH + n * period / tempo."""
 
     def __init__(self, base_of: Callable[[str], str], tempo: float) -> None:
         self._base_of = base_of
@@ -69,9 +65,9 @@ class Press:
         self.article = lru_cache(maxsize=4096)(self._write)
 
     def newest(self, site: Site, now: float) -> int:
-        """The number of the last article out by now; 0 when there is none yet."""
+        """The number of the newest article; 0 if there is none yet."""
         number = int(((now - EPOCH) * self._tempo - _lag(site)) // site.period)
-        if self.published_at(site, number + 1) <= now:  # the division may fall a hair short of a whole number
+        if self.published_at(site, number + 1) <= now:  # the division may be rounded down
             number += 1
         return max(0, number)
 
@@ -79,17 +75,17 @@ class Press:
         return EPOCH + (number * site.period + _lag(site)) / self._tempo
 
     def listed(self, site: Site, now: float) -> list[Article]:
-        """What a feed or front page shows now, newest first."""
+        """What a feed or front page lists now, the newest first."""
         return self.since(site, self.newest(site, now), site.listed)
 
     def since(self, site: Site, newest: int, count: int) -> list[Article]:
         return [self.article(site, number) for number in range(newest, max(0, newest - count), -1)]
 
     def _write(self, site: Site, number: int) -> Article:
-        tongue = TONGUES[site.language]
-        dice = Dice(site.host, number)
-        title, paragraphs, author = compose(tongue, dice)
-        section, base = dice.pick(tongue.sections), self._base_of(site.host)
+        language = LANGUAGES[site.language]
+        choice = SeededChoice(site.host, number)
+        title, paragraphs, author = compose(language, choice)
+        section, base = choice.pick(language.sections), self._base_of(site.host)
         return Article(
             number=number,
             url=f"{base}/{section}/{slug_of(title)}-{number}.html",
@@ -104,26 +100,28 @@ class Press:
         )
 
 
-def compose(tongue: Tongue, dice: Dice) -> tuple[str, tuple[str, ...], str]:
-    """A headline, the paragraphs that tell its story, and who wrote it."""
-    author, *witnesses = dice.sample(tongue.people, 3)
-    headline_verb, _, report_verb = dice.pick(tongue.verbs).partition("/")
+def compose(language: Language, choice: SeededChoice) -> tuple[str, tuple[str, ...], str]:
+    """A headline, paragraphs, and an author."""
+    author, *witnesses = choice.sample(language.people, 3)
+    headline_verb, _, report_verb = choice.pick(language.verbs).partition("/")
     story = {
-        "who": dice.pick(tongue.who),
-        "thing": dice.pick(tongue.things),
-        "place": dice.pick(tongue.places),
-        "reason": dice.pick(tongue.reasons),
+        "who": choice.pick(language.who),
+        "thing": choice.pick(language.things),
+        "place": choice.pick(language.places),
+        "reason": choice.pick(language.reasons),
         "do": headline_verb,
     }
     story["did"] = report_verb.format(**story)
-    title = _sentence(dice.pick(tongue.headlines), story)
-    chosen = dice.sample(tongue.sentences, 8 + dice.roll(8))
-    details = [_sentence(line, story | {"person": dice.pick(witnesses), "count": 3 + dice.roll(97)}) for line in chosen]
-    return title, tuple(_paragraphs([_sentence(tongue.opening, story), *details], tongue.space)), author
+    title = _sentence(choice.pick(language.headlines), story)
+    chosen = choice.sample(language.sentences, 8 + choice.roll(8))
+    details = [
+        _sentence(line, story | {"person": choice.pick(witnesses), "count": 3 + choice.roll(97)}) for line in chosen
+    ]
+    return title, tuple(_paragraphs([_sentence(language.opening, story), *details], language.space)), author
 
 
 def slug_of(title: str) -> str:
-    """The title as the path of a URL; a script without Latin letters leaves the word `story`."""
+    """The title as a path; `story` for a title without Latin letters."""
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     return "-".join(re.findall(r"[a-z0-9]+", plain)[:8]) or "story"
 
@@ -138,5 +136,5 @@ def _sentence(template: str, story: Mapping[str, object]) -> str:
 
 
 def _lag(site: Site) -> float:
-    """Spreads the sites out, so that they do not all go to print in the same second."""
+    """An offset for each site, so that they do not all publish in the same second."""
     return crc32(site.host.encode()) % 997 / 997 * site.period

@@ -1,15 +1,16 @@
-"""Headwater's own way through the month: the decisions that it really takes."""
+"""The polling strategies that are compared: Headwater's own decisions, and every feed once an hour."""
 
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from random import Random
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
 from headwater.hosts.outage import Attempt, OutageDetector, is_known
-from headwater.lab.simulation.types import Answer, Disabling, Read, Return, Told
-from headwater.lab.simulation.world import World, moment, seconds
+from headwater.lab.simulation.types import FeedDisabled, FeedReturn, FullResponse, PollAnswer, StrategyLog
+from headwater.lab.simulation.world import HOUR, World, moment, seconds
 from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import policy_of
@@ -52,14 +53,14 @@ class Adaptive:
         self._answered_at: dict[int, datetime] = {}  # by host
         self._cooldown_from: dict[int, float] = {}
         self._refused_at: dict[int, float] = {}  # by host
-        self.told = Told()
+        self.log = StrategyLog()
 
     def wants_full(self, feed: int, at: float) -> bool:
-        """Once a week, as the real one."""
+        """Once a week, as the worker does."""
         return wants_full_answer(self._states[feed], moment(at))
 
-    def next_poll(self, feed: int, answer: Answer, due: float, at: float) -> tuple[float, float]:  # noqa: ARG002
-        """What the worker writes after a poll."""
+    def next_poll(self, feed: int, answer: PollAnswer, due: float, at: float) -> tuple[float, float]:  # noqa: ARG002
+        """What the worker stores after a poll."""
         now, number, state = moment(at), self._world.feeds[feed].host, self._states[feed]
         if self._changes_nothing(feed, answer):
             self._note_attempt(number, at, by_network=False)
@@ -71,34 +72,31 @@ class Adaptive:
         decision = self._decision(state, outcome, host, now, is_ours=is_ours)
         if not is_ours:
             self._hosts[number] = host.state
-            self._tell_host(number, host, at)
+            self._log_host(number, host, at)
         if is_failure and outcome.kind is FailureClass.RATE_LIMITED:
             self._refused_at[number] = at
-        self._tell(feed, decision, at)
+        self._log_decision(feed, decision, at)
         self._states[feed] = decision.state
         paused_until = self._hosts[number].paused_until
         return seconds(decision.next_poll_at), seconds(paused_until) if paused_until else at
 
-    def _changes_nothing(self, feed: int, answer: Answer) -> bool:
-        """Whether `decide` could only say when the next poll is: most answers, and the month takes half as long.
-
-        So it is when there is nothing new, and nothing is held against the feed or its host.
-        """
+    def _changes_nothing(self, feed: int, answer: PollAnswer) -> bool:
+        """Whether the answer changes only the next poll: nothing new, no errors. This shortcut halves the time."""
         state, one = self._states[feed], self._world.feeds[feed]
         if state.last_error is not None or self._hosts[one.host].alike_sources:
             return False
-        if isinstance(answer, Read):
+        if isinstance(answer, FullResponse):
             return not answer.new and state.last_full_at is not None and not one.software.validates
         return answer is None
 
     def finish(self, end: float) -> None:
-        """Feeds that came back and are still off have stayed off until now."""
+        """Feeds that work again but are still disabled have been so until now."""
         for feed in self._cooldown_from:
             off = self._states[feed].off
             if off is not None and self._world.look(feed, end)[0] is None:
                 self._note_return(feed, off, end)
 
-    def _outcome(self, feed: int, answer: Answer, at: float) -> PollOutcome:
+    def _outcome(self, feed: int, answer: PollAnswer, at: float) -> PollOutcome:
         if isinstance(answer, PollFailed):
             return answer
         unchanged = self._unchanged(feed, at)
@@ -123,9 +121,9 @@ class Adaptive:
         if not by_network:
             self._answered_at[host] = now
         began, ended = self._outage.is_outage and not before, before and not self._outage.is_outage
-        self.told.own_outages += began
-        self.told.errors += began
-        self.told.warnings += ended
+        self.log.own_outages += began
+        self.log.errors += began
+        self.log.warnings += ended
         return is_ours
 
     def _decision(
@@ -137,38 +135,38 @@ class Adaptive:
             return decide_paused(state, outcome, host.state.paused_until, now)
         return decide(state, outcome, self._policy, self._options, now)
 
-    def _tell(self, feed: int, decision: Decision, at: float) -> None:
+    def _log_decision(self, feed: int, decision: Decision, at: float) -> None:
         before = self._states[feed]
         if decision.level is not None:
-            self.told.warnings += decision.level is Level.WARN
-            self.told.errors += decision.level is Level.ERROR
+            self.log.warnings += decision.level is Level.WARN
+            self.log.errors += decision.level is Level.ERROR
         if Happening.DISABLED in decision.happenings:
-            self.told.warnings += 1
-            self.told.disablings.append(Disabling(feed, at))
+            self.log.warnings += 1
+            self.log.disablings.append(FeedDisabled(feed, at))
         if before.off is not None and decision.state.off is None:
             self._note_return(feed, before.off, at)
             del self._cooldown_from[feed]
         elif decision.state.off is not before.off:
             self._cooldown_from[feed] = at
-        if self._world.is_cut_off(at):
-            self.told.own_failures_counted += decision.state.consecutive_errors > before.consecutive_errors
+        if self._world.is_offline(at):
+            self.log.own_failures_counted += decision.state.consecutive_errors > before.consecutive_errors
 
     def _note_return(self, feed: int, off: Off, at: float) -> None:
         refused_at = self._refused_at.get(self._world.feeds[feed].host, 0.0)
-        answering = max(self._world.well_since(feed, at), seconds(off.at), refused_at)
+        answering = max(self._world.working_since(feed, at), seconds(off.at), refused_at)
         cooldown = off.until - moment(self._cooldown_from[feed]) if off.until else NEVER
-        self.told.returns.append(Return(feed, moment(at) - moment(answering), cooldown))
+        self.log.returns.append(FeedReturn(feed, moment(at) - moment(answering), cooldown))
 
-    def _tell_host(self, number: int, host: HostDecision, at: float) -> None:
+    def _log_host(self, number: int, host: HostDecision, at: float) -> None:
         if host.paused:
-            self.told.warnings += 1
-            self.told.host_pauses += 1
+            self.log.warnings += 1
+            self.log.host_pauses += 1
             is_refused = host.state.alike_class is FailureClass.RATE_LIMITED
-            self.told.mistaken_pauses += not is_refused and not self._world.has_trouble(number, at)
+            self.log.mistaken_pauses += not is_refused and not self._world.has_fault(number, at)
 
 
 class _Dated(NewArticle):
-    """An entry of which nothing is there but its date: a million of them are made in a month."""
+    """An entry with a date only: a million are made in a month."""
 
     __slots__ = ()
 
@@ -180,7 +178,7 @@ _UNDATED = ReadFeed("rss20", entries=(_Dated(None),))
 
 
 class _Listing:
-    """What a feed lists, as far as its rhythm is read from it; made anew only when something was published."""
+    """The dates that a feed lists, made anew only when something was published."""
 
     __slots__ = ("_count", "_entries", "_parsed", "_published")
 
@@ -191,7 +189,7 @@ class _Listing:
         self._parsed = _UNDATED
 
     def parsed(self, count: int) -> ReadFeed:
-        """The feed as it is when it has had so many entries."""
+        """The feed after this number of entries."""
         if count > self._count:
             first = max(self._count, count - ENTRIES_LOOKED_AT)
             self._entries.extend(_Dated(moment(at)) for at in self._published[first:count])
@@ -203,3 +201,24 @@ class _Listing:
 @cache
 def _not_modified(lasts: float) -> NotModified:
     return NotModified(_NO_VALIDATORS, Freshness(timedelta(seconds=lasts)))
+
+
+class Hourly:
+    """Every feed once an hour, whatever happens; with jitter, so that a rate limit does not always hit the same."""
+
+    def __init__(self, world: World) -> None:
+        self._chance = Random(f"{world.seed} hourly")  # noqa: S311  a world, not a secret
+        self.log = StrategyLog()
+
+    def wants_full(self, feed: int, at: float) -> bool:  # noqa: ARG002
+        """It trusts a 304."""
+        return False
+
+    def next_poll(self, feed: int, answer: PollAnswer, due: float, at: float) -> tuple[float, float]:  # noqa: ARG002
+        """An hour after the last one was due, or after now where polls are late by more than that."""
+        self.log.warnings += isinstance(answer, PollFailed)
+        next_at = due + HOUR * (0.95 + 0.1 * self._chance.random())
+        return next_at if next_at > at else at + HOUR, at
+
+    def finish(self, end: float) -> None:
+        """Nothing is left open."""
