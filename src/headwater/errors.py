@@ -1,26 +1,26 @@
-"""Every refusal Headwater can give, in one tree.
+"""Every error that Headwater raises for a caller, in one tree.
 
     HeadwaterError
-    ├── Invalid                 what was given cannot be used
+    ├── Invalid                 an argument is invalid
     │   ├── InvalidUrl
     │   ├── InvalidFeed
     │   ├── InvalidProposal
     │   └── InvalidSettings
-    ├── NotLoggedIn             nobody knows who asks
+    ├── NotLoggedIn             the request has no valid session or token
     │   └── WrongPassword
-    ├── Forbidden               whoever asks may not
+    ├── Forbidden               the user's role does not allow it
     │   ├── RegistrationClosed
     │   └── SetupCodeNeeded
-    ├── TooManyAttempts         whoever asks, asks too often
+    ├── TooManyAttempts         a rate limit or quota is reached
     │   ├── QuotaReached
     │   └── TooManyRequests
-    ├── NotFound                what was asked for is not here
+    ├── NotFound                it does not exist
     │   ├── SourceNotFound
     │   ├── FeedNotFound
     │   ├── SubmissionNotFound
     │   ├── NoArticles
     │   └── UrlNotFound
-    ├── Conflict                what was asked for clashes with what is here
+    ├── Conflict                it conflicts with the present state
     │   ├── SourceExists
     │   ├── SourceIsOff
     │   ├── NotApproved
@@ -36,7 +36,7 @@
     │   ├── TokenNameTaken
     │   ├── IndexMismatch
     │   └── PortTaken
-    └── Unavailable             nobody's fault: try again, or mend the machine
+    └── Unavailable             a service is down: try again, or fix it
         ├── DatabaseUnavailable
         │   ├── Deadlock
         │   └── QueryTimedOut
@@ -51,9 +51,8 @@
         ├── MigrationFailed
         └── RightsMissing
 
-What the outside world does to us (a feed that is gone, a host that hangs) is not here: that is a value, see
-`net/types.py` and `polling/types.py`. HTTP statuses and exit codes are given at the edges: `asgi/errors.py` and
-`cli/exit_codes.py`.
+Failures of feeds and hosts are values instead: see `net/types.py` and `polling/types.py`. HTTP statuses and exit codes
+are in `asgi/errors.py` and `cli/exit_codes.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,15 +62,15 @@ from uuid import UUID
 
 
 class HeadwaterError(Exception):
-    """The base of everything above. Its text is written for the person who reads it."""
+    """The base class. Its message is shown to users."""
 
 
 class Invalid(HeadwaterError):
-    """What was given cannot be used."""
+    """An argument is invalid."""
 
 
 class InvalidUrl(Invalid):
-    """A URL that Headwater will not follow."""
+    """A URL is invalid or not allowed."""
 
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url!r} is not a URL that can be followed: {reason}")
@@ -80,7 +79,7 @@ class InvalidUrl(Invalid):
 
 
 class InvalidFeed(Invalid):
-    """What a reader typed cannot be followed; a message for each field that is wrong."""
+    """A feed cannot be added; with a message for each invalid field."""
 
     def __init__(self, *, name: str = "", url: str = "") -> None:
         super().__init__(name or url)
@@ -89,16 +88,16 @@ class InvalidFeed(Invalid):
 
 
 class InvalidProposal(Invalid):
-    """A feed that cannot be suggested for everybody: a sentence for each field, and the feeds that its page names."""
+    """A feed cannot be suggested; with a message for each invalid field, and the feeds that its page links."""
 
     def __init__(self, problems: Mapping[str, str], offers: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(" ".join(problems.values()))
         self.problems = dict(problems)
-        self.offers = tuple(offers)  # each its address and its title
+        self.offers = tuple(offers)  # URL and title of each
 
 
 class InvalidSettings(Invalid):
-    """One or more settings have a wrong value, or a name that does not exist."""
+    """Settings have an invalid value or an unknown name."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -106,32 +105,32 @@ class InvalidSettings(Invalid):
 
 
 class NotLoggedIn(HeadwaterError):
-    """Nobody knows who asks."""
+    """The request has no valid session or token."""
 
     def __init__(self, message: str = "Log in first.") -> None:
         super().__init__(message)
 
 
 class WrongPassword(NotLoggedIn):
-    """The address or the password is wrong; which of them is not told."""
+    """The email or the password is wrong; the message does not say which."""
 
     def __init__(self) -> None:
         super().__init__("Invalid email or password")
 
 
 class Forbidden(HeadwaterError):
-    """Whoever asks may not."""
+    """The user's role does not allow it."""
 
 
 class RegistrationClosed(Forbidden):
-    """New accounts are made by an administrator."""
+    """Only an administrator can create accounts."""
 
     def __init__(self) -> None:
         super().__init__("Registration is closed here. Ask an administrator for an account.")
 
 
 class SetupCodeNeeded(Forbidden):
-    """The first account of an instance that others can reach is made by whoever can read its console."""
+    """The first account of an instance that others can reach needs a code from its console."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -141,7 +140,7 @@ class SetupCodeNeeded(Forbidden):
 
 
 class TooManyAttempts(HeadwaterError):
-    """Whoever asks, asks too often."""
+    """A rate limit is reached."""
 
     def __init__(self, retry_after: timedelta, *, advice: str = "") -> None:
         minutes = max(1, round(retry_after / timedelta(minutes=1)))
@@ -150,15 +149,15 @@ class TooManyAttempts(HeadwaterError):
 
 
 class TooManyRequests(TooManyAttempts):
-    """A user has more requests under way than are kept waiting."""
+    """A user has too many requests in progress."""
 
     def __init__(self, retry_after: timedelta) -> None:
         super().__init__(retry_after)
-        self.args = ("Too many requests of yours are under way. Wait until some of them are answered.",)
+        self.args = ("You have too many requests in progress. Wait until some of them are answered.",)
 
 
 class QuotaReached(TooManyAttempts):
-    """A user has done something as often as is allowed in a day or an hour."""
+    """A user's quota for a day or an hour is used up."""
 
     def __init__(self, what: str, most: int, within: timedelta, retry_after: timedelta) -> None:
         super().__init__(retry_after)
@@ -170,44 +169,44 @@ class QuotaReached(TooManyAttempts):
 
 
 class NotFound(HeadwaterError):
-    """What was asked for is not here."""
+    """It does not exist."""
 
 
 class SourceNotFound(NotFound):
-    """No source has this id or address."""
+    """No source has this id or URL."""
 
     def __init__(self, wanted: str) -> None:
-        super().__init__(f"There is no source {wanted!r}. `headwater source list` shows those that there are.")
+        super().__init__(f"There is no source {wanted!r}. `headwater source list` lists all sources.")
         self.wanted = wanted
 
 
 class FeedNotFound(NotFound):
-    """This person follows no such feed."""
+    """The user does not follow such a feed."""
 
     def __init__(self) -> None:
         super().__init__("Feed not found")
 
 
 class SubmissionNotFound(NotFound):
-    """Nobody has suggested such a feed, or not whoever asks."""
+    """There is no such suggestion, or it is another user's."""
 
     def __init__(self) -> None:
         super().__init__("There is no such suggestion.")
 
 
 class NoArticles(NotFound):
-    """This person's feeds listed nothing that could be summed up."""
+    """The user's feeds have no articles to summarise."""
 
     def __init__(self) -> None:
         super().__init__("No articles found from the last 24 hours")
 
 
 class Conflict(HeadwaterError):
-    """What was asked for clashes with what is here."""
+    """It conflicts with the present state."""
 
 
 class SourceExists(Conflict):
-    """The feed is already followed."""
+    """The feed is followed already."""
 
     def __init__(self, url: str) -> None:
         super().__init__(f"{url} is followed already.")
@@ -215,34 +214,34 @@ class SourceExists(Conflict):
 
 
 class SourceIsOff(Conflict):
-    """A source that is disabled as a whole cannot be read."""
+    """The whole source is disabled."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is disabled. Set `enabled` to true, and it is read at once.")
 
 
 class NotApproved(Conflict):
-    """A suggestion that is pending or was rejected is enabled by its approval alone."""
+    """A pending or rejected suggestion cannot be enabled: a moderator approves it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} was suggested by a reader and is not approved. A moderator approves it first.")
 
 
 class RetryRefused(Conflict):
-    """A reader may not have this feed polled now; the message says why and until when."""
+    """The feed cannot be retried now; the message says why and until when."""
 
 
 class NothingToPoll(Conflict):
-    """A source without a feed has none to switch off."""
+    """The source has no feed to disable."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} has no feed. Set `enabled` to false to leave the whole source alone.")
+        super().__init__(f"{name} has no feed. Set `enabled` to false to disable the whole source.")
 
 
 class HostBusy(Conflict):
-    """A host cannot be asked just now: others have their turn there, or it is paused. Nothing is wrong.
+    """A host is busy or paused: it is requested later, and is not an error of the feed.
 
-    `until` is None while nobody knows when it is free.
+    `until` is None if unknown.
     """
 
     def __init__(self, host: str, until: datetime | None = None) -> None:
@@ -253,14 +252,14 @@ class HostBusy(Conflict):
 
 
 class AlreadySubscribed(Conflict):
-    """This person follows the feed already."""
+    """The user follows the feed already."""
 
     def __init__(self) -> None:
         super().__init__("You have already added this feed")
 
 
 class TooManyFeeds(Conflict):
-    """A user follows as many feeds as are allowed."""
+    """The user's limit of feeds is reached."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"You follow {most:,} feeds, as many as are allowed here. Remove one first.")
@@ -268,7 +267,7 @@ class TooManyFeeds(Conflict):
 
 
 class FeedTaken(Conflict):
-    """The feed cannot be suggested, since it is here: public, waiting, or refused before."""
+    """The feed cannot be suggested: it is public, pending, or was rejected."""
 
     def __init__(self, message: str, source_id: UUID, *, is_public: bool = False) -> None:
         super().__init__(message)
@@ -277,7 +276,7 @@ class FeedTaken(Conflict):
 
 
 class AlreadyDecided(Conflict):
-    """A person has decided on the suggestion."""
+    """The suggestion was approved or rejected already."""
 
     def __init__(self, name: str, status: str) -> None:
         super().__init__(f"{name!r} is {status} already.")
@@ -291,7 +290,7 @@ class LastAdministrator(Conflict):
 
 
 class EmailTaken(Conflict):
-    """There is an account with this address."""
+    """There is an account with this email."""
 
     def __init__(self, email: str) -> None:
         super().__init__("An account with this email already exists")
@@ -299,7 +298,7 @@ class EmailTaken(Conflict):
 
 
 class TokenNameTaken(Conflict):
-    """A person's tokens have different names."""
+    """The user has a token of this name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"You have a token named {name!r} already.")
@@ -307,7 +306,7 @@ class TokenNameTaken(Conflict):
 
 
 class PortTaken(Conflict):
-    """Another program listens where we were told to."""
+    """Another program listens on the port."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
@@ -319,23 +318,23 @@ class PortTaken(Conflict):
 
 
 class Unavailable(HeadwaterError):
-    """Something we stand on is not there just now."""
+    """A service that Headwater needs is unavailable."""
 
 
 class DatabaseUnavailable(Unavailable):
     """PostgreSQL does not answer."""
 
     def __init__(self, cause: str) -> None:
-        super().__init__(f"The database does not answer: {cause}. `headwater doctor` tells more.")
+        super().__init__(f"The database does not answer: {cause}. `headwater doctor` reports more.")
         self.cause = cause
 
 
 class Deadlock(DatabaseUnavailable):
-    """Two waited for each other, and PostgreSQL undid this one's work: it can be done again at once."""
+    """PostgreSQL rolled this transaction back to end a deadlock: it can be repeated at once."""
 
 
 class QueryTimedOut(DatabaseUnavailable):
-    """A statement of a request took longer than requests may: it was cancelled, and its transaction rolled back."""
+    """A statement exceeded the timeout of requests: it was cancelled, and its transaction rolled back."""
 
 
 class EmbeddedServerFailed(Unavailable):
@@ -360,7 +359,7 @@ class SchemaBehind(Unavailable):
 
 
 class SchemaTooNew(Unavailable):
-    """The database was migrated by a newer version; we would not understand it."""
+    """The database was migrated by a newer version."""
 
     def __init__(self, found: int, known: int) -> None:
         super().__init__(
@@ -384,7 +383,7 @@ class SchemaUnreleased(Unavailable):
 
 
 class MigrationFailed(Unavailable):
-    """A migration was refused by PostgreSQL; nothing of it was kept."""
+    """A migration failed and was rolled back."""
 
     def __init__(self, name: str, cause: str) -> None:
         super().__init__(f"Migration {name} failed and was rolled back: {cause}")
@@ -393,7 +392,7 @@ class MigrationFailed(Unavailable):
 
 
 class RightsMissing(Unavailable):
-    """Roles, grants or policies of the database are incomplete, so that users' rows would not be kept apart."""
+    """Roles, grants or policies of the database are incomplete, so that rows of users are not isolated."""
 
     def __init__(self, login: str, problems: Sequence[str], statements: Sequence[str]) -> None:
         super().__init__(
@@ -408,30 +407,30 @@ class RightsMissing(Unavailable):
 
 
 class IndexUnavailable(Unavailable):
-    """The search index does not answer, or will not have us."""
+    """The search index does not answer, or refuses our requests."""
 
     def __init__(self, cause: str, *, is_refusal: bool = False) -> None:
-        super().__init__(f"The search index cannot be used: {cause}. `headwater index check` tells more.")
+        super().__init__(f"The search index cannot be used: {cause}. `headwater index check` reports more.")
         self.cause = cause
-        self.is_refusal = is_refusal  # it answers: a person must look at its settings or ours
+        self.is_refusal = is_refusal  # it answers: its settings or ours must be changed
 
 
 class AiUnavailable(Unavailable):
-    """The language model's service does not answer, or will not have us."""
+    """The service of the language model does not answer, or refuses our requests."""
 
     def __init__(self) -> None:
         super().__init__("AI service is temporarily unavailable")
 
 
 class SummaryFailed(Unavailable):
-    """The language model answered, and not with a summary."""
+    """The language model answered without a summary."""
 
     def __init__(self) -> None:
         super().__init__("Failed to generate summary. Please try again later.")
 
 
 class IssuerUnavailable(Unavailable):
-    """Whoever vouches for people elsewhere does not answer."""
+    """An external issuer of tokens does not answer."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} does not answer just now. Try again in a moment.")
@@ -439,7 +438,7 @@ class IssuerUnavailable(Unavailable):
 
 
 class IndexMismatch(Conflict):
-    """Under the name we would write to stands something that is not ours."""
+    """The index of that name was not made by Headwater."""
 
     def __init__(self, index: str, differences: Sequence[str]) -> None:
         super().__init__(f"The search index {index} is not as Headwater makes it: {'; '.join(differences)}.")

@@ -29,7 +29,7 @@ from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net import Client
-from headwater.net.mail import Mailer, Post
+from headwater.net.mail import Mailer, SmtpServer
 from headwater.pipeline import StageOptions, Tools
 from headwater.polling.decide import MOST_OFF
 from headwater.polling.types import PollingOptions
@@ -250,7 +250,7 @@ def site_of(settings: Settings, listens_at: str = "") -> str:
 def mailer_of(settings: Settings) -> Mailer:
     """What sends letters. Raises Invalid."""
     smtp = settings.smtp_url
-    return Mailer(Post.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from)
+    return Mailer(SmtpServer.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from)
 
 
 def alert_options(settings: Settings) -> AlertOptions:

@@ -10,7 +10,7 @@ from headwater.accounts.mail import store
 from headwater.accounts.types import AccountOptions, Visitor
 from headwater.db import Database
 from headwater.errors import Unavailable
-from headwater.net.mail import Mailer, Post
+from headwater.net.mail import Mailer, SmtpServer
 from tests.accounts.mailbox import a_sender, collect, token_in
 from tests.clock import MovableClock
 from tests.net.post_box import PostBox, open_post_box
@@ -90,7 +90,9 @@ async def test_a_recipient_whom_the_mail_server_refuses_for_good_leaves_the_queu
     box.refuses = "RCPT"
     access = Access(database, clock, AccountOptions(confirm_email=True))
     await access.register("nobody@evil.example", PASSWORD, HERE)
-    sender = a_sender(database, clock, Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com"))
+    sender = a_sender(
+        database, clock, Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
+    )
 
     (mail,) = await sender.claim(10)
     await sender.work(mail)

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.alerts.decide import changes, holding, to_be_told, wait
+from headwater.alerts.decide import changes, due_notices, holding, wait
 from headwater.alerts.types import (
     Condition,
     Facts,
+    FactSample,
     FeedCounts,
     FeedFact,
-    Holding,
+    HeldCondition,
     Incident,
-    Kind,
+    Notice,
+    NoticeKind,
     OutageFact,
-    Sample,
     StageFact,
-    Telling,
     Thresholds,
 )
 from headwater.types import SourceId
@@ -39,10 +39,10 @@ def a_feed(name: str = "BBC", *, off_for: timedelta | None = None, errors: int =
 
 
 def facts(**more: object) -> Facts:
-    return replace(Facts(Sample(START)), **more)  # pyright: ignore[reportArgumentType]
+    return replace(Facts(FactSample(START)), **more)  # pyright: ignore[reportArgumentType]
 
 
-def held(facts: Facts, past: Sequence[Sample] = (), limits: Thresholds = LIMITS) -> list[tuple[Condition, str]]:
+def held(facts: Facts, past: Sequence[FactSample] = (), limits: Thresholds = LIMITS) -> list[tuple[Condition, str]]:
     return [(one.condition, one.subject) for one in holding(facts, past, limits)]
 
 
@@ -75,7 +75,9 @@ def test_many_feeds_off_are_counted_and_some_of_them_named() -> None:
     off = [a_feed(f"Feed {number}", off_for=HOUR, number=number) for number in range(30)]
     (one,) = holding(facts(counts=FeedCounts({}, 100, 40), disabled=off), [], LIMITS)
 
-    assert one.summary == ("40 of 100 system feeds are off (40 %): Feed 0, Feed 1, Feed 2, Feed 3, Feed 4 and 35 more.")
+    assert one.summary == (
+        "40 of 100 system feeds are disabled (40 %): Feed 0, Feed 1, Feed 2, Feed 3, Feed 4 and 35 more."
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,10 +119,10 @@ def test_an_outage_of_our_own_is_one_incident_however_many_processes_see_it() ->
 # A stage that stopped
 
 
-def watched(*facts: StageFact, every: timedelta = MINUTE, stage: str = "fetching") -> tuple[Facts, list[Sample]]:
+def watched(*facts: StageFact, every: timedelta = MINUTE, stage: str = "fetching") -> tuple[Facts, list[FactSample]]:
     """Samples in order of time, the last of them now."""
     first = START - every * (len(facts) - 1)
-    samples = [Sample(first + every * number, {stage: fact}) for number, fact in enumerate(facts)]
+    samples = [FactSample(first + every * number, {stage: fact}) for number, fact in enumerate(facts)]
     return Facts(samples[-1]), samples[:-1]
 
 
@@ -165,9 +167,9 @@ def test_while_our_network_is_down_only_stages_that_need_none_can_have_stopped(s
 # A queue that only grows
 
 
-def sized(*sizes: int, every: timedelta = 10 * MINUTE) -> tuple[Facts, list[Sample]]:
+def sized(*sizes: int, every: timedelta = 10 * MINUTE) -> tuple[Facts, list[FactSample]]:
     first = START - every * (len(sizes) - 1)
-    samples = [Sample(first + every * number, {}, {"frontier": size}) for number, size in enumerate(sizes)]
+    samples = [FactSample(first + every * number, {}, {"frontier": size}) for number, size in enumerate(sizes)]
     return Facts(samples[-1]), samples[:-1]
 
 
@@ -207,9 +209,10 @@ def test_a_queue_that_was_empty_a_moment_ago_never_alerts(sizes: list[int], minu
 def test_clocks_that_disagree_break_nothing(minutes: list[int], size: int) -> None:
     """Samples come from every machine that evaluates, and one may be ahead of ours."""
     past = [
-        Sample(START + minute * MINUTE, {"fetching": DUE}, {"frontier": size + minute}) for minute in sorted(minutes)
+        FactSample(START + minute * MINUTE, {"fetching": DUE}, {"frontier": size + minute})
+        for minute in sorted(minutes)
     ]
-    now = Facts(Sample(START, {"fetching": DUE}, {"frontier": size}))
+    now = Facts(FactSample(START, {"fetching": DUE}, {"frontier": size}))
 
     assert held(now, past) == held(now, [sample for sample in past if sample.at < START])
 
@@ -222,8 +225,8 @@ def an_incident(condition: Condition = Condition.OWN_OUTAGE, subject: str = "", 
     return Incident(uuid4(), condition, subject, "It is so.", **at)
 
 
-def a_holding(condition: Condition = Condition.OWN_OUTAGE, subject: str = "") -> Holding:
-    return Holding(condition, subject, "It is so.", START)
+def a_holding(condition: Condition = Condition.OWN_OUTAGE, subject: str = "") -> HeldCondition:
+    return HeldCondition(condition, subject, "It is so.", START)
 
 
 def test_what_holds_for_the_first_time_begins_an_incident() -> None:
@@ -270,27 +273,27 @@ def test_flapping_tells_no_more_than_its_rests_allow(holds: list[bool]) -> None:
     assert all(start > end for end, start in zip(ended, began[1:], strict=False))
 
 
-# Telling
+# Notice
 
 
-def a_telling(condition: Condition = Condition.OWN_OUTAGE, channel: str = "webhook") -> Telling:
-    return Telling(an_incident(condition), channel, Kind.BEGAN)
+def a_notice(condition: Condition = Condition.OWN_OUTAGE, channel: str = "webhook") -> Notice:
+    return Notice(an_incident(condition), channel, NoticeKind.BEGAN)
 
 
 def test_news_of_single_feeds_wait_while_the_last_are_fresh_and_nothing_else_does() -> None:
-    of_a_feed, outage = a_telling(Condition.SYSTEM_FEED_DISABLED_LONG), a_telling()
+    of_a_feed, outage = a_notice(Condition.SYSTEM_FEED_DISABLED_LONG), a_notice()
     untold, last = [of_a_feed, outage], {"webhook": START}
 
-    assert to_be_told(untold, {}, START, HOUR) == {"webhook": [of_a_feed, outage]}
-    assert to_be_told(untold, last, START + 59 * MINUTE, HOUR) == {"webhook": [outage]}
-    assert to_be_told(untold, last, START + HOUR, HOUR) == {"webhook": [of_a_feed, outage]}
+    assert due_notices(untold, {}, START, HOUR) == {"webhook": [of_a_feed, outage]}
+    assert due_notices(untold, last, START + 59 * MINUTE, HOUR) == {"webhook": [outage]}
+    assert due_notices(untold, last, START + HOUR, HOUR) == {"webhook": [of_a_feed, outage]}
 
 
 def test_each_channel_waits_for_itself() -> None:
-    ours = a_telling(Condition.CRITICAL_FEED_FAILING)
+    ours = a_notice(Condition.CRITICAL_FEED_FAILING)
     theirs = replace(ours, channel="mail:ann@example.com")
 
-    assert to_be_told([ours, theirs], {"webhook": START}, START, HOUR) == {"mail:ann@example.com": [theirs]}
+    assert due_notices([ours, theirs], {"webhook": START}, START, HOUR) == {"mail:ann@example.com": [theirs]}
 
 
 def test_a_message_is_tried_for_ever_and_not_more_often_than_once_an_hour() -> None:

@@ -16,7 +16,7 @@ from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.store.outages import tell_outage
 from headwater.ids import new_id
-from headwater.net.mail import Mailer, Post
+from headwater.net.mail import Mailer, SmtpServer
 from headwater.timekeeping import store as clocks
 from tests.alerts.receiver import Receiver
 from tests.alerts.world import OWN_CLOCK, a_system_feed, mend
@@ -32,7 +32,11 @@ LETTERS = Mailer(None, "Headwater <headwater@example.com>")
 def an_alerter(
     database: Database, clock: MovableClock, receiver: Receiver | None = None, box: PostBox | None = None
 ) -> Alerter:
-    mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "Headwater <headwater@example.com>") if box else LETTERS
+    mailer = (
+        Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "Headwater <headwater@example.com>")
+        if box
+        else LETTERS
+    )
     options = AlertOptions(
         webhook_url=receiver.url if receiver else None,
         recipients=("ann@example.com", "bob@example.com") if box else (),

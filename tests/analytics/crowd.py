@@ -8,7 +8,7 @@ from uuid import UUID
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store
-from headwater.analytics.types import Deed
+from headwater.analytics.types import ReaderAction
 from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Connection, Database
@@ -57,7 +57,11 @@ async def add_articles(conn: Connection, source: Source, count: int) -> list[Art
 
 
 async def does(
-    database: Database, reader: User, deed: Deed, article: ArticleId, at: datetime = START + timedelta(minutes=1)
+    database: Database,
+    reader: User,
+    deed: ReaderAction,
+    article: ArticleId,
+    at: datetime = START + timedelta(minutes=1),
 ) -> None:
     async with database.as_user(reader.id) as conn:
         await store.record(conn, article_id=article, deed=deed, now=at)

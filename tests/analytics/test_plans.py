@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from headwater.analytics.types import FEWEST, Period
+from headwater.analytics.types import FEWEST, PopularityPeriod
 from headwater.db import Connection, speak_for
 from headwater.types import UserId
 from tests.clock import START
@@ -47,7 +47,7 @@ async def full(server_conninfo: str, template: str) -> AsyncIterator[Connection]
 
 
 DAY = {"since": START - timedelta(days=1), "order": "reads", "limit": 100, "fewest": FEWEST}
-PLOT = {"until": START, "length": Period.DAY.length, "step": Period.DAY.step, "fewest": FEWEST}
+PLOT = {"until": START, "length": PopularityPeriod.DAY.length, "step": PopularityPeriod.DAY.step, "fewest": FEWEST}
 ONE = {"id": UUID(int=9), "article_id": UUID("3c9b3c2a3f0d1b1e8f2ff4b9a9a4f3a1"), "kind": "open", "now": START}
 HOT: dict[str, tuple[str, UserId | None, dict[str, Any], int]] = {
     # the function, who calls it, with what, and how many 8 kB pages it may touch

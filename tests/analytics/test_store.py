@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from headwater.analytics import store
-from headwater.analytics.types import Answer, Deed, Order, Period
+from headwater.analytics.types import ConsentAnswer, PopularityOrder, PopularityPeriod, ReaderAction
 from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.db import Database
@@ -29,7 +29,7 @@ async def count(database: Database) -> int:
     return row[0] if row else -1
 
 
-async def answer_of(database: Database, user_id: UserId) -> Answer | None:
+async def answer_of(database: Database, user_id: UserId) -> ConsentAnswer | None:
     async with database.as_user(user_id) as conn:
         return await store.find_answer(conn)
 
@@ -46,7 +46,7 @@ async def test_nothing_is_counted_of_who_has_not_agreed(database: Database) -> N
         await store.refuse(conn, user_id=crowd.readers[1].id, now=START)
 
     for reader in crowd.readers:
-        for deed in Deed:
+        for deed in ReaderAction:
             await does(database, reader, deed, crowd.articles[0])
 
     assert await count(database) == 0
@@ -73,8 +73,8 @@ async def test_what_is_done_twice_is_counted_once(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
 
     for _ in range(3):
-        await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
-    await does(database, crowd.readers[0], Deed.CLICK, crowd.articles[0])
+        await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[0])
+    await does(database, crowd.readers[0], ReaderAction.CLICK, crowd.articles[0])
 
     assert await count(database) == 2
 
@@ -82,20 +82,20 @@ async def test_what_is_done_twice_is_counted_once(database: Database) -> None:
 async def test_it_all_goes_with_the_consent_and_only_that_persons(database: Database) -> None:
     crowd = await a_crowd(database, size=2)
     for reader in crowd.readers:
-        await does(database, reader, Deed.OPEN, crowd.articles[0])
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
 
     async with database.as_user(crowd.readers[0].id) as conn:
         await store.refuse(conn, user_id=crowd.readers[0].id, now=LATER)
 
     assert await count(database) == 1
-    assert await answer_of(database, crowd.readers[0].id) is Answer.NO
-    assert await answer_of(database, crowd.readers[1].id) is Answer.YES
+    assert await answer_of(database, crowd.readers[0].id) is ConsentAnswer.NO
+    assert await answer_of(database, crowd.readers[1].id) is ConsentAnswer.YES
 
 
 async def test_who_changes_their_mind_again_begins_anew(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     reader = crowd.readers[0]
-    await does(database, reader, Deed.OPEN, crowd.articles[0])
+    await does(database, reader, ReaderAction.OPEN, crowd.articles[0])
 
     async with database.as_user(reader.id) as conn:
         await store.refuse(conn, user_id=reader.id, now=LATER)
@@ -103,7 +103,7 @@ async def test_who_changes_their_mind_again_begins_anew(database: Database) -> N
         await store.consent(conn, user_id=reader.id, now=LATER)
         await store.consent(conn, user_id=reader.id, now=LATER)
 
-    assert await answer_of(database, reader.id) is Answer.YES
+    assert await answer_of(database, reader.id) is ConsentAnswer.YES
     assert await count(database) == 0
 
 
@@ -112,7 +112,7 @@ async def test_a_click_in_the_moment_of_a_no_is_not_counted(database: Database) 
     reader = crowd.readers[0]
     async with database.as_user(reader.id) as conn:
         await store.refuse(conn, user_id=reader.id, now=LATER)
-        click = asyncio.create_task(does(database, reader, Deed.CLICK, crowd.articles[0]))
+        click = asyncio.create_task(does(database, reader, ReaderAction.CLICK, crowd.articles[0]))
         done, _ = await asyncio.wait({click}, timeout=0.2)
         assert not done  # it waits for the answer
 
@@ -122,7 +122,7 @@ async def test_a_click_in_the_moment_of_a_no_is_not_counted(database: Database) 
 
 async def test_it_goes_with_the_account(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
-    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
+    await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[0])
 
     async with database.as_system() as conn:
         await conn.execute("DELETE FROM users")
@@ -139,10 +139,10 @@ async def test_what_several_list_counts_for_the_one_the_reader_follows(database:
         listed = [Listed(earlier.id, an_article(url, title=url, published_at=START))]
         await records.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
 
-    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[0])
+    await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[0])
     async with database.as_system() as conn:
         await follow(conn, crowd.readers[0], earlier)
-    await does(database, crowd.readers[0], Deed.CLICK, crowd.articles[0])
+    await does(database, crowd.readers[0], ReaderAction.CLICK, crowd.articles[0])
 
     async with database.as_system() as conn:
         cur = await conn.execute("SELECT kind, source_id FROM feed_item_clicks")
@@ -154,14 +154,14 @@ async def test_numbers_per_source_are_those_of_readers_who_agreed(database: Data
     quiet = await a_crowd(database, name="quiet", size=4, agree=False)
     for reader in (*crowd.readers, *quiet.readers):
         for article in crowd.articles[:2]:
-            await does(database, reader, Deed.OPEN, article)
+            await does(database, reader, ReaderAction.OPEN, article)
     for reader in crowd.readers[:3]:
-        await does(database, reader, Deed.CLICK, crowd.articles[0])
-        await does(database, reader, Deed.CLICK, crowd.articles[4])  # straight from the list
-        await does(database, reader, Deed.STAR, crowd.articles[0])
+        await does(database, reader, ReaderAction.CLICK, crowd.articles[0])
+        await does(database, reader, ReaderAction.CLICK, crowd.articles[4])  # straight from the list
+        await does(database, reader, ReaderAction.STAR, crowd.articles[0])
 
     async with database.as_system() as conn:
-        ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
+        ranking = await store.rank(conn, since=START, order=PopularityOrder.READS, limit=10)
         readers = await store.count_readers(conn)
 
     [told] = ranking.sources
@@ -176,16 +176,16 @@ async def test_of_fewer_than_three_readers_no_number_is_told(database: Database)
     small = await a_crowd(database, name="small", size=2)
     large = await a_crowd(database, name="large", size=3)
     for reader in small.readers:
-        await does(database, reader, Deed.OPEN, small.articles[0])
+        await does(database, reader, ReaderAction.OPEN, small.articles[0])
     for reader in large.readers:
-        await does(database, reader, Deed.OPEN, large.articles[0])
+        await does(database, reader, ReaderAction.OPEN, large.articles[0])
     for reader in large.readers[:2]:
         for article in large.articles:
-            await does(database, reader, Deed.CLICK, article)
-            await does(database, reader, Deed.STAR, article)
+            await does(database, reader, ReaderAction.CLICK, article)
+            await does(database, reader, ReaderAction.STAR, article)
 
     async with database.as_system() as conn:
-        ranking = await store.rank(conn, since=START, order=Order.READS, limit=10)
+        ranking = await store.rank(conn, since=START, order=PopularityOrder.READS, limit=10)
 
     [told] = ranking.sources
     assert told.name == "Large"
@@ -197,26 +197,26 @@ async def test_of_fewer_than_three_readers_no_number_is_told(database: Database)
 async def test_only_what_was_done_in_the_period_counts(database: Database) -> None:
     crowd = await a_crowd(database, size=3)
     for reader in crowd.readers:
-        await does(database, reader, Deed.OPEN, crowd.articles[0], START - timedelta(days=2))
-        await does(database, reader, Deed.OPEN, crowd.articles[1], START)
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START - timedelta(days=2))
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[1], START)
 
     async with database.as_system() as conn:
-        [day] = (await store.rank(conn, since=START - timedelta(days=1), order=Order.NAME, limit=1)).sources
-        [week] = (await store.rank(conn, since=START - timedelta(days=7), order=Order.NAME, limit=1)).sources
+        [day] = (await store.rank(conn, since=START - timedelta(days=1), order=PopularityOrder.NAME, limit=1)).sources
+        [week] = (await store.rank(conn, since=START - timedelta(days=7), order=PopularityOrder.NAME, limit=1)).sources
 
     assert (day.opens, week.opens) == (3, 6)
 
 
-@pytest.mark.parametrize("order", Order)
-async def test_every_order_puts_the_most_first_and_the_untold_last(database: Database, order: Order) -> None:
+@pytest.mark.parametrize("order", PopularityOrder)
+async def test_every_order_puts_the_most_first_and_the_untold_last(database: Database, order: PopularityOrder) -> None:
     less = await a_crowd(database, name="less", size=3)
-    more = await a_crowd(database, name="bore" if order is Order.NAME else "more", size=4)
+    more = await a_crowd(database, name="bore" if order is PopularityOrder.NAME else "more", size=4)
     await a_crowd(database, name="none", size=3)
     for crowd, number in ((less, 1), (more, 3)):
         for reader in crowd.readers:
             for article in crowd.articles[:number]:
-                for deed in Deed:
-                    if deed is not Deed.CLICK or crowd is more or order is not Order.RATE:
+                for deed in ReaderAction:
+                    if deed is not ReaderAction.CLICK or crowd is more or order is not PopularityOrder.RATE:
                         await does(database, reader, deed, article)
 
     async with database.as_system() as conn:
@@ -226,14 +226,14 @@ async def test_every_order_puts_the_most_first_and_the_untold_last(database: Dat
     assert ranking.told == 3
 
 
-@pytest.mark.parametrize("period", Period)
-async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, period: Period) -> None:
+@pytest.mark.parametrize("period", PopularityPeriod)
+async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, period: PopularityPeriod) -> None:
     crowd = await a_crowd(database, size=3)
     end = period.end(START)
     for reader in crowd.readers:
-        await does(database, reader, Deed.OPEN, crowd.articles[0], START)
-        await does(database, reader, Deed.CLICK, crowd.articles[0], START)
-    await does(database, crowd.readers[0], Deed.OPEN, crowd.articles[1], START - period.step)
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START)
+        await does(database, reader, ReaderAction.CLICK, crowd.articles[0], START)
+    await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[1], START - period.step)
 
     async with database.as_system() as conn:
         moments = await store.list_moments(conn, period=period, until=end)
@@ -247,7 +247,7 @@ async def test_the_plot_has_every_step_and_tells_of_no_few(database: Database, p
 async def test_what_is_old_is_forgotten_some_at_a_time(database: Database) -> None:
     crowd = await a_crowd(database, size=1)
     for days, article in enumerate(crowd.articles):
-        await does(database, crowd.readers[0], Deed.OPEN, article, START + timedelta(days=days))
+        await does(database, crowd.readers[0], ReaderAction.OPEN, article, START + timedelta(days=days))
 
     async with database.as_system() as conn:
         before = START + timedelta(days=3)

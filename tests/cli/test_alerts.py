@@ -34,11 +34,11 @@ def test_open_incidents_are_listed_and_told_by_the_exit_code(headwater: Headwate
     over = headwater.run("alerts", "list")
 
     assert (nothing.returncode, listed.returncode, over.returncode) == (0, 1, 0)
-    assert "Nobody has looked yet" in nothing.stdout
+    assert "Not evaluated yet" in nothing.stdout
     assert "No incident is open." in nothing.stdout
     assert "[red]Gone.[/]" in listed.stdout
     assert "It was so." in listed.stdout
-    assert "nobody" in listed.stdout
+    assert "none" in listed.stdout
     assert [one["condition"] for one in told["open"]] == ["HeadwaterOwnOutage"]
     assert told["past"] == []
 

@@ -109,7 +109,7 @@ def test_doctor_finds_what_is_well_and_says_how_to_mend_what_is_not(headwater: H
     assert not found["network"]["ok"]
     assert "HEADWATER_DOCTOR_URL" in found["network"]["mend"]
     assert told.returncode == 1
-    assert "→ See the network" in told.stdout
+    assert "→ Check the network" in told.stdout
 
 
 def test_doctor_creates_no_database_and_reports_a_port_that_another_program_holds(open_folder: Path) -> None:

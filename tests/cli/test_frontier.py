@@ -112,7 +112,7 @@ def test_problems_are_shown_up_to_a_number_and_counted_beyond(tmp_path: Path) ->
 
     assert done.exit_code == 1
     assert done.stderr.count("line ") == 20
-    assert "and 11,980 more lines" in " ".join(done.stderr.split())
+    assert "and 11,980 more invalid lines" in " ".join(done.stderr.split())
     assert "12,000 invalid" in done.stdout
 
 
@@ -229,9 +229,9 @@ def test_what_is_dead_is_tried_again(conninfo: str) -> None:
     first = lines("submit", PAGE, "https://b.example/", "https://c.example/")[0]["id"]
     kill(conninfo)
 
-    assert run("retry", first).output == "1 URL waits again.\n"
-    assert run("retry", "--host", "b.example").output == "1 URL waits again.\n"
-    assert run("retry", "--status", "failed").output == "0 URLs wait again.\n"
+    assert run("retry", first).output == "1 URL is queued again.\n"
+    assert run("retry", "--host", "b.example").output == "1 URL is queued again.\n"
+    assert run("retry", "--status", "failed").output == "0 URLs are queued again.\n"
     assert lines("retry", "--status", "dead") == [{"retried": 1}]
     assert pending(conninfo) == 3
 

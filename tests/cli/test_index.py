@@ -62,11 +62,11 @@ async def test_from_an_empty_index_to_a_full_one_with_one_document_refused(
     stub.item_errors[key_of(URLS[1])] = deque([(400, {"type": "mapper_parsing_exception", "reason": "it is odd"})])
 
     before = await headwater.run("index", "check")
-    await headwater.work_until("Nothing waits, 1 document was refused.")
+    await headwater.work_until("The queue is empty, 1 document was refused.")
     status = await headwater.run("index", "status", "--json")
     check = await headwater.run("index", "check")
     retry = await headwater.run("index", "rebuild", "--refused")
-    await headwater.work_until("Nothing waits, 0 documents were refused.")
+    await headwater.work_until("The queue is empty, 0 documents were refused.")
     after = await headwater.run("index", "check", "--json")
 
     assert before.returncode == 1, before.stderr
@@ -75,7 +75,7 @@ async def test_from_an_empty_index_to_a_full_one_with_one_document_refused(
     assert [one["reason"] for one in told["refused"]] == ["mapper_parsing_exception: it is odd"]
     assert check.returncode == 1
     assert "1 document was refused" in check.stdout
-    assert retry.stdout.startswith("1 document is tried again")
+    assert retry.stdout.startswith("1 document is retried")
     assert after.returncode == 0, after.stderr
     assert json.loads(after.stdout)["documents"] == 3
 
@@ -88,10 +88,10 @@ async def test_a_new_mapping_gets_a_new_index_and_the_alias_moves_there(
     stub.aliases["raw_content"] = {"raw_content-v0": {}}
 
     done = await headwater.run("index", "rebuild")
-    await headwater.work_until("Nothing waits, 0 documents were refused.\n")
+    await headwater.work_until("The queue is empty, 0 documents were refused.\n")
 
     assert done.returncode == 0, done.stderr
-    assert "3 documents are told to raw_content-v1" in done.stdout
+    assert "3 documents are queued for raw_content-v1" in done.stdout
     assert "has left raw_content-v0, which can be deleted" in done.stdout
     assert len(stub.documents("raw_content")) == 3
 
@@ -103,7 +103,7 @@ async def test_without_an_index_it_says_what_to_set(tmp_path: Path, conninfo: st
         await headwater.run(*words) for words in (("index", "status"), ("index", "check"), ("work", "indexing"))
     ]
 
-    assert "No search index listens" in status.stdout
+    assert "No search index: nothing is queued" in status.stdout
     assert (check.returncode, work.returncode) == (2, 2), work.stderr
     assert "ELASTICSEARCH_URL is not set" in check.stderr
     assert "set ELASTICSEARCH_URL" in work.stderr
@@ -137,4 +137,4 @@ async def test_an_index_that_is_gone_for_good_is_told_nothing_more(
 
     assert unasked.returncode == 2
     assert "nothing more is queued" in done.stdout
-    assert "No search index listens" in (await headwater.run("index", "status")).stdout
+    assert "No search index: nothing is queued" in (await headwater.run("index", "status")).stdout

@@ -43,12 +43,12 @@ async def test_a_dry_run_tells_what_would_go_and_a_run_does_it(headwater: Comman
         log = (await audit.list_entries(conn, limit=10)).entries
 
     assert [line.subject_name.partition(" to ")[0] for line in reversed(log)] == ["2024-01", "no month"]
-    assert "2024-01 would go: 2 articles; 0 are starred and stay." in planned.stdout
+    assert "2024-01 would be deleted: 2 articles; 0 are starred and kept." in planned.stdout
     assert planned.stdout.rstrip().endswith("Nothing was changed.")
     assert json.loads(planned_json.stdout)["months"][0] == {"month": "2024-01-01", "articles": 2, "starred": 0}
     assert json.loads(before.stdout)["months"][0]["articles"] == 2
-    assert "2024-01 is gone: 2 articles; 0 are starred and stay." in done.stdout
-    assert again.stdout.strip().endswith("Nothing is past its time.")
+    assert "2024-01 is deleted: 2 articles; 0 are starred and kept." in done.stdout
+    assert again.stdout.strip().endswith("Nothing has expired.")
     assert "2024-01" not in after.stdout
     assert "Retention runs next at" in after.stdout
     assert [one.returncode for one in (planned, planned_json, before, done, again, after)] == [0] * 6

@@ -32,8 +32,8 @@ def test_each_deed_is_done_said_and_written_down(headwater: Headwater, conninfo:
 
     assert refreshed.stdout == "Example is due now.\n"
     assert for_a_while.stdout.startswith("Example is disabled until 20")
-    assert for_good.stdout == "Example is disabled until somebody enables it.\n"
-    assert reset.stdout == "Nothing is held against Example any more.\n"
+    assert for_good.stdout == "Example is disabled until it is enabled.\n"
+    assert reset.stdout == "The errors of Example are reset.\n"
     ours = [line for line in written(conninfo) if line[0] != "source.created"]
     assert ours == [
         ("source.refreshed", "command line", "Example"),

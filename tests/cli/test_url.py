@@ -110,7 +110,7 @@ def test_a_name_is_looked_up_only_when_asked_to(monkeypatch: pytest.MonkeyPatch)
         (False, None, "10.0.0.1 is private"),
         (True, ["93.184.215.14"], None),
         (True, ["93.184.215.14"], None),
-        (False, None, "its name cannot be found"),
+        (False, None, "its name cannot be resolved"),
     ]
 
 

@@ -41,7 +41,7 @@ async def test_accounts_are_made_listed_changed_and_removed(headwater: Headwater
     removed = headwater.run("user", "remove", "bob@example.com", "--yes")
     left = headwater.json("user", "list")
 
-    assert "Nobody has an account yet" in nobody.stdout
+    assert "There is no account yet" in nobody.stdout
     assert "Ann@example.com can log in now, as super_admin." in first.stdout
     assert "bob@example.com can log in now, as reader." in second.stdout
     assert isinstance(came, LoggedIn)  # though addresses are to be confirmed: the operator vouches for it
@@ -52,7 +52,7 @@ async def test_accounts_are_made_listed_changed_and_removed(headwater: Headwater
     ]
     assert set(listed[0]) == {"id", "email", "role", "confirmed_at", "created_at"}
     assert re.search(r"bob@example\.com +moderator +\d{4}-\d\d-\d\d +yes", shown)
-    assert "bob@example.com is gone" in removed.stdout
+    assert "bob@example.com is deleted" in removed.stdout
     assert [user["email"] for user in left] == ["Ann@example.com"]
 
 

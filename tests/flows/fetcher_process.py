@@ -8,7 +8,7 @@ from typing import Any, cast
 import uvloop
 
 from headwater import workers
-from headwater.cli.stopping import stop_on_signals
+from headwater.cli.running import stop_on_signals
 from headwater.db import Database
 from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher

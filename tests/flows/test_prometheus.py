@@ -134,7 +134,7 @@ def test_what_is_wrong_is_seen_in_alertmanager_and_at_the_webhook_until_it_is_we
     assert {alert["labels"]["severity"] for alert in firing} == {"critical"}
     assert {alert["annotations"]["description"] for alert in firing} == {
         "Zoo's worst fails: too often in a row, for too long, or with its host, which is paused.",
-        "2 system feeds are off or on a paused host: a widespread issue rather than dead feeds.",
+        "2 system feeds are disabled or on a paused host: a widespread issue rather than dead feeds.",
     }
     assert told == over == both
     # Headwater itself tells the same, each once and its end once.

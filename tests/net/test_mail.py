@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.errors import Invalid
-from headwater.net.mail import Mailer, Post, may_show_password
+from headwater.net.mail import Mailer, SmtpServer, may_show_password
 from tests.net.post_box import PASSWORD, USER, PostBox, open_post_box, self_signed
 
 FROM = "Headwater <headwater@example.com>"
@@ -22,7 +22,7 @@ async def box() -> AsyncIterator[PostBox]:
 
 def mailer(box: PostBox, user: str = "", password: str = "") -> Mailer:
     credentials = f"{user}:{quote(password, safe='')}@" if user else ""
-    return Mailer(Post.parse(f"smtp://{credentials}127.0.0.1:{box.port}"), FROM)
+    return Mailer(SmtpServer.parse(f"smtp://{credentials}127.0.0.1:{box.port}"), FROM)
 
 
 async def test_a_letter_arrives_as_it_was_written(box: PostBox) -> None:
@@ -72,13 +72,13 @@ async def test_a_letter_that_is_refused_is_told_to_the_log_alone(box: PostBox, r
 async def test_a_server_that_hangs_up_or_is_not_there_is_survived(box: PostBox) -> None:
     box.hangs_up = True
     hung_up = await mailer(box).send("ann@example.com", "A", "text")
-    nowhere = await Mailer(Post.parse("smtp://127.0.0.1:1"), FROM).send("ann@example.com", "A", "text")
+    nowhere = await Mailer(SmtpServer.parse("smtp://127.0.0.1:1"), FROM).send("ann@example.com", "A", "text")
 
     assert (hung_up, nowhere) == (False, False)
 
 
 async def test_a_server_that_should_speak_tls_and_does_not_gets_nothing(box: PostBox) -> None:
-    sent = await Mailer(Post.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
+    sent = await Mailer(SmtpServer.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
 
     assert not sent
     assert box.letters == []
@@ -106,14 +106,14 @@ async def test_where_no_server_is_set_the_letter_is_in_the_log() -> None:
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("smtp://mail.example", Post("mail.example", 587, "", "", False)),
-        ("smtps://mail.example", Post("mail.example", 465, "", "", True)),
-        ("smtp://a%40b:p%3Aw@mail.example:25", Post("mail.example", 25, "a@b", "p:w", False)),
+        ("smtp://mail.example", SmtpServer("mail.example", 587, "", "", False)),
+        ("smtps://mail.example", SmtpServer("mail.example", 465, "", "", True)),
+        ("smtp://a%40b:p%3Aw@mail.example:25", SmtpServer("mail.example", 25, "a@b", "p:w", False)),
     ],
     ids=["plain", "tls", "credentials"],
 )
-def test_where_letters_are_handed_in_is_read_from_one_address(url: str, expected: Post) -> None:
-    assert Post.parse(url) == expected
+def test_where_letters_are_handed_in_is_read_from_one_address(url: str, expected: SmtpServer) -> None:
+    assert SmtpServer.parse(url) == expected
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_where_letters_are_handed_in_is_read_from_one_address(url: str, expected
     ids=["no-scheme", "http", "nothing", "broken", "port"],
 )
 def test_an_address_that_is_none_is_refused_and_not_shown(url: str) -> None:
-    with pytest.raises(Invalid, match="HEADWATER_SMTP_URL cannot be read") as refusal:
-        Post.parse(url)
+    with pytest.raises(Invalid, match="HEADWATER_SMTP_URL is invalid") as refusal:
+        SmtpServer.parse(url)
 
     assert "s3cret" not in str(refusal.value)
 
@@ -147,7 +147,9 @@ def test_a_password_goes_nowhere_in_the_clear_but_to_this_machine(
 
 async def test_a_server_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path: Path) -> None:
     async with open_post_box(self_signed(tmp_path)) as box:
-        sent = await Mailer(Post.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send("ann@example.com", "A", "text")
+        sent = await Mailer(SmtpServer.parse(f"smtps://127.0.0.1:{box.port}"), FROM).send(
+            "ann@example.com", "A", "text"
+        )
 
     assert not sent
     assert box.letters == []

@@ -5,7 +5,7 @@ from uuid import UUID
 from psycopg import sql
 
 from headwater.analytics import store as analytics
-from headwater.analytics.types import Deed
+from headwater.analytics.types import ReaderAction
 from headwater.articles.store import content, records
 from headwater.articles.types import Listed, NewContent
 from headwater.db import Connection, Database
@@ -124,7 +124,7 @@ async def a_full_user(conn: Connection, source: Source, email: str = "ada@exampl
         await conn.execute(statement.encode(), values)
     await analytics.consent(conn, user_id=user_id, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
-    await analytics.record(conn, article_id=article_id, deed=Deed.OPEN, now=START)
+    await analytics.record(conn, article_id=article_id, deed=ReaderAction.OPEN, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', '', true)")
     await conn.execute("INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, %(now)s)", values)
     return user_id

@@ -13,7 +13,7 @@ from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.retention import store
 from headwater.retention.repair import repair_schedules
-from headwater.retention.types import RetentionOptions, Turn
+from headwater.retention.types import RetentionOptions, RetentionTurn
 from headwater.retention.worker import Retainer
 from headwater.sources.follow import disable
 from headwater.sources.health.counter import Counter
@@ -37,8 +37,8 @@ def a_retainer(world: World, clock: ClockOptions = JUMPS) -> Retainer:
     return world.retainer(clock=clock)
 
 
-def a_turn(world: World) -> Turn:
-    return Turn(new_id(), world.clock() + timedelta(minutes=10))
+def a_turn(world: World) -> RetentionTurn:
+    return RetentionTurn(new_id(), world.clock() + timedelta(minutes=10))
 
 
 async def claim(retainer: Retainer) -> None:

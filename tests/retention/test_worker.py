@@ -16,7 +16,7 @@ from headwater.library.types import ArticlesQuery, Shelf
 from headwater.outbox import store as outbox
 from headwater.retention import store
 from headwater.retention.store import Busy
-from headwater.retention.types import Kind, Month, Turn
+from headwater.retention.types import Month, RetainedKind, RetentionTurn
 from headwater.sources.follow import follow, leave
 from headwater.types import ArticleId
 from tests.builders import a_source
@@ -441,7 +441,7 @@ async def test_events_polls_and_clicks_have_their_own_time_and_the_audit_log_has
 
     report = await world.retain()
 
-    assert report.rows == planned.rows == {Kind.EVENTS: 1, Kind.POLLS: 5, Kind.CLICKS: 3}
+    assert report.rows == planned.rows == {RetainedKind.EVENTS: 1, RetainedKind.POLLS: 5, RetainedKind.CLICKS: 3}
     assert await world.rows(
         """
         SELECT (SELECT count(*) FROM events), (SELECT count(*) FROM poll_events),
@@ -478,5 +478,5 @@ async def test_a_person_reaches_no_month_by_its_own_name_and_nobody_elses_marks(
 async def test_a_turn_ends_before_its_lease_does(world: World) -> None:
     (turn,) = await world.retainer().claim(1)
 
-    assert isinstance(turn, Turn)
+    assert isinstance(turn, RetentionTurn)
     assert await world.rows("SELECT due_at > %(ends_at)s FROM retention_state", ends_at=turn.ends_at) == [(True,)]

@@ -14,7 +14,7 @@ from headwater.ids import new_id
 from headwater.library.store import lists, marks, subscriptions
 from headwater.library.types import ArticleFull
 from headwater.retention import store
-from headwater.retention.types import Report, RetentionOptions, Turn
+from headwater.retention.types import RetentionOptions, RetentionReport, RetentionTurn
 from headwater.retention.worker import Retainer
 from headwater.timekeeping.types import ClockOptions
 from headwater.types import ArticleId, SourceId, UserId
@@ -121,9 +121,9 @@ class World:
     def retainer(self, **options: Any) -> Retainer:
         return Retainer(self.database, self.clock, replace(OPTIONS, **options))
 
-    async def retain(self, progress: Callable[[str], None] = lambda _: None, **options: Any) -> Report:
+    async def retain(self, progress: Callable[[str], None] = lambda _: None, **options: Any) -> RetentionReport:
         """One run, with all the time there is."""
-        turn = Turn(new_id(), self.clock() + timedelta(minutes=10))
+        turn = RetentionTurn(new_id(), self.clock() + timedelta(minutes=10))
         return await self.retainer(**options).run(turn, progress)
 
 

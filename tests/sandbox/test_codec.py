@@ -20,7 +20,7 @@ from headwater.feeds import parse_feed
 from headwater.feeds.types import Enclosure, Entry, GeoPoint, ParsedFeed
 from headwater.polling.read import read_feed
 from headwater.sandbox.codec import decode, decode_error, encode, encode_error
-from headwater.sandbox.types import Overrun, Refused, SandboxError
+from headwater.sandbox.types import Overrun, SandboxError, TaskRefused
 from headwater.sitemaps.read import read_sitemap
 from headwater.sitemaps.types import Listed, Sitemap, SitemapFormat
 from headwater.sources.opml import OpmlLine, read_opml
@@ -109,7 +109,7 @@ FORGED = [
 def test_an_answer_of_another_type_is_refused(forged: bytes, function) -> None:
     if function is int and forged == msgspec.msgpack.encode(7):
         forged = msgspec.msgpack.encode("7")
-    with pytest.raises(Refused):
+    with pytest.raises(TaskRefused):
         decode(forged, function)
 
 
@@ -123,7 +123,7 @@ def test_an_answer_that_claims_more_than_was_sent_costs_no_memory(function) -> N
     tracemalloc.start()
 
     for forged in (nested.ljust(size, b"\0"), fields, b"\xdf\x7f\xff\xff\xff", b"\xc6\x7f\xff\xff\xff"):
-        with pytest.raises(Refused):
+        with pytest.raises(TaskRefused):
             decode(forged, function)
 
     peak = tracemalloc.get_traced_memory()[1]
@@ -188,7 +188,7 @@ def test_an_exception_that_cannot_be_rebuilt_comes_back_as_its_type_and_text(err
 def test_an_exception_that_names_anything_else_is_refused(module: str, name: str) -> None:
     forged = {"module": module, "name": name, "args": [], "attributes": {}, "notes": []}
 
-    with pytest.raises(Refused):
+    with pytest.raises(TaskRefused):
         decode_error(msgspec.msgpack.encode(forged))
 
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from headwater.errors import InvalidUrl
-from headwater.sandbox.frames import ANSWER, Kind
+from headwater.sandbox.frames import ANSWER, FrameKind
 
 _kept: list[bytearray] = []
 
@@ -111,7 +111,7 @@ def pickled_call(command: str) -> bytes:
 
 
 def forged_answer(body: bytes) -> bytes:
-    return ANSWER.pack(len(body), Kind.RESULT, False) + body
+    return ANSWER.pack(len(body), FrameKind.RESULT, False) + body
 
 
 def _is_socket(number: int) -> bool:

@@ -5,7 +5,7 @@ import pytest
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.analytics import store as analytics
-from headwater.analytics.types import Deed
+from headwater.analytics.types import ReaderAction
 from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Database
@@ -344,7 +344,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     async with database.as_user(reader.id) as conn:
         await analytics.consent(conn, user_id=reader.id, now=START)
         for line in await lists_store.list_unread(conn, query=ArticlesQuery()):
-            await analytics.record(conn, article_id=line.id, deed=Deed.OPEN, now=START)
+            await analytics.record(conn, article_id=line.id, deed=ReaderAction.OPEN, now=START)
 
     await move(database, OLD, NEW)
 

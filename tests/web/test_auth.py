@@ -11,7 +11,7 @@ from litestar import Litestar
 
 from headwater.accounts.types import AccountOptions
 from headwater.db import Database
-from headwater.net.mail import Mailer, Post
+from headwater.net.mail import Mailer, SmtpServer
 from headwater.server import address_of, listen, serve
 from headwater.web import WebOptions
 from tests.accounts.mailbox import collect, deliver
@@ -234,7 +234,7 @@ async def test_a_forgotten_password_says_the_same_whoever_asks(app: Litestar, pe
 
 async def test_a_forgotten_password_is_changed_by_letter(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
-        mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
+        mailer = Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
         app = create_app(database, clock, web=WebOptions(site="https://reader.example"))
         async with a_person(app) as person:
             person.setup_code = await setup_code_of(database)
@@ -259,7 +259,7 @@ async def test_a_forgotten_password_is_changed_by_letter(database: Database, clo
 
 async def test_a_link_in_a_letter_does_not_lead_where_a_request_says(database: Database, clock: MovableClock) -> None:
     async with open_post_box() as box:
-        mailer = Mailer(Post.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
+        mailer = Mailer(SmtpServer.parse(f"smtp://127.0.0.1:{box.port}"), "headwater@example.com")
         app = create_app(database, clock)
         async with a_person(app) as person:
             await person.register()

@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from litestar import Litestar
 
-from headwater.analytics.types import Deed, Moment
+from headwater.analytics.types import PopularityStep, ReaderAction
 from headwater.db import Database
 from headwater.web.routes.admin.popularity import HEIGHT, WIDTH, bars_of
 from tests.analytics.crowd import a_crowd, does
@@ -54,10 +54,10 @@ async def test_before_anybody_agreed_it_says_so(operator: Person) -> None:
 async def test_numbers_and_rate_are_told_per_source(operator: Person, database: Database) -> None:
     crowd = await a_crowd(database, size=4)
     for reader in crowd.readers:
-        await does(database, reader, Deed.OPEN, crowd.articles[0], START - timedelta(minutes=1))
-        await does(database, reader, Deed.OPEN, crowd.articles[1], START - timedelta(minutes=1))
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START - timedelta(minutes=1))
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[1], START - timedelta(minutes=1))
     for reader in crowd.readers[:3]:
-        await does(database, reader, Deed.CLICK, crowd.articles[0], START - timedelta(minutes=1))
+        await does(database, reader, ReaderAction.CLICK, crowd.articles[0], START - timedelta(minutes=1))
 
     page = (await operator.open("/admin/popularity")).text
 
@@ -70,7 +70,7 @@ async def test_numbers_and_rate_are_told_per_source(operator: Person, database: 
 async def test_what_few_read_is_not_told_and_not_named(operator: Person, database: Database) -> None:
     crowd = await a_crowd(database, name="secret", size=2)
     for reader in crowd.readers:
-        await does(database, reader, Deed.OPEN, crowd.articles[0], START)
+        await does(database, reader, ReaderAction.OPEN, crowd.articles[0], START)
 
     page = (await operator.open("/admin/popularity")).text
 
@@ -84,7 +84,7 @@ async def test_each_period_tells_of_itself(operator: Person, database: Database,
     crowd = await a_crowd(database, size=3)
     for days, article in ((0.5, 0), (3, 1), (20, 2), (40, 3)):
         for reader in crowd.readers:
-            await does(database, reader, Deed.OPEN, crowd.articles[article], START - timedelta(days=days))
+            await does(database, reader, ReaderAction.OPEN, crowd.articles[article], START - timedelta(days=days))
 
     page = (await operator.part(f"/admin/popularity/numbers?period={period}")).text
 
@@ -95,7 +95,7 @@ async def test_each_period_tells_of_itself(operator: Person, database: Database,
 async def test_a_click_on_a_column_sorts_by_it(operator: Person, database: Database) -> None:
     opened = await a_crowd(database, name="opened", size=3)
     starred = await a_crowd(database, name="starred", size=3)
-    for crowd, deed in ((opened, Deed.OPEN), (starred, Deed.STAR)):
+    for crowd, deed in ((opened, ReaderAction.OPEN), (starred, ReaderAction.STAR)):
         for reader in crowd.readers:
             await does(database, reader, deed, crowd.articles[0], START)
 
@@ -125,7 +125,7 @@ async def test_readers_find_no_way_in(app: Litestar, operator: Person) -> None:
 
 
 def test_the_highest_bar_fills_the_plot_and_what_is_untold_has_none() -> None:
-    moments = [Moment(START, 5, 3), Moment(START, None, None), Moment(START, 10, None)]
+    moments = [PopularityStep(START, 5, 3), PopularityStep(START, None, None), PopularityStep(START, 10, None)]
 
     bars = bars_of(moments)
 

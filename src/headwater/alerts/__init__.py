@@ -1,1 +1,1 @@
-"""What an operator is told without looking: conditions that hold, as incidents with a beginning and an end."""
+"""Alerts for operators: conditions that hold, as incidents with a beginning and an end."""

@@ -9,16 +9,16 @@ from uuid import UUID
 from headwater.alerts.types import (
     Condition,
     Facts,
+    FactSample,
     FeedCounts,
     FeedFact,
     Incident,
-    Kind,
+    Notice,
+    NoticeKind,
+    NoticeStatus,
     OutageFact,
-    Sample,
-    Shown,
+    ReportedIncident,
     StageFact,
-    Telling,
-    Told,
 )
 from headwater.types import SourceId
 
@@ -63,44 +63,46 @@ class IncidentRow:
 
 @dataclass(frozen=True, slots=True)
 class TellingRow(IncidentRow):
-    """An incident, and what of it is told to whom."""
+    """An incident with a notice of it."""
 
     channel: str
     kind: str
     message_id: UUID | None
 
     @property
-    def telling(self) -> Telling:
+    def notice(self) -> Notice:
         """As everybody knows it."""
-        return Telling(self.incident, self.channel, Kind(self.kind))
+        return Notice(self.incident, self.channel, NoticeKind(self.kind))
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRow(IncidentRow):
-    """An incident, and who was told of it."""
+    """An incident with the status of its notices."""
 
     told: Sequence[Mapping[str, Any]]
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> ReportedIncident:
         """As everybody knows it."""
-        return Shown(
+        return ReportedIncident(
             self.incident,
             [
-                Told(one["channel"], Kind(one["kind"]), _time(one["sent_at"]), one["attempts"], one["error"])
+                NoticeStatus(
+                    one["channel"], NoticeKind(one["kind"]), _time(one["sent_at"]), one["attempts"], one["error"]
+                )
                 for one in self.told
             ],
         )
 
 
-def stage_rows(sample: Sample) -> dict[str, Any]:
+def stage_rows(sample: FactSample) -> dict[str, Any]:
     """What is kept of the stages."""
     return {name: {"due": _text(fact.due_since), "busy": fact.is_busy} for name, fact in sample.stages.items()}
 
 
-def sample_of(at: datetime, stages: Mapping[str, Any], queues: Mapping[str, int]) -> Sample:
+def sample_of(at: datetime, stages: Mapping[str, Any], queues: Mapping[str, int]) -> FactSample:
     """A sample as it was kept."""
-    return Sample(at, {name: StageFact(_time(one["due"]), one["busy"]) for name, one in stages.items()}, queues)
+    return FactSample(at, {name: StageFact(_time(one["due"]), one["busy"]) for name, one in stages.items()}, queues)
 
 
 def json_of_facts(facts: Facts) -> dict[str, Any]:

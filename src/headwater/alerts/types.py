@@ -1,4 +1,4 @@
-"""What is watched, what is known of it, and what somebody is told. Pure data."""
+"""Alert conditions, the facts they are evaluated by, incidents and messages. Pure data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from headwater.types import SourceId
 
 
 class Condition(StrEnum):
-    """What an operator must know of. The Prometheus rules have the same names."""
+    """A condition that is an incident while it holds. The Prometheus rules have the same names."""
 
     SYSTEM_FEEDS_DISABLED = "HeadwaterSystemFeedsDisabled"
     SYSTEM_FEED_DISABLED_LONG = "HeadwaterSystemFeedDisabledLong"
@@ -22,13 +22,13 @@ class Condition(StrEnum):
     CLOCK_PROBLEM = "HeadwaterClockProblem"
 
 
-# Conditions of one feed each: hundreds may begin within minutes, and are told together.
+# Conditions of one feed each: hundreds may begin within minutes, and are sent in one message.
 OF_A_FEED = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.CRITICAL_FEED_FAILING})
 WARNINGS = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.QUEUE_GROWS})
-# What an operator reads first.
+# Titles of incidents.
 TITLES: Mapping[Condition, str] = {
-    Condition.SYSTEM_FEEDS_DISABLED: "Many system feeds are off",
-    Condition.SYSTEM_FEED_DISABLED_LONG: "A system feed has been off for long",
+    Condition.SYSTEM_FEEDS_DISABLED: "Many system feeds are disabled",
+    Condition.SYSTEM_FEED_DISABLED_LONG: "A system feed has been disabled for long",
     Condition.CRITICAL_FEED_FAILING: "A critical feed fails",
     Condition.OWN_OUTAGE: "Our own network is down",
     Condition.STAGE_STOPPED: "A stage has stopped",
@@ -44,13 +44,13 @@ HOST_TITLES: Mapping[Condition, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From when on something is worth waking somebody. Seed 003 §3.3 names the first three."""
+    """Thresholds of the conditions. Seed 003 §3.3 names the first three."""
 
-    disabled_percent: int = 20  # of the system feeds; more than so many
+    disabled_percent: int = 20  # of the system feeds; more than this
     disabled_for: timedelta = timedelta(hours=24)
-    critical_errors: int = 3  # in a row; more than so many
+    critical_errors: int = 3  # in a row; more than this
     no_success: timedelta = timedelta(hours=24)  # a feed that has failed, or whose host has, for longer
-    disabled_least: int = 2  # one dead feed is no widespread issue, however few feeds there are
+    disabled_least: int = 2  # one disabled feed is not a widespread issue, however few feeds there are
     stage_stopped: timedelta = timedelta(minutes=15)
     queue_window: timedelta = timedelta(hours=6)
     queue_least: int = 1000  # entries; what is smaller is soon done
@@ -71,7 +71,7 @@ class AlertOptions:
 
     @property
     def channels(self) -> list[str]:
-        """Whom to tell: the webhook, and each address."""
+        """The webhook, and each email address."""
         return [*([WEBHOOK] if self.webhook_url else []), *(f"{MAIL}{address}" for address in self.recipients)]
 
 
@@ -108,14 +108,14 @@ class OutageFact:
 
 @dataclass(frozen=True, slots=True)
 class StageFact:
-    """Whether a stage has work that is due, since when, and whether anybody has some in hand."""
+    """Whether a stage has work that is due, since when, and whether some is being done."""
 
     due_since: datetime | None = None
     is_busy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FactSample:
     """What must be seen over time, at one time."""
 
     at: datetime
@@ -137,7 +137,7 @@ class FeedCounts:
 class Facts:
     """All that the conditions are judged by, as it is now."""
 
-    sample: Sample
+    sample: FactSample
     counts: FeedCounts = field(default_factory=FeedCounts)
     disabled: Sequence[FeedFact] = ()  # system feeds that bring nothing, the longest first
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
@@ -146,7 +146,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldCondition:
     """A condition that holds now. With its subject it names the incident: a feed, host, stage, queue, or nothing."""
 
     condition: Condition
@@ -185,88 +185,88 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class IncidentChanges:
     """What an evaluation does to the incidents."""
 
-    began: Sequence[Holding]
+    began: Sequence[HeldCondition]
     going_on: Sequence[Incident]  # with what is known of them now
     ended: Sequence[Incident]
 
 
-class Kind(StrEnum):
-    """What of an incident is told."""
+class NoticeKind(StrEnum):
+    """What a notice reports of an incident."""
 
     BEGAN = "began"
     ENDED = "ended"
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """Something of an incident that somebody is to be told, once."""
+class Notice:
+    """The beginning or end of an incident, to be sent to a channel once."""
 
     incident: Incident
     channel: str
-    kind: Kind
+    kind: NoticeKind
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is sent. Its id stays the same however often it is sent, so that whoever gets it twice can tell."""
+    """What is sent. Its id is the same for every attempt, so that receivers can ignore duplicates."""
 
     id: UUID
     channel: str
     made_at: datetime
     attempts: int
-    tellings: Sequence[Telling] = ()
+    notices: Sequence[Notice] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How far the telling of an incident has come with one channel."""
+class NoticeStatus:
+    """The status of a notice."""
 
     channel: str
-    kind: Kind
+    kind: NoticeKind
     sent_at: datetime | None
     attempts: int
     error: str | None
 
     @property
     def name(self) -> str:
-        """Who it is: an address, or the webhook, whose own may hold a secret."""
+        """The email address, or `webhook`, whose URL may contain a secret."""
         return self.channel.removeprefix(MAIL)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReportedIncident:
     """An incident as a page or a command shows it."""
 
     incident: Incident
-    told: Sequence[Told] = ()
+    told: Sequence[NoticeStatus] = ()
 
     @property
-    def late(self) -> list[Told]:
-        """What was not told yet."""
+    def late(self) -> list[NoticeStatus]:
+        """Notices that were not sent yet."""
         return [one for one in self.told if one.sent_at is None]
 
     @property
     def told_to(self) -> list[str]:
-        """Who knows all there is to know."""
+        """Channels to which all notices were sent."""
         late = {one.name for one in self.late}
         return sorted({one.name for one in self.told} - late)
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
-    """What is open, what is over, and when anybody last looked."""
+class IncidentBoard:
+    """Open and ended incidents, and the time of the last evaluation."""
 
-    open: Sequence[Shown]
-    past: Sequence[Shown]
+    open: Sequence[ReportedIncident]
+    past: Sequence[ReportedIncident]
     evaluated_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A piece of the stage's work: look whether something must be told."""
+    """Work of the stage: evaluate the conditions."""
 
 
 Work = Evaluation | Message

@@ -1,25 +1,25 @@
-"""What a message says: a subject and a text for a letter, JSON for a webhook. Pure."""
+"""The text of a message: subject and body of an email, JSON for a webhook. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from headwater.alerts.types import Incident, Kind, Message
+from headwater.alerts.types import Incident, Message, NoticeKind
 
 LISTED = 20
 PAYLOAD_LISTED = 200  # most receivers refuse what is larger than some hundred kilobytes
 
 
-def told(message: Message) -> tuple[list[Incident], list[Incident]]:
-    """What began, and what is over. What did both before anybody could be told is told as over."""
-    over = {telling.incident.id: telling.incident for telling in message.tellings if telling.kind is Kind.ENDED}
-    began = [telling.incident for telling in message.tellings if telling.kind is Kind.BEGAN]
+def began_and_ended(message: Message) -> tuple[list[Incident], list[Incident]]:
+    """Incidents that began, and that ended; one that did both before a message was sent has ended."""
+    over = {notice.incident.id: notice.incident for notice in message.notices if notice.kind is NoticeKind.ENDED}
+    began = [notice.incident for notice in message.notices if notice.kind is NoticeKind.BEGAN]
     return [one for one in began if one.id not in over], list(over.values())
 
 
 def subject_of(message: Message) -> str:
     """One line."""
-    began, over = told(message)
+    began, over = began_and_ended(message)
     match began, over:
         case [one], []:
             said = f"{one.title}: {one.summary}"
@@ -33,8 +33,8 @@ def subject_of(message: Message) -> str:
 
 
 def text_of(message: Message, *, site: str) -> str:
-    """The whole story, for a person."""
-    began, over = told(message)
+    """The body of the email."""
+    began, over = began_and_ended(message)
     if not began and not over:
         return f"This is a test: alerts of the Headwater at {site} arrive here.\n"
     parts = [*_listed("", began), *_listed("Over: ", over)]
@@ -42,8 +42,8 @@ def text_of(message: Message, *, site: str) -> str:
 
 
 def payload_of(message: Message, *, site: str) -> dict[str, Any]:
-    """For programs. `text` is what Slack, Mattermost and others of their kind show."""
-    began, over = told(message)
+    """The JSON of the webhook; Slack and Mattermost show its `text`."""
+    began, over = began_and_ended(message)
     incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in over)]
     return {
         "text": _escaped(text_of(message, site=site)),
@@ -98,12 +98,12 @@ def _counts(began: Sequence[Incident], over: Sequence[Incident]) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Names come from feeds and people: no line of theirs becomes a header or a paragraph of ours."""
+    """Without line breaks: names come from feeds and users, and must not add headers or paragraphs."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:500]
 
 
 def _escaped(text: str) -> str:
-    """What stands in angle brackets is a command there: <!channel> calls everybody."""
+    """Without commands of Slack, which stand in angle brackets: <!channel> notifies all."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,8 +1,7 @@
-"""Alerting, step by step: look how things are, open and end incidents, tell whoever wants to know.
+"""The alerting stage: read the facts, open and end incidents, send messages.
 
-One evaluation at a time, whichever machine runs it. What is to be told is written in the transaction that opens or
-ends an incident; sending comes after, outside any. Whoever dies in between leaves a message that is sent again under
-the same id when its lease has ended.
+One evaluation at a time on all machines. Messages are written in the transaction that opens or ends an incident, and
+sent after it. If the process dies in between, the message is sent again with the same id when its lease has ended.
 """
 
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from headwater.alerts.decide import changes, holding, to_be_told, wait
+from headwater.alerts.decide import changes, due_notices, holding, wait
 from headwater.alerts.store import facts as facts_store
 from headwater.alerts.store import incidents
 from headwater.alerts.store import messages as messages_store
@@ -18,10 +17,10 @@ from headwater.alerts.types import (
     MAIL,
     OF_A_FEED,
     AlertOptions,
-    Changes,
     Evaluation,
     Facts,
     Incident,
+    IncidentChanges,
     Message,
     Work,
 )
@@ -38,7 +37,7 @@ from headwater.types import Clock
 log = get_logger()
 
 LOOKED_EVERY = timedelta(seconds=5)
-SENDING = timedelta(minutes=2)  # after that somebody else may send it again
+SENDING = timedelta(minutes=2)  # the lease of a message
 INCIDENTS_KEPT = timedelta(days=365)
 
 
@@ -60,7 +59,7 @@ class Alerter:
         """Messages to be sent, and an evaluation when one is due. Raises DatabaseUnavailable."""
         now = self._clock()
         if self._look_at is not None and timedelta(0) < self._look_at - now <= LOOKED_EVERY:
-            return ()  # one that is further away was written by a clock that was ahead
+            return ()  # a time further away was set by a clock that was ahead
         async with self._database.transaction() as conn:
             self._evaluated_at = await facts_store.evaluated_at(conn)
             due = [Evaluation()] if self._is_due(self._evaluated_at, now) else []
@@ -85,8 +84,8 @@ class Alerter:
         due = self._evaluated_at + self._options.every if self._evaluated_at else self._clock()
         return max(self._clock() - due, timedelta(0))
 
-    async def evaluate(self) -> Changes | None:
-        """Judge everything once; None when somebody else does, or has just done so. Raises DatabaseUnavailable."""
+    async def evaluate(self) -> IncidentChanges | None:
+        """Evaluate once; None if another process does, or has just done so. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             if not await facts_store.try_lock(conn) or not self._is_due(await facts_store.evaluated_at(conn), now):
@@ -102,7 +101,7 @@ class Alerter:
                     conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT
                 )
         self._look_at = None  # what was written is sent at once
-        _tell(begun, decided.ended)
+        _log_incidents(begun, decided.ended)
         return decided
 
     @property
@@ -111,10 +110,10 @@ class Alerter:
         return max(limits.queue_window, limits.stage_stopped)
 
     def _is_due(self, evaluated_at: datetime | None, now: datetime) -> bool:
-        # One whose clock is far ahead must not keep all others from looking.
+        # A process whose clock is far ahead must not keep all others from evaluating.
         return evaluated_at is None or abs(now - evaluated_at) >= self._options.every
 
-    async def _decide(self, conn: Connection, facts: Facts) -> tuple[Changes, Sequence[Incident]]:
+    async def _decide(self, conn: Connection, facts: Facts) -> tuple[IncidentChanges, Sequence[Incident]]:
         now = facts.sample.at
         past = await facts_store.list_samples(conn, after=now - self._looks_back)
         holds = holding(facts, past, self._options.thresholds)
@@ -129,9 +128,9 @@ class Alerter:
         await messages_store.add_pending(conn, channels=channels)
         untold = await messages_store.list_pending(conn, channels=channels)
         told_at = await messages_store.last_feed_messages(conn, channels=channels)
-        for channel, tellings in to_be_told(untold, told_at, now, self._options.digest).items():
-            of_feeds = any(telling.incident.condition in OF_A_FEED for telling in tellings)
-            await messages_store.add(conn, channel=channel, tellings=tellings, is_of_feeds=of_feeds, now=now)
+        for channel, notices in due_notices(untold, told_at, now, self._options.digest).items():
+            of_feeds = any(notice.incident.condition in OF_A_FEED for notice in notices)
+            await messages_store.add(conn, channel=channel, notices=notices, is_of_feeds=of_feeds, now=now)
 
     async def _send(self, message: Message) -> None:
         error = await send(message, self._mailer, self._options)
@@ -156,7 +155,7 @@ class Alerter:
 
 
 async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str | None:
-    """Hand a message over, wherever its channel leads. None when it was taken, else why not."""
+    """Send a message to its channel. None if it was accepted, else the error."""
     if not message.channel.startswith(MAIL):
         assert options.webhook_url is not None, "only what is configured is claimed"
         headers = {"Idempotency-Key": str(message.id)}
@@ -167,12 +166,12 @@ async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str |
         text_of(message, site=options.site),
         message_id=f"<{message.id}@headwater.alerts>",
     )
-    return None if sent else "The mail server did not take it; the log says why."
+    return None if sent else "The mail server did not accept it; see the log."
 
 
-def _tell(begun: Sequence[Incident], ended: Sequence[Incident]) -> None:
+def _log_incidents(begun: Sequence[Incident], ended: Sequence[Incident]) -> None:
     for one in begun:
-        say = log.warning if one.severity == "warning" else log.error
-        say("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
+        write = log.warning if one.severity == "warning" else log.error
+        write("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
     for one in ended:
         log.info("incident over", condition=one.condition.value, subject=one.subject)

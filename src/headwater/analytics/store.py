@@ -1,6 +1,6 @@
 """Every statement on `analytics_consents`, `analytics_refusals` and `feed_item_clicks`.
 
-What concerns one person runs under `Database.as_user`; what counts runs as Headwater, and tells of no fewer than FEWEST
+What concerns one user runs under `Database.as_user`; counts run as the system, and are shown for at least FEWEST
 people.
 """
 
@@ -8,13 +8,23 @@ from datetime import datetime
 
 from psycopg.rows import class_row
 
-from headwater.analytics.types import FEWEST, Answer, Deed, Moment, Order, Period, Popularity, Ranking, Readers
+from headwater.analytics.types import (
+    FEWEST,
+    ConsentAnswer,
+    Popularity,
+    PopularityOrder,
+    PopularityPeriod,
+    PopularityStep,
+    Ranking,
+    ReaderAction,
+    Readers,
+)
 from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 from headwater.types import ArticleId, SourceId, UserId
 
 
-async def find_answer(conn: Connection) -> Answer | None:
+async def find_answer(conn: Connection) -> ConsentAnswer | None:
     """What this person said; None when they have not been asked, or not answered yet."""
     cur = await conn.execute(
         """
@@ -25,7 +35,7 @@ async def find_answer(conn: Connection) -> Answer | None:
         """
     )
     row = await cur.fetchone()
-    return Answer(row[0]) if row and row[0] else None
+    return ConsentAnswer(row[0]) if row and row[0] else None
 
 
 async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
@@ -42,7 +52,7 @@ async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 
 async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """This person may not be counted; what was counted of them goes with their consent, at once."""
+    """Withdraw a user's consent; what was counted of them is deleted at once."""
     await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
     await conn.execute(
         """
@@ -54,7 +64,7 @@ async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     )
 
 
-async def record(conn: Connection, *, article_id: ArticleId, deed: Deed, now: datetime) -> None:
+async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction, now: datetime) -> None:
     """Count what this person did with an article of theirs, once; nothing when they have not agreed.
 
     It counts for the source through which they have it: the first of theirs that listed it, else the first of all. When
@@ -100,7 +110,7 @@ async def count_readers(conn: Connection) -> Readers:
         return await cur.fetchone() or Readers(0, 0)
 
 
-async def rank(conn: Connection, *, since: datetime, order: Order, limit: int) -> Ranking:
+async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, limit: int) -> Ranking:
     """The most popular sources since a moment. It reads what was clicked since then, and no article."""
     cur = await conn.execute(
         """
@@ -160,11 +170,11 @@ async def rank(conn: Connection, *, since: datetime, order: Order, limit: int) -
     return Ranking([Popularity(*row[2:]) for row in rows if row[2] is not None], rows[0][0], rows[0][1])
 
 
-async def list_moments(conn: Connection, *, period: Period, until: datetime) -> list[Moment]:
+async def list_moments(conn: Connection, *, period: PopularityPeriod, until: datetime) -> list[PopularityStep]:
     """What all who agreed read together, step by step up to a moment; the oldest first."""
     return await fetch_all(
         conn,
-        Moment,
+        PopularityStep,
         """
         SELECT moment AS at,
             CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind <> 'star') >= %(fewest)s

@@ -1,4 +1,4 @@
-"""What is counted of readers who agreed, and how it looks to an operator. Pure data."""
+"""Analytics of readers who agreed, as operators see them. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from headwater.types import SourceId
 
 START = datetime(2000, 1, 1, tzinfo=UTC)
 FEWEST = 3
-"""Of fewer readers than this no number is told: what two people read is known to each of them of the other."""
+"""No number is shown for fewer readers: each of two readers would know what the other read."""
 
 
-class Deed(StrEnum):
+class ReaderAction(StrEnum):
     """What a reader did with an article."""
 
     OPEN = "open"  # read it here
@@ -20,14 +20,14 @@ class Deed(StrEnum):
     STAR = "star"
 
 
-class Answer(StrEnum):
-    """What a reader said when asked whether they may be counted."""
+class ConsentAnswer(StrEnum):
+    """A reader's answer to the question for consent."""
 
     YES = "yes"
     NO = "no"
 
 
-class Period(StrEnum):
+class PopularityPeriod(StrEnum):
     """How far back to count."""
 
     DAY = "day"
@@ -37,20 +37,20 @@ class Period(StrEnum):
     @property
     def length(self) -> timedelta:
         """As a duration."""
-        return {Period.DAY: timedelta(days=1), Period.WEEK: timedelta(days=7), Period.MONTH: timedelta(days=30)}[self]
+        return timedelta(days={"day": 1, "week": 7, "month": 30}[self])
 
     @property
     def step(self) -> timedelta:
-        """How much one bar of its plot tells of."""
-        return timedelta(hours=1) if self is Period.DAY else timedelta(days=1)
+        """The length of one bar of its plot."""
+        return timedelta(hours=1) if self is PopularityPeriod.DAY else timedelta(days=1)
 
     def end(self, now: datetime) -> datetime:
-        """When the step that a moment lies in is over, by the clock in UTC."""
+        """The end of the step that contains a time, in UTC."""
         return START + ((now - START) // self.step + 1) * self.step
 
 
-class Order(StrEnum):
-    """What the most popular have most of."""
+class PopularityOrder(StrEnum):
+    """What popular sources are sorted by."""
 
     FOLLOWERS = "followers"
     READS = "reads"
@@ -63,7 +63,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """How much a source was read. None: by fewer than may be told of."""
+    """How much a source was read. None: by too few readers to show."""
 
     source_id: SourceId
     name: str
@@ -75,13 +75,13 @@ class Popularity:
 
     @property
     def rate(self) -> float | None:
-        """Of what was read, how much was read where it was published; 0 to 1."""
+        """Share of reads that were clicks to the original; 0 to 1."""
         return None if self.clicks is None or not self.reads else self.clicks / self.reads
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The sources that may be told of, the most popular first; `untold` are those with too few readers."""
+    """Sources, the most popular first; `told` is their number, `untold` that of sources with too few readers."""
 
     sources: Sequence[Popularity]
     told: int
@@ -89,8 +89,8 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What was read in one step of a period. None: by fewer than may be told of."""
+class PopularityStep:
+    """Reads in one step of a period. None: by too few readers to show."""
 
     at: datetime
     reads: int | None
@@ -99,7 +99,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """How many people there are, and how many of them agreed."""
+    """The number of users, and of those who agreed."""
 
     consenting: int
     total: int

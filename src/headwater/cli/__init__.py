@@ -1,4 +1,4 @@
-"""The command line: one file per command. A command's file is imported only when it is called, or when help is."""
+"""The command line. A command's module is imported only when the command is called, or for help."""
 
 import os
 import sys
@@ -9,17 +9,19 @@ import typer
 
 from headwater import __version__
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
-from headwater.cli.terminal import complain, speak_any_letter
+from headwater.cli.terminal import escape_unencodable, print_error
 from headwater.errors import HeadwaterError, Invalid
 from headwater.text import text_problem
 
-# In the order of the help. A command is the function named like its file; a group is `<name>_app` in it.
-COMMANDS = ("up", "serve", "work", "demo", "doctor", "settings", "articles", "parse", "extract", "url", "simulate")
+# In the order of the help, each with its module. A command is the function of its name; a group is `<name>_app`.
+COMMANDS = {"up": "up", "serve": "up", "work": "up"} | {
+    name: name for name in ("demo", "doctor", "settings", "articles", "parse", "extract", "url", "simulate")
+}
 GROUPS = ("source", "user", "frontier", "index", "alerts", "retention", "migrate")
 
 
 def make_app(only: str | None = None) -> typer.Typer:
-    """The whole command line, or one command of it: importing them all takes most of a second."""
+    """The whole command line, or one command of it: importing all of them takes most of a second."""
     exit_codes = "\n\n".join(f"[bold]{code.value}[/] {meaning}" for code, meaning in MEANINGS.items())
     app = typer.Typer(
         name="headwater",
@@ -32,37 +34,39 @@ def make_app(only: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    everything = only not in {*COMMANDS, *GROUPS}
-    for name in COMMANDS:
-        if everything or name == only:
-            app.command(name)(getattr(import_module(f"headwater.cli.{name}"), name))
+    wanted = {only} if only in {*COMMANDS, *GROUPS} else {*COMMANDS, *GROUPS}
+    for name, module in COMMANDS.items():
+        if name in wanted:
+            app.command(name)(getattr(import_module(f"headwater.cli.{module}"), name))
     for name in GROUPS:
-        if everything or name == only:
+        if name in wanted:
             app.add_typer(getattr(import_module(f"headwater.cli.{name}"), f"{name}_app"), name=name)
     return app
 
 
 def main() -> None:
-    """Run a command. Refusals end in a sentence and an exit code, never in a traceback."""
-    speak_any_letter()
+    """Run a command. A HeadwaterError ends in a message and an exit code, never in a traceback."""
+    escape_unencodable()
     try:
         make_app(only=next((word for word in sys.argv[1:] if not word.startswith("-")), None))()
     except HeadwaterError as error:
-        complain(str(error))
-        sys.exit(exit_code_of(error))
+        _exit_with(error)
     except UnicodeEncodeError:
-        # The database takes no lone surrogates, which is how bytes that are not UTF-8 arrive. A path may hold them.
+        # Arguments that are not UTF-8 arrive with lone surrogates, which PostgreSQL refuses. A path may contain them.
         if not any(text_problem(argument) for argument in sys.argv):
             raise
-        refusal = Invalid("An argument is not valid UTF-8.")
-        complain(str(refusal))
-        sys.exit(exit_code_of(refusal))
+        _exit_with(Invalid("An argument is not valid UTF-8."))
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone (`headwater articles | head`): not an error.
+        # The reader of our output has closed it (`headwater articles | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(ExitCode.OK)
+
+
+def _exit_with(error: HeadwaterError) -> None:
+    print_error(str(error))
+    sys.exit(exit_code_of(error))
 
 
 def _print_version(value: bool) -> None:

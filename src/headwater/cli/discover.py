@@ -1,12 +1,11 @@
-"""`headwater source discover`: the feeds of a site, to choose from."""
+"""`headwater source discover`: the feeds of a site."""
 
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from headwater.cli.exit_codes import ExitCode
-from headwater.cli.terminal import AsJson, err, load_quietly, print_json, print_table, run, say
+from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, print_json, print_table, print_text, run
 from headwater.runtime import open_client, open_sandbox
 from headwater.settings import Settings
 from headwater.sources import discovery
@@ -18,36 +17,27 @@ WITHIN = timedelta(minutes=1)
 def discover(
     url: Annotated[str, typer.Argument(metavar="URL", help="A site, a page of it, or a feed.")], as_json: AsJson = False
 ) -> None:
-    """Find the feeds of a site, and read each to see that it is one. Exits with 1 when there are none.
+    """Find the feeds of a site, and parse each of them. Exits with 1 when there are none.
 
     Example: headwater source discover example.com
     """
-    with err.status("Looking for feeds…"):
-        discovered = run(_discover(load_quietly(), url))
+    with err.status("Searching for feeds…"):
+        found = run(_discover(load_quietly(), url))
     if as_json:
-        print_json(discovered)
-    elif discovered.found:
-        _offer(discovered)
+        print_json(found)
+    elif found.found:
+        print_table(["title", "format", "entries", "newest", "feed", "found by"], [_row(feed) for feed in found.found])
+        print_text(f"\nFollow one with `headwater source add URL`: headwater source add {found.found[0].url}")
     else:
-        _explain(discovered)
-    if not discovered.found:
-        raise typer.Exit(ExitCode.FAILED)
+        print_text(f"No feed was found at {found.url}. These URLs were tried:\n")
+        print_table(["URL", "found by", "result"], [(tried.url, tried.how, tried.reason) for tried in found.tried])
+        print_text("\nIf you know the URL of its feed: headwater source add URL")
+    exit_failed(not found.found)
 
 
 async def _discover(settings: Settings, url: str) -> Discovery:
     async with open_client(settings) as client, open_sandbox(settings) as sandbox:
         return await discovery.discover(client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes)
-
-
-def _offer(discovered: Discovery) -> None:
-    print_table(["title", "format", "entries", "newest", "feed", "how"], [_row(feed) for feed in discovered.found])
-    say(f"\nFollow one with `headwater source add URL`: headwater source add {discovered.found[0].url}")
-
-
-def _explain(discovered: Discovery) -> None:
-    say(f"No feed was found at {discovered.url}. This was tried:\n")
-    print_table(["address", "why there", "what came of it"], [(t.url, t.how, t.reason) for t in discovered.tried])
-    say("\nIf you know where its feed is: headwater source add URL")
 
 
 def _row(feed: FoundFeed) -> tuple[str, ...]:

@@ -1,17 +1,14 @@
-"""`headwater doctor`: what is well, what is not, and how to mend it."""
+"""`headwater doctor`: checks of the installation, and how to fix what fails."""
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException
 
-import typer
-
-from headwater.cli.exit_codes import ExitCode
-from headwater.cli.terminal import AsJson, load_quietly, out, print_json, run
+from headwater.cli.terminal import AsJson, exit_failed, load_quietly, out, print_json, run
 from headwater.db.diagnose import diagnose
 from headwater.db.health import database_clock, server_version
 from headwater.db.server import is_initialised
@@ -42,7 +39,7 @@ METRICS_READ = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -51,7 +48,7 @@ class Finding:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Check database, port, clock, network and disk, and say how to mend what is not well. Exits with 1 if anything is.
+    """Check database, port, clock, network and disk, and say how to fix what fails. Exits with 1 if a check fails.
 
     Example: headwater doctor
     """
@@ -61,14 +58,12 @@ def doctor(as_json: AsJson = False) -> None:
     else:
         for finding in findings:
             _show(finding)
-    if not all(finding.ok for finding in findings):
-        raise typer.Exit(ExitCode.FAILED)
+    exit_failed(not all(finding.ok for finding in findings))
 
 
 async def _examine(settings: Settings) -> Sequence[Finding]:
-    checks: Sequence[Callable[[Settings], Awaitable[Sequence[Finding]]]] = (_database, _network)
-    found = [finding for check in checks for finding in await check(settings)]
-    return [*found, await _port(settings), _disk(settings), _contact(settings)]
+    found = [*await _database(settings), *await _network(settings), await _port(settings)]
+    return [*found, _disk(settings), _contact(settings)]
 
 
 async def _database(settings: Settings) -> Sequence[Finding]:
@@ -82,14 +77,11 @@ async def _database(settings: Settings) -> Sequence[Finding]:
             trusted_at = (await clocks.read(conn)).trusted_at
     except HeadwaterError as error:
         return [await _explain(settings, error)]
-    old = Finding(
-        "database",
-        ok=False,
-        detail=f"PostgreSQL {version} is too old",
-        mend=f"Use PostgreSQL {OLDEST_SERVER} or newer.",
-    )
-    good = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
-    return [good if version >= OLDEST_SERVER else old, _clock("clock (database)", theirs), _last_run(trusted_at)]
+    server = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
+    if version < OLDEST_SERVER:
+        fix = f"Use PostgreSQL {OLDEST_SERVER} or newer."
+        server = Finding("database", ok=False, detail=f"PostgreSQL {version} is too old", mend=fix)
+    return [server, _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
 async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
@@ -111,7 +103,7 @@ async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
             found = await diagnose(settings.database_url.get_secret_value())
             detail, fix = (found.problem, found.fix) if found else (detail, "It answers again: run this once more.")
         case _ if settings.database_url:
-            fix = "See that DATABASE_URL is right."
+            fix = "Check DATABASE_URL."
         case _:
             fix = f"See {settings.data_dir / 'postgres.log'}; or give a server of your own with DATABASE_URL."
     return Finding("database", ok=False, detail=detail, mend=fix)
@@ -122,9 +114,7 @@ async def _network(settings: Settings) -> Sequence[Finding]:
         async with open_client(settings) as client:
             response = await client.get(settings.doctor_url, within=PROBE_TIMEOUT, max_bytes=10_000_000)
     except FetchError as error:
-        mend = (
-            "See the network, its DNS and its firewall; or name a page that can be reached with HEADWATER_DOCTOR_URL."
-        )
+        mend = "Check the network, its DNS and its firewall; or set HEADWATER_DOCTOR_URL to a page that can be reached."
         return [Finding("network", ok=False, detail=str(error), mend=mend)]
     good = Finding("network", ok=True, detail=f"{settings.doctor_url} answers with {response.status}")
     try:
@@ -136,15 +126,15 @@ async def _network(settings: Settings) -> Sequence[Finding]:
 def _clock(name: str, theirs: datetime) -> Finding:
     apart = abs(utc_now() - theirs)
     ok = apart <= CLOCK_SLACK
-    mend = "" if ok else "Set the clock by NTP: schedules and leases go wrong with clocks that differ."
-    return Finding(name, ok=ok, detail=f"{apart.total_seconds():.1f} s apart from ours", mend=mend)
+    mend = "" if ok else "Set the clock by NTP: schedules and leases need clocks that agree."
+    return Finding(name, ok=ok, detail=f"{apart.total_seconds():.1f} s apart from this machine's", mend=mend)
 
 
 def _last_run(trusted_at: datetime | None) -> Finding:
     jump = jump_since(utc_now(), trusted_at)
-    told = f"last run at {trusted_at:%Y-%m-%d %H:%M} UTC" if trusted_at else "no run yet"
-    mend = "Set the clock right; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
-    return Finding("clock (last run)", ok=jump is None, detail=jump or told, mend=mend if jump else "")
+    last = f"last run at {trusted_at:%Y-%m-%d %H:%M} UTC" if trusted_at else "no run yet"
+    mend = "Set the clock; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
+    return Finding("clock (last run)", ok=jump is None, detail=jump or last, mend=mend if jump else "")
 
 
 async def _port(settings: Settings) -> Finding:
@@ -153,18 +143,17 @@ async def _port(settings: Settings) -> Finding:
         listen(settings.host, settings.port).close()
     except Conflict:
         if await asyncio.to_thread(_is_headwater, settings.host, settings.port):
-            return Finding("port", ok=True, detail=f"{where} is served by a Headwater that runs")
+            return Finding("port", ok=True, detail=f"{where} is served by a running Headwater")
         fix = "Stop that program, or choose another port with HEADWATER_PORT."
         return Finding("port", ok=False, detail=f"{where} is taken by a program that is not Headwater", mend=fix)
     except Invalid as error:
-        return Finding(
-            "port", ok=False, detail=str(error), mend="Choose others with HEADWATER_HOST and HEADWATER_PORT."
-        )
+        fix = "Choose others with HEADWATER_HOST and HEADWATER_PORT."
+        return Finding("port", ok=False, detail=str(error), mend=fix)
     return Finding("port", ok=True, detail=f"{where} is free")
 
 
 def _is_headwater(host: str, port: int) -> bool:
-    """Whether our own metrics are served there."""
+    """Whether Headwater's metrics are served there."""
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
     connection = HTTPConnection(reached, port, timeout=PORT_TIMEOUT_S)
     try:
@@ -182,16 +171,14 @@ def _disk(settings: Settings) -> Finding:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     ok = free >= DISK_LOW_BYTES or settings.database_url is not None
-    mend = (
-        "" if ok else "Make room, or move the data elsewhere with HEADWATER_DATA_DIR: a full disk stops the database."
-    )
+    mend = "" if ok else "Free space, or move the data with HEADWATER_DATA_DIR: a full disk stops the database."
     return Finding("disk", ok=ok, detail=f"{free / 1e9:.1f} GB free at {folder}", mend=mend)
 
 
 def _contact(settings: Settings) -> Finding:
     known = settings.contact_url != DEFAULT_CONTACT
-    detail = settings.contact_url if known else "site owners cannot tell who asks"
-    mend = "" if known else "Set HEADWATER_CONTACT_URL to a page or mailto: of yours; it is part of the User-Agent."
+    detail = settings.contact_url if known else "site owners cannot contact you"
+    mend = "" if known else "Set HEADWATER_CONTACT_URL to your page or mailto:; it is part of the User-Agent."
     return Finding("contact", ok=True, detail=detail, mend=mend)
 
 

@@ -1,47 +1,77 @@
-"""What commands that read files and URLs share: a document or why there is none, and one JSON object a line."""
+"""What `parse`, `extract` and `source test` share: options, loading of files, and output of failures."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import print_json_line
+from headwater.cli.terminal import plain, print_json
+from headwater.extraction.types import Selectors
 
 WEB = re.compile(r"https?:", re.IGNORECASE)
 
+BaseUrl = Annotated[
+    str | None, typer.Option(help="Base URL for its relative links.", show_default="the URL it was fetched from")
+]
+ContentType = Annotated[str | None, typer.Option(help="Content-Type to assume.", show_default="that of the response")]
+SELECTORS = {
+    part: Annotated[list[str] | None, typer.Option(f"--{part}", help=f"CSS selector of {what}.")]
+    for part, what in {
+        "title": "the title",
+        "body": "the text",
+        "author": "the author",
+        "date": "the date",
+        "remove": "elements to remove",
+    }.items()
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A body, and what is known of where it came from."""
+class LoadedDocument:
+    """A body, and the URL and Content-Type it was served with."""
 
     body: bytes
     url: str = ""
     content_type: str | None = None
 
+    def assuming(self, base_url: str | None, content_type: str | None) -> "LoadedDocument":
+        """The same with the URL and Content-Type that options give."""
+        return replace(self, url=base_url or self.url, content_type=content_type or self.content_type)
+
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """Why nothing was found: a class of failure, and a sentence."""
+class ReadFailure:
+    """Why a document could not be read: a class of failure, and a sentence."""
 
     error: str
     reason: str
 
 
-def load_file(name: str, max_bytes: int) -> Document | Failed:
-    """A file, or with `-` what is typed or piped in."""
+def unexpected(error: Exception) -> ReadFailure:
+    """A bug of Headwater's own: one failure among thousands of documents, not the end of the command."""
+    return ReadFailure("unexpected", f"Headwater itself failed: {type(error).__name__}: {error}")
+
+
+def load_file(name: str, max_bytes: int) -> LoadedDocument | ReadFailure:
+    """A file, or standard input for `-`."""
     try:
         with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
             body = file.read(max_bytes + 1)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        return Failed("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
+        return ReadFailure("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
     if len(body) > max_bytes:
-        return Failed("too_large", f"It is larger than {max_bytes:,} bytes.")
-    return Document(body)
+        return ReadFailure("too_large", f"It is larger than {max_bytes:,} bytes.")
+    return LoadedDocument(body)
 
 
-def print_record(name: str, record: Mapping[str, object], plain: Callable[[object], object]) -> None:
-    """What was found under a name, as one line of JSON; `plain` turns into JSON what JSON does not know."""
-    named = {"url" if WEB.match(name) else "file": name} | dict(record)
-    print_json_line(named, plain)
+def print_record(name: str, record: Mapping[str, object], default: Callable[[object], object] = plain) -> None:
+    """What was found in a file or at a URL, as one line of JSON."""
+    print_json({"url" if WEB.match(name) else "file": name} | dict(record), default)
+
+
+def selectors_of(**given: list[str] | None) -> Selectors:
+    """Selectors as options give them."""
+    return Selectors(**{part: tuple(selectors or ()) for part, selectors in given.items()})

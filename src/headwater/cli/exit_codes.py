@@ -1,4 +1,4 @@
-"""What a command's exit code means: the one table, shown by `headwater --help` and docs/install.md."""
+"""Exit codes of commands, as listed by `headwater --help` and docs/install.md."""
 
 from enum import IntEnum
 
@@ -15,7 +15,7 @@ from headwater.errors import (
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     OK = 0
     FAILED = 1
@@ -48,5 +48,5 @@ _CODES: dict[type[HeadwaterError], ExitCode] = {
 
 
 def exit_code_of(error: HeadwaterError) -> ExitCode:
-    """The exit code of a refusal."""
+    """The exit code of an error."""
     return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)

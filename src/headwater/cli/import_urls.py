@@ -1,4 +1,4 @@
-"""A file of URLs into the frontier: read ahead in a thread, submitted in batches, each in a transaction of its own."""
+"""Import a file of URLs into the frontier: read ahead in a thread, submitted in batches of one transaction each."""
 
 import asyncio
 import threading
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from headwater.cli.url_lines import BadLine, Batch, Format, GivenUrl, batches
+from headwater.cli.url_lines import BadLine, Format, GivenUrl, LineBatch, batches
 from headwater.db import Connection, Database
 from headwater.errors import SourceNotFound
 from headwater.frontier import store
@@ -21,8 +21,8 @@ PROBLEMS_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What to import, and what holds for all lines that do not say otherwise."""
+class ImportOptions:
+    """What to import, and the source and priority of lines that name none."""
 
     name: str
     format: Format = Format.AUTO
@@ -32,8 +32,8 @@ class Order:
 
 
 @dataclass(slots=True)
-class Tally:
-    """How far it has come."""
+class ImportCounts:
+    """The progress of an import."""
 
     last_line: int = 0
     position: int = 0
@@ -43,35 +43,41 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """URLs and bad lines seen."""
+        """Number of URLs and invalid lines so far."""
         return sum(self.fates.values())
 
+    def text(self, *, zeros: bool = True) -> str:
+        """The counts for people: 3 queued, 0 known."""
+        return ", ".join(f"{count:,} {fate}" for fate, count in self.fates.items() if count or zeros)
+
     def note(self, problem: BadLine) -> None:
-        """Count a line that cannot be used; the first few are kept to be shown."""
+        """Count an invalid line; the first few are kept to be shown."""
         self.fates[Fate.INVALID] += 1
         if len(self.problems) < PROBLEMS_KEPT:
             self.problems.append(problem)
 
 
-class Importer:
-    """Submits what a file names. What came of it so far is in `tally`, however it ends."""
+class UrlImporter:
+    """Submits the URLs of a file. Its progress is in `counts`, however it ends."""
 
-    def __init__(self, database: Database, clock: Clock, order: Order, show: Callable[[Tally], None]) -> None:
-        self.tally = Tally()
+    def __init__(
+        self, database: Database, clock: Clock, options: ImportOptions, show: Callable[[ImportCounts], None]
+    ) -> None:
+        self.counts = ImportCounts()
         self._database = database
         self._clock = clock
-        self._order = order
+        self._options = options
         self._show = show
         self._sources: dict[str, SourceId | None] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """To the file's end, or to that of a batch once `stop` is set. Raises DatabaseUnavailable, Invalid."""
-        async for batch in _until(stop, read_ahead(self._order)):
+        """Import to the end of the file, or of the batch once `stop` is set. Raises DatabaseUnavailable, Invalid."""
+        async for batch in _until(stop, read_ahead(self._options)):
             await self._submit(batch.lines)
-            self.tally.position = batch.position
-            self.tally.last_line = batch.lines[-1].line
-            self._show(self.tally)
-        self.tally.is_complete = not stop.is_set()
+            self.counts.position = batch.position
+            self.counts.last_line = batch.lines[-1].line
+            self._show(self.counts)
+        self.counts.is_complete = not stop.is_set()
 
     async def _submit(self, lines: Sequence[GivenUrl | BadLine]) -> None:
         problems = [line for line in lines if isinstance(line, BadLine)]
@@ -82,19 +88,19 @@ class Importer:
         problems += [made for _, made in asked if isinstance(made, BadLine)]
         for (line, _), result in zip(good, results, strict=True):
             if result.fate is Fate.INVALID:
-                problems.append(BadLine(line.line, line.url, result.reason or "it cannot be used"))
+                problems.append(BadLine(line.line, line.url, result.reason or "invalid"))
             else:
-                self.tally.fates[result.fate] += 1
+                self.counts.fates[result.fate] += 1
         for problem in sorted(problems, key=lambda problem: problem.line):
-            self.tally.note(problem)
+            self.counts.note(problem)
 
     async def _submission(self, conn: Connection, line: GivenUrl) -> tuple[GivenUrl, Submission | BadLine]:
-        source_id = self._order.source_id
+        source_id = self._options.source_id
         if line.source is not None:
             source_id = await self._source(conn, line.source)
             if source_id is None:
                 return line, BadLine(line.line, line.source, "there is no such source")
-        priority = self._order.priority if line.priority is None else line.priority
+        priority = self._options.priority if line.priority is None else line.priority
         return line, Submission(line.url, Origin.MANUAL, source_id=source_id, priority=priority)
 
     async def _source(self, conn: Connection, wanted: str) -> SourceId | None:
@@ -108,25 +114,25 @@ class Importer:
         return self._sources[wanted]
 
 
-async def read_ahead(order: Order) -> AsyncIterator[Batch]:
-    """The same, read in a thread: a pipe that stays silent must keep neither the loop nor Ctrl-C waiting."""
+async def read_ahead(options: ImportOptions) -> AsyncIterator[LineBatch]:
+    """The batches of a file, read in a thread: a pipe without data must block neither the loop nor Ctrl-C."""
     loop = asyncio.get_running_loop()
-    queue: asyncio.Queue[Batch | Exception | None] = asyncio.Queue(READ_AHEAD)
+    queue: asyncio.Queue[LineBatch | Exception | None] = asyncio.Queue(READ_AHEAD)
 
-    def put(item: Batch | Exception | None) -> None:
+    def put(item: LineBatch | Exception | None) -> None:
         asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
 
     def read() -> None:
-        with suppress(RuntimeError, asyncio.CancelledError):  # nobody listens any more: the loop is closed
+        with suppress(RuntimeError, asyncio.CancelledError):  # the loop is closed
             try:
-                for batch in batches(order.name, order.format, first_line=order.first_line, size=BATCH):
+                for batch in batches(options.name, options.format, first_line=options.first_line, size=BATCH):
                     put(batch)
-            except Exception as error:  # noqa: BLE001  raised again by whoever waits for the batch
+            except Exception as error:  # noqa: BLE001  raised again where the batch is awaited
                 put(error)
             else:
                 put(None)
 
-    # A daemon, since nothing can wake it from a read; it holds nothing that would have to be put in order.
+    # A daemon, since nothing can wake it from a read; it holds nothing that would have to be put in options.
     threading.Thread(target=read, name="read urls", daemon=True).start()
     while (item := await queue.get()) is not None:
         if isinstance(item, Exception):
@@ -134,8 +140,8 @@ async def read_ahead(order: Order) -> AsyncIterator[Batch]:
         yield item
 
 
-async def _until(stop: asyncio.Event, items: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
-    """What comes before `stop` is set."""
+async def _until(stop: asyncio.Event, items: AsyncIterator[LineBatch]) -> AsyncIterator[LineBatch]:
+    """The items until `stop` is set."""
     stopped = asyncio.ensure_future(stop.wait())
     try:
         while not stop.is_set():

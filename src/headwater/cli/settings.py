@@ -1,4 +1,4 @@
-"""`headwater settings`: what is set, to what, and by whom."""
+"""`headwater settings`: every setting, its value and its origin."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print docs/setting
 
 
 def settings(as_json: AsJson = False, as_markdown: AsMarkdown = False) -> None:
-    """Show every setting: its value, where that comes from, and what it is for. Secrets are masked.
+    """List every setting: its value, where that comes from, and a description. Secrets are masked.
 
     Example: headwater settings --json
     """
@@ -37,13 +37,13 @@ def settings(as_json: AsJson = False, as_markdown: AsMarkdown = False) -> None:
 
 
 def settings_page() -> str:
-    """docs/settings.md, made from the settings themselves."""
+    """docs/settings.md, generated from the settings."""
     lines = [
         "# Settings",
         "",
         "Each is read from the environment under the name below, or from a TOML file under that name in lower case",
         f"without `{PREFIX}`. The file is `headwater.toml` in the current folder, or what `HEADWATER_CONFIG` names.",
-        "The environment wins. `headwater settings` shows what is in force. This page is made by",
+        "The environment wins. `headwater settings` lists the current values. This page is made by",
         "`headwater settings --markdown`; a test keeps it true.",
         "",
         "| setting | default | takes | what it does |",

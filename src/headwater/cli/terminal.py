@@ -1,10 +1,10 @@
-"""How commands speak: tables and progress for a person, JSON for a script."""
+"""Input and output of commands: options that many share, tables and progress bars, JSON for scripts."""
 
 import gc
 import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
@@ -14,75 +14,108 @@ from typing import Annotated, Any, TypeVar
 import typer
 import uvloop
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from typer.models import OptionInfo
 
+from headwater.cli.exit_codes import ExitCode
 from headwater.errors import Invalid
 from headwater.observability.log import configure_log
-from headwater.settings import Settings, load_settings
+from headwater.settings import Settings, load_settings, shown
 
 T = TypeVar("T")
 
-COLLECT_AFTER = (10_000, 10, 10)  # a batch of polls makes tens of thousands of values, hardly any in a circle
+COLLECT_AFTER = (10_000, 10, 10)  # a batch of polls makes tens of thousands of values, hardly any in a cycle
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of rows.", min=0, max=10_000)]
+OfSource = Annotated[str | None, typer.Option("--source", metavar="ID|URL", help="A source, by id or feed URL.")]
+Wanted = Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or by the URL of its feed or site.")]
 
 out = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 err = Console(stderr=True, highlight=False)
 
 
-def speak_any_letter() -> None:
-    """Have what the terminal's encoding cannot carry written as an escape, where it would end the command."""
+def group(text: str, example: str) -> typer.Typer:
+    """A group of commands, with its help."""
+    return typer.Typer(help=f"{text}\n\nExample: headwater {example}", no_args_is_help=True)
+
+
+def setting_option(name: str) -> OptionInfo:
+    """An option that overrides a setting, with the help and default of the setting."""
+    field = Settings.model_fields[name]
+    return typer.Option(help=field.description, show_default=shown(name, field.default))
+
+
+def escape_unencodable() -> None:
+    """Print characters that the terminal's encoding lacks as escapes, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def load(**options: object) -> Settings:
-    """The settings, with the options that were given; the log set up by them. Raises InvalidSettings."""
+    """The settings, overridden by the options that were given; configures the log. Raises InvalidSettings."""
     loaded = load_settings(overrides={name: value for name, value in options.items() if value is not None})
     configure_log(loaded.values.log_level, loaded.values.log_format)
     return loaded.values
 
 
 def load_quietly() -> Settings:
-    """The same for a command that tells its own story: no log unless one is asked for. Raises InvalidSettings."""
-    asked_for = load_settings().origin("log_level") != "default"
-    return load() if asked_for else load(log_level="error")
+    """The settings for a command that prints its results: it logs errors only, unless a level is set."""
+    is_set = load_settings().origin("log_level") != "default"
+    return load() if is_set else load(log_level="error")
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work to its end."""
-    # What is loaded by now stays, so no collection need look at it again: each took a tenth of a second off everything.
+    """Run a command's coroutine."""
+    # Modules loaded by now stay loaded: without freeze(), each garbage collection took 0.1 s to scan them.
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     return uvloop.run(main)
 
 
-def say(text: str) -> None:
-    """A line for the person who ran the command."""
+def print_text(text: str) -> None:
+    """Print lines as they are."""
     out.print(text, markup=False)
 
 
-def complain(text: str) -> None:
-    """What went wrong, on standard error."""
+def print_error(text: str) -> None:
+    """Print to standard error what went wrong."""
     err.print(f"[bold red]headwater:[/] {_escape(text)}")
 
 
+def exit_failed(failed: object) -> None:
+    """End the command with exit code 1 where `failed` is true."""
+    if failed:
+        raise typer.Exit(ExitCode.FAILED)
+
+
 def counted(count: int, one: str, many: str) -> str:
-    """How many, in words that fit: 1 article, 2 articles."""
+    """A count with its noun: 1 article, 2 articles."""
     return f"{count:,} {one if count == 1 else many}"
 
 
-def print_json(value: object) -> None:
-    """One JSON document."""
-    print_json_line(value, _plain)
+def plain(value: object) -> Any:  # noqa: ANN401  whatever JSON has a type for
+    """A value as JSON has it, for `json.dumps`: dataclasses become objects, bytes hexadecimal text."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case frozenset():
+            return sorted(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        case _ if is_dataclass(value):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        case _:
+            return str(value)
 
 
-def print_json_line(value: object, plain: Callable[[object], object]) -> None:
-    """One line of JSON that the stream can carry; `plain` turns into JSON what JSON does not know."""
-    line = json.dumps(value, default=plain, ensure_ascii=False)
-    sys.stdout.write((line if _can_be_printed(line) else json.dumps(value, default=plain)) + "\n")
+def print_json(value: object, default: Callable[[object], object] = plain) -> None:
+    """One JSON document on one line; non-ASCII characters are escaped where the stream cannot encode them."""
+    line = json.dumps(value, default=default, ensure_ascii=False)
+    sys.stdout.write((line if _is_encodable(line) else json.dumps(value, default=default)) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -93,13 +126,22 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     out.print(table)
 
 
-def progress() -> Progress:
-    """A progress bar where a person watches, nothing where not."""
+def show(
+    records: Sequence[T], columns: Sequence[str], row: Callable[[T], Sequence[str]], *, as_json: bool, empty: str
+) -> None:
+    """Records as JSON or as a table; `empty` is printed in place of a table without rows."""
+    if as_json:
+        print_json(records)
+    elif records:
+        print_table(columns, map(row, records))
+    else:
+        print_text(empty)
+
+
+def progress(*columns: str | ProgressColumn) -> Progress:
+    """A progress bar on a terminal, nothing elsewhere."""
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        *(columns or (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())),
         console=err,
         disable=not sys.stderr.isatty(),
         transient=True,
@@ -107,17 +149,17 @@ def progress() -> Progress:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Go on only if a person says so, or `--yes` did. Raises Invalid."""
+    """Ask before something that cannot be undone, unless `yes`. Raises Invalid."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Invalid("This cannot be undone: pass --yes to do it without being asked.")
+        raise Invalid("This cannot be undone: pass --yes to do it without confirmation.")
     if not typer.confirm(question, default=False):
         raise Invalid("Nothing was changed.")
 
 
 def own_command() -> str:
-    """How this person can call us again: `headwater`, or the path to it where it is not on the PATH."""
+    """How to call this program again: `headwater`, or its path where it is not on the PATH."""
     if which("headwater"):
         return "headwater"
     script = Path(sys.executable).parent / "headwater"
@@ -127,24 +169,18 @@ def own_command() -> str:
         return str(script)
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Text without control characters, except those in `keep`: feeds and URLs come from outside."""
+    return "".join(letter if letter.isprintable() or letter in keep else "�" for letter in text)
+
+
 def _escape(text: str) -> str:
-    # Feeds and URLs come from outside: neither console markup nor control characters of theirs take effect.
-    printable = "".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in text)
-    return printable.replace("[", r"\[")
+    return printable(text, keep="\n").replace("[", r"\[")
 
 
-def _can_be_printed(text: str) -> bool:
-    """Whether the stream's encoding has all its letters: ASCII has few, and none has half a surrogate pair."""
+def _is_encodable(text: str) -> bool:
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return str(value)

@@ -1,7 +1,9 @@
-"""`headwater up`: everything in one process tree."""
+"""`headwater up`, `serve` and `work`: everything in one process tree, the web server alone, stages alone."""
 
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated
 
@@ -10,9 +12,10 @@ from litestar import Litestar
 
 from headwater.accounts.changes import current_setup_code
 from headwater.accounts.store import users
-from headwater.cli.stopping import stop_on_signals
-from headwater.cli.terminal import load, own_command, run, say
-from headwater.pipeline import every_stage, make_inspector, make_trials
+from headwater.cli.running import stop_on_signals, watched_tasks
+from headwater.cli.terminal import load, own_command, print_text, run, setting_option
+from headwater.errors import Conflict, Invalid, PortTaken
+from headwater.pipeline import STAGES, every_stage, make_inspector, make_trials
 from headwater.runtime import (
     Runtime,
     listens_on_loopback_only,
@@ -23,47 +26,100 @@ from headwater.runtime import (
     token_issuer,
     web_options,
 )
-from headwater.server import address_of, create_app, listen, serve
+from headwater.server import address_of, create_app, create_health_app, listen
+from headwater.server import serve as serve_app
 from headwater.settings import Settings
 from headwater.workers import run_stages
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free one.", show_default="8000")]
+Host = Annotated[str | None, setting_option("host")]
+Port = Annotated[int | None, setting_option("port")]
+Stages = Annotated[
+    list[str] | None, typer.Argument(metavar="[STAGE]…", help=f"Which: {', '.join(STAGES)}.", show_default="all")
+]
 
 
 def up(host: Host = None, port: Port = None) -> None:
-    """Run Headwater: its database, its pages and all its stages. Ctrl-C stops it.
+    """Run Headwater: its database, its web pages and all its stages. Ctrl-C stops it.
 
     Example: headwater up --port 8080
     """
     settings = load(host=host, port=port)
     with listen(settings.host, settings.port) as listener:
-        run(_up(settings, listener))
+        run(_serve(settings, listener, "runs on", run_everything, migrate=True))
+    print_text("Headwater has stopped.")
 
 
-async def _up(settings: Settings, listener: socket.socket) -> None:
+def serve(host: Host = None, port: Port = None) -> None:
+    """Run the web server only; `headwater work` runs the stages elsewhere.
+
+    Example: headwater serve --host 0.0.0.0 --port 80
+    """
+    settings = load(host=host, port=port)
+    with listen(settings.host, settings.port) as listener:
+        run(_serve(settings, listener, "serves", _serve_pages))
+
+
+def work(stages: Stages = None) -> None:
+    """Run stages, on this machine or any other that reaches the same database. Ctrl-C drains and stops them.
+
+    Example: headwater work polling fetching
+    """
+    unknown = [name for name in stages or () if name not in STAGES]
+    if unknown:
+        raise Invalid(f"There is no stage {unknown[0]!r}. There are: {', '.join(STAGES)}.")
+    settings = load()
+    with _health_listener(settings) as listener:
+        run(_work(settings, stages or (), listener))
+
+
+async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve the pages and run all stages until `stop` is set and work in progress is done."""
+    stages = run_stages(runtime.tools, every_stage(runtime.tools), stop, runtime.settings.drain_timeout)
+    async with watched_tasks(runtime) as tasks:
+        tasks.create_task(_web_server(runtime, listener, stop))
+        tasks.create_task(stages)
+
+
+async def _serve(
+    settings: Settings,
+    listener: socket.socket,
+    does: str,
+    main: Callable[[Runtime, socket.socket, asyncio.Event], Awaitable[None]],
+    *,
+    migrate: bool = False,
+) -> None:
     with stop_on_signals() as stop:
-        async with open_runtime(settings, migrate=True) as runtime:
-            say(f"Headwater runs on {address_of(listener)} (Ctrl-C stops it)")
-            await say_what_is_first(runtime)
-            await run_everything(runtime, listener, stop)
-    say("Headwater has stopped.")
+        async with open_runtime(settings, migrate=migrate) as runtime:
+            print_text(f"Headwater {does} {address_of(listener)} (Ctrl-C stops it)")
+            await _print_first_steps(runtime)
+            await main(runtime, listener, stop)
 
 
-async def say_what_is_first(runtime: Runtime) -> None:
-    """How to begin, while nobody has an account."""
+async def _serve_pages(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
+    async with watched_tasks(runtime) as tasks:
+        tasks.create_task(_web_server(runtime, listener, stop))
+
+
+async def _web_server(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
+    settings = runtime.settings
+    app = app_of(runtime, listener)
+    await serve_app(app, listener, stop, settings.drain_timeout, trusted_proxies=settings.trusted_proxies)
+
+
+async def _print_first_steps(runtime: Runtime) -> None:
+    """How to begin, while there is no account."""
     async with runtime.database.as_system() as conn:
         if await users.has_any(conn):
             return
         code = "" if listens_on_loopback_only(runtime.settings) else await current_setup_code(conn)
-    say("First, open it and make your account: the first one is super_admin.")
+    print_text("First, open it and register: the first account is super_admin.")
     if code:
-        say(f"The registration page asks for this set-up code: {code}")
-    say(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")
+        print_text(f"The registration page asks for this set-up code: {code}")
+    print_text(f"Then add feeds there, or here: {own_command()} source add https://example.com/feed.xml")
 
 
 def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
-    """All that is served on this socket."""
+    """The web server's application on this socket."""
     web = replace(
         web_options(runtime.settings, listens_at=address_of(listener)),
         trials=make_trials(runtime.tools),
@@ -78,14 +134,33 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     )
 
 
-async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Serve the pages and run all stages until `stop` is set and what is under way is done."""
-    drain = runtime.settings.drain_timeout
-    app, proxies = app_of(runtime, listener), runtime.settings.trusted_proxies
-    watch = asyncio.create_task(runtime.watch_database())
+@contextmanager
+def _health_listener(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket for metrics and health, opened before anything else starts. Raises Conflict, Invalid."""
+    if not settings.work_port:
+        yield None
+        return
     try:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(serve(app, listener, stop, drain, trusted_proxies=proxies))
-            tasks.create_task(run_stages(runtime.tools, every_stage(runtime.tools), stop, drain))
-    finally:
-        watch.cancel()
+        listener = listen(settings.host, settings.work_port)
+    except PortTaken as error:
+        raise Conflict(
+            f"Port {settings.work_port} on {settings.host} is taken, perhaps by another `headwater work`. "
+            "Stop that program, or choose another port with HEADWATER_WORK_PORT."
+        ) from error
+    with listener:
+        yield listener
+
+
+async def _work(settings: Settings, stages: Sequence[str], listener: socket.socket | None) -> None:
+    with stop_on_signals() as stop:
+        async with open_runtime(settings) as runtime:
+            names = stages or every_stage(runtime.tools)
+            if missing := [name for name in names if name not in every_stage(runtime.tools)]:
+                raise Invalid(f"The stage {missing[0]!r} has no search index: set ELASTICSEARCH_URL.")
+            print_text(f"Headwater works on {', '.join(names)} (Ctrl-C stops it)")
+            async with watched_tasks(runtime) as tasks:
+                tasks.create_task(run_stages(runtime.tools, names, stop, settings.drain_timeout))
+                if listener is not None:
+                    print_text(f"Metrics and health are on {address_of(listener)}")
+                    app = create_health_app(runtime.database)
+                    tasks.create_task(serve_app(app, listener, stop, settings.drain_timeout))

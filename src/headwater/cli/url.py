@@ -1,8 +1,8 @@
-"""`headwater url`: what a URL means to Headwater, and whether it would be asked for."""
+"""`headwater url`: the canonical form of a URL, and whether it would be requested."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from ipaddress import ip_address
@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 from yarl import URL
 
-from headwater.cli.exit_codes import ExitCode
-from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, run
+from headwater.cli.terminal import AsJson, exit_failed, load_quietly, print_json, print_table, run
 from headwater.errors import InvalidUrl
 from headwater.net.client import Resolver
 from headwater.net.guard import BlockedAddress, check_target
@@ -22,12 +21,12 @@ from headwater.urls import canonical, complete_url, host_of, url_key
 LOOKUP_TIMEOUT = timedelta(seconds=10)
 
 Urls = Annotated[list[str], typer.Argument(metavar="URL…", help="URLs; - reads them from standard input, one a line.")]
-Resolve = Annotated[bool, typer.Option("--resolve", help="Look names up, and judge the addresses they lead to.")]
+Resolve = Annotated[bool, typer.Option("--resolve", help="Resolve host names, and check their addresses.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of one URL. Of one that cannot be followed there is only the reason."""
+class UrlCheck:
+    """The result for one URL. Of an invalid one there is only the reason."""
 
     url: str
     canonical: str | None = None
@@ -45,39 +44,35 @@ def url(urls: Urls, resolve: Resolve = False, as_json: AsJson = False) -> None:
 
     Example: headwater url http://2130706433/ https://example.com/feed?utm_source=x --json
     """
-    if not run(_judge_all(_each(urls), load_quietly(), resolve=resolve, as_json=as_json)):
-        raise typer.Exit(ExitCode.FAILED)
+    exit_failed(not run(_check_all(_each(urls), load_quietly(), resolve=resolve, as_json=as_json)))
 
 
-async def _judge_all(texts: Iterable[str], settings: Settings, *, resolve: bool, as_json: bool) -> bool:
+async def _check_all(texts: Iterable[str], settings: Settings, *, resolve: bool, as_json: bool) -> bool:
     all_allowed = True
     rows: list[tuple[str, ...]] = []
-    async for verdict in _verdicts(texts, settings, resolve=resolve):
-        all_allowed = all_allowed and verdict.allowed
+    resolver = Resolver(settings.resolve, allow_loopback=settings.allow_loopback)
+    for text in texts:
+        check = check_url(text, allow_loopback=settings.allow_loopback)
+        if resolve and check.allowed:
+            check = await _resolved(check, resolver)
+        all_allowed = all_allowed and check.allowed
         if as_json:
-            print_json(verdict)
+            print_json(check)
         else:
-            rows.append(_row(verdict))
+            rows.append(_row(check))
     if rows:
-        print_table(["request", "canonical form", "hash", "host", "why not"], rows)
+        print_table(["request", "canonical form", "hash", "host", "reason"], rows)
     return all_allowed
 
 
-async def _verdicts(texts: Iterable[str], settings: Settings, *, resolve: bool) -> AsyncIterator[Verdict]:
-    resolver = Resolver(settings.resolve, allow_loopback=settings.allow_loopback)
-    for text in texts:
-        verdict = judge(text, allow_loopback=settings.allow_loopback)
-        yield await _looked_up(verdict, resolver) if resolve and verdict.allowed else verdict
-
-
-def judge(text: str, *, allow_loopback: bool) -> Verdict:
-    """All that can be said of a URL by reading it."""
+def check_url(text: str, *, allow_loopback: bool) -> UrlCheck:
+    """What is known of a URL without resolving its host."""
     try:
-        followed = complete_url(text)
+        parsed = complete_url(text)
     except InvalidUrl as error:
-        return Verdict(text, reason=error.reason)
-    known = Verdict(text, canonical(followed), url_key(followed).hex(), host_of(followed))
-    target = URL(followed, encoded=True)
+        return UrlCheck(text, reason=error.reason)
+    known = UrlCheck(text, canonical(parsed), url_key(parsed).hex(), host_of(parsed))
+    target = URL(parsed, encoded=True)
     try:
         check_target(target.raw_host or "", target.port or 0, allow_loopback=allow_loopback)
     except BlockedAddress as error:
@@ -85,19 +80,19 @@ def judge(text: str, *, allow_loopback: bool) -> Verdict:
     return replace(known, allowed=True)
 
 
-async def _looked_up(verdict: Verdict, resolver: Resolver) -> Verdict:
-    """The same after a look at where its name leads: to the addresses that would be tried, or nowhere."""
-    host = str(verdict.host).strip("[]")
+async def _resolved(check: UrlCheck, resolver: Resolver) -> UrlCheck:
+    """The same with the addresses that would be tried."""
+    host = str(check.host).strip("[]")
     if _is_address(host):
-        return replace(verdict, addresses=(host,))
+        return replace(check, addresses=(host,))
     try:
         async with asyncio.timeout(LOOKUP_TIMEOUT.total_seconds()):
             found = await resolver.resolve(host)
     except BlockedAddress as error:
-        return replace(verdict, allowed=False, reason=str(error))
-    except (OSError, UnicodeError):  # UnicodeError: a part of the name is empty, or longer than DNS allows
-        return replace(verdict, allowed=False, reason="its name cannot be found")
-    return replace(verdict, addresses=tuple(dict.fromkeys(result["host"] for result in found)))
+        return replace(check, allowed=False, reason=str(error))
+    except (OSError, UnicodeError):  # UnicodeError: a label of the name is empty or too long for DNS
+        return replace(check, allowed=False, reason="its name cannot be resolved")
+    return replace(check, addresses=tuple(dict.fromkeys(result["host"] for result in found)))
 
 
 def _is_address(host: str) -> bool:
@@ -114,14 +109,14 @@ def _each(urls: Iterable[str]) -> Iterator[str]:
             lines = typer.get_text_stream("stdin", encoding="utf-8", errors="replace")
             yield from (line.strip() for line in lines if line.strip())
         else:
-            yield os.fsencode(given).decode(errors="replace")  # bytes that are no text can be typed, but not printed
+            yield os.fsencode(given).decode(errors="replace")  # invalid UTF-8 can be given, but not printed
 
 
-def _row(verdict: Verdict) -> tuple[str, ...]:
+def _row(check: UrlCheck) -> tuple[str, ...]:
     return (
-        "allowed" if verdict.allowed else "refused",
-        verdict.canonical or verdict.url,
-        (verdict.hash or "")[:12],
-        ", ".join([verdict.host or "", *(verdict.addresses or ())]),
-        verdict.reason or "",
+        "allowed" if check.allowed else "refused",
+        check.canonical or check.url,
+        (check.hash or "")[:12],
+        ", ".join([check.host or "", *(check.addresses or ())]),
+        check.reason or "",
     )

@@ -21,7 +21,7 @@ SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "lines
 
 
 class Format(StrEnum):
-    """How a file of URLs is written."""
+    """The format of a file of URLs."""
 
     AUTO = "auto"
     LINES = "lines"
@@ -31,7 +31,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenUrl:
-    """A URL that a line names, with what else it says."""
+    """A URL of a line, with its source and priority."""
 
     line: int
     url: str
@@ -41,7 +41,7 @@ class GivenUrl:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that names no URL, and why."""
+    """An invalid line, and why."""
 
     line: int
     text: str
@@ -49,27 +49,27 @@ class BadLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Some lines, and how many bytes of the file were read by then."""
+class LineBatch:
+    """Some lines, and the number of bytes of the file read so far."""
 
     lines: Sequence[GivenUrl | BadLine]
     position: int
 
 
-def batches(name: str, wanted: Format = Format.AUTO, *, first_line: int = 1, size: int = 5_000) -> Iterator[Batch]:
-    """What a file's lines say, from one of them on. Raises Invalid."""
+def batches(name: str, wanted: Format = Format.AUTO, *, first_line: int = 1, size: int = 5_000) -> Iterator[LineBatch]:
+    """The lines of a file, from one of them on. Raises Invalid."""
     with open_bytes(name) as (unpacked, file):
         position = file.tell if file.seekable() else lambda: 0
         lines = (line for line in read_urls(unpacked, name, wanted) if line.line >= first_line)
         while taken := list(islice(lines, size)):
-            yield Batch(taken, position())
+            yield LineBatch(taken, position())
 
 
 @contextmanager
 def open_bytes(name: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The file's bytes, unpacked, and the file itself, whose position tells how far we are. Raises Invalid."""
+    """The decompressed bytes, and the file itself, for its position. Raises Invalid."""
     try:
-        # A reader of our own on standard input: at the end Python would wait for its own, and a thread may sit in it.
+        # Not sys.stdin: Python waits for its lock at exit, and a thread may be blocked in it.
         file = open(0, "rb", closefd=False) if name == STANDARD_INPUT else Path(name).open("rb")  # noqa: SIM115
     except (OSError, ValueError) as error:
         raise Invalid(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -79,7 +79,7 @@ def open_bytes(name: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl | BadLine]:
-    """What each line says; blank lines and comments say nothing. Raises Invalid."""
+    """The URL of each line, without blank lines and comments. Raises Invalid."""
     numbered = _lines(lines)
     first = next(numbered, None)
     if first is None:
@@ -93,7 +93,7 @@ def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl 
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
-    """Each line with its number; None for one that is longer than any that could be used. Raises Invalid."""
+    """Each line with its number; None for one that is too long. Raises Invalid."""
     number = 0
     try:
         while line := file.readline(LONGEST_LINE):
@@ -105,7 +105,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
             text = line.decode("utf-8", errors="replace").strip().removeprefix("\ufeff")
             if text:
                 yield number, text
-    except (OSError, EOFError) as error:  # a disk that fails, a packed file that is cut off or damaged
+    except (OSError, EOFError) as error:  # a disk error, a truncated or damaged gzip file
         raise Invalid(f"Line {number + 1} and what follows cannot be read: {error}.") from error
 
 
@@ -115,7 +115,7 @@ def _skip_rest(file: IO[bytes]) -> None:
 
 
 def _chosen(name: str, first: str) -> Format:
-    """What the name says, else what the first line looks like."""
+    """The format by the name of the file, else by its first line."""
     suffixes = [suffix.lower() for suffix in Path(name).suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return Format(SUFFIXES[suffixes[-1]])
@@ -125,7 +125,7 @@ def _chosen(name: str, first: str) -> Format:
 
 
 def _columns(header: str) -> Mapping[str, int] | None:
-    """Where each column is, if this line names them: one must be `url`."""
+    """The position of each column, if this line is a header: one must be `url`."""
     names = [cell.strip().lower() for cell in _cells(header)]
     return {name: place for place, name in enumerate(names)} if "url" in names else None
 
@@ -172,11 +172,11 @@ def _from_csv(number: int, text: str, columns: Mapping[str, int]) -> GivenUrl | 
 def _from_record(number: int, text: str, record: Mapping[str, Any]) -> GivenUrl | BadLine:
     url, source, priority = (record.get(name) for name in ("url", "source", "priority"))
     if not isinstance(url, str) or not url.strip():
-        return BadLine(number, text, "there is no url in it")
+        return BadLine(number, text, "it has no url")
     if not (source is None or isinstance(source, str)):
         return BadLine(number, text, "source is an id or a feed URL")
     if not all(_is_text(word) for word in (url, source or "")):
-        return BadLine(number, "", "there are half letters in it")
+        return BadLine(number, "", "it contains a lone surrogate")
     chosen = _priority(priority)
     if chosen == 0:
         return BadLine(number, text, "priority is a whole number from 1 to 10")
@@ -184,12 +184,12 @@ def _from_record(number: int, text: str, record: Mapping[str, Any]) -> GivenUrl 
 
 
 def _is_text(word: str) -> bool:
-    """JSON can spell half of a surrogate pair, which is no letter and can be neither sent nor kept."""
+    """Whether there is no lone surrogate, which JSON can contain but UTF-8 cannot."""
     return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _priority(given: object) -> int | None:
-    """1 to 10; None where none is given, 0 where it is anything else."""
+    """1 to 10; None if none is given, 0 if it is invalid."""
     text = "" if given is None else str(given).strip()
     if not text:
         return None
@@ -197,5 +197,5 @@ def _priority(given: object) -> int | None:
 
 
 def is_a_terminal(name: str) -> bool:
-    """A person would have to type the URLs."""
+    """Whether the URLs would be typed."""
     return name == STANDARD_INPUT and sys.stdin.isatty()

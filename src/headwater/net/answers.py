@@ -28,7 +28,7 @@ def names_challenge(headers: Mapping[str, str]) -> bool:
 
 
 def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether an answer is a page that tests for a browser. We say so, and never try to pass one."""
+    """Whether a response is a bot challenge. Headwater reports it, and never tries to pass one."""
     if names_challenge(headers):
         return True
     if status == 403 and headers.get("Server", "").lower() == "ddos-guard":

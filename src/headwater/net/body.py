@@ -9,7 +9,7 @@ import aiohttp
 from headwater.net.types import FetchError, FetchFailure
 from headwater.net.unpack import Undecodable, Unpacker, undone, unpacker_for
 
-ERROR_BODY_BYTES = 65_536  # enough of an error page to tell a bot challenge from a plain refusal
+ERROR_BODY_BYTES = 65_536  # enough of an error page to recognise a bot challenge
 ERROR_BODY_S = 2
 CHUNK_BYTES = 65_536
 
@@ -35,7 +35,7 @@ async def read_beginning(answer: aiohttp.ClientResponse, url: str, first_bytes: 
 async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float | None) -> bytes:
     """What comes of it soon: that it stalls, breaks off or cannot be decompressed takes nothing from its status.
 
-    Not all the time that is left is spent on it, so that whoever waits is not told of a timeout instead.
+    Not all the time that is left is spent on it, so that the caller does not get a timeout instead.
     """
     body = bytearray()
     left = inf if until is None else until - asyncio.get_running_loop().time()

@@ -40,7 +40,7 @@ _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F:.%\w]*', \d+(?:, \d+)*\)")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is asked, the same at every redirect, and what ends it when there is no more time."""
+    """A request, the same at every redirect, and its deadline."""
 
     limit: asyncio.Timeout
     max_bytes: int

@@ -22,7 +22,7 @@ _CLOSED_V4 = {
     IPv4Network("192.0.2.0/24"): "for documentation",
     IPv4Network("192.31.196.0/24"): "a sink for stray DNS",  # AS112: the nearest node answers, often one inside
     IPv4Network("192.52.193.0/24"): "a relay for multicast",
-    IPv4Network("192.88.99.0/24"): "a relay that is no more",
+    IPv4Network("192.88.99.0/24"): "a relay that is no longer used",
     IPv4Network("192.168.0.0/16"): "private",
     IPv4Network("192.175.48.0/24"): "a sink for stray DNS",
     IPv4Network("198.18.0.0/15"): "for benchmarks",
@@ -32,15 +32,15 @@ _CLOSED_V4 = {
     IPv4Network("240.0.0.0/4"): "reserved",
 }
 
-_GLOBAL_V6 = IPv6Network("2000::/3")  # all that is given out; everything else is special or nobody's
+_GLOBAL_V6 = IPv6Network("2000::/3")  # all allocated addresses; the rest is special or unassigned
 _CLOSED_V6 = {
     IPv6Network("::1/128"): "this machine itself",
-    IPv6Network("::/96"): "a form of IPv4 address that is no more",  # compatible; also `::`
+    IPv6Network("::/96"): "a deprecated form of IPv4 address",  # compatible; also `::`
     IPv6Network("::ffff:0:0:0/96"): "inside a translator",  # SIIT
     IPv6Network("64:ff9b:1::/48"): "inside a translator",  # NAT64 for local use
     IPv6Network("2001::/23"): "reserved for protocols",  # Teredo, benchmarks and ORCHID among them
     IPv6Network("2001:db8::/32"): "for documentation",
-    IPv6Network("2002::/16"): "a tunnel that is no more",  # 6to4
+    IPv6Network("2002::/16"): "a deprecated tunnel",  # 6to4
     IPv6Network("2620:4f:8000::/48"): "a sink for stray DNS",
     IPv6Network("3fff::/20"): "for documentation",
     IPv6Network("fc00::/7"): "private",
@@ -104,7 +104,7 @@ def check_port(port: int) -> None:
 
 
 def check_address(address: str, *, allow_loopback: bool) -> None:
-    """Returns when the address may be connected to. Raises BlockedAddress, also for what is no address."""
+    """Raises BlockedAddress unless this is an address that may be connected to."""
     reason = _refusal_as_written(address, allow_loopback=allow_loopback)
     if reason is not None:
         raise BlockedAddress(address, reason)

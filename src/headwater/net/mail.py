@@ -1,4 +1,4 @@
-"""Letters to people: through an SMTP server; where none is set, into the log, so that links can still be followed."""
+"""Emails, sent by an SMTP server; where none is set, written to the log, so that links can still be used."""
 
 import asyncio
 import smtplib
@@ -20,8 +20,8 @@ PORTS = {"smtp": 587, "smtps": 465}
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """Where letters are handed in."""
+class SmtpServer:
+    """The SMTP server of HEADWATER_SMTP_URL."""
 
     host: str
     port: int
@@ -36,9 +36,9 @@ class Post:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise Invalid("HEADWATER_SMTP_URL cannot be read: write smtp://user:password@mail.example:587.") from error
+            raise Invalid("HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587.") from error
         if parts.scheme not in PORTS or not parts.hostname:
-            raise Invalid("HEADWATER_SMTP_URL cannot be read: write smtp://user:password@mail.example:587.")
+            raise Invalid("HEADWATER_SMTP_URL is invalid: write smtp://user:password@mail.example:587.")
         return cls(
             parts.hostname,
             port or PORTS[parts.scheme],
@@ -49,36 +49,33 @@ class Post:
 
 
 class Delivery(Enum):
-    """What became of a letter."""
+    """The result of sending an email."""
 
     SENT = auto()
     FAILED = auto()  # it may work later
-    REFUSED = auto()  # the mail server takes no letter to this address, now or later
+    REFUSED = auto()  # the mail server rejects this address for good
 
 
 class Mailer:
-    """Sends letters. One that cannot be sent is told to the log, not to whoever asked for it."""
+    """Sends emails. Failures are logged."""
 
-    def __init__(self, post: Post | None, sender: str) -> None:
+    def __init__(self, post: SmtpServer | None, sender: str) -> None:
         self._post = post
         self._sender = sender
 
     @property
     def has_server(self) -> bool:
-        """Whether mail is sent at all, rather than written into the log."""
+        """Whether email is sent, rather than written to the log."""
         return self._post is not None
 
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
-        """Whether the letter was handed in; see `deliver`."""
+        """Whether the email was sent; see `deliver`."""
         return await self.deliver(to, subject, text, message_id=message_id) is Delivery.SENT
 
     async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:
-        """Hand a letter in. An address with a line break in it is nobody's.
-
-        A letter that may be sent twice brings its own `message_id`, so that whoever gets both can tell.
-        """
+        """Send an email. One that may be sent twice has its own `message_id`, so that duplicates are recognised."""
         try:
-            letter = self._write(to, subject, text, message_id)
+            email = self._write(to, subject, text, message_id)
         except ValueError:
             log.warning("mail refused", to=to, subject=subject)
             return Delivery.REFUSED
@@ -86,7 +83,7 @@ class Mailer:
             log.info("mail not sent, no HEADWATER_SMTP_URL is set", to=to, subject=subject, text=text)
             return Delivery.FAILED
         try:
-            await asyncio.to_thread(self._hand_in, letter, self._post)
+            await asyncio.to_thread(self._submit, email, self._post)
         except (OSError, smtplib.SMTPException) as error:
             log.warning("mail not sent", to=to, subject=subject, error=str(error))
             return Delivery.REFUSED if is_refused(error) else Delivery.FAILED
@@ -94,15 +91,15 @@ class Mailer:
         return Delivery.SENT
 
     def _write(self, to: str, subject: str, text: str, message_id: str) -> EmailMessage:
-        letter = EmailMessage()
-        letter["From"], letter["To"], letter["Subject"] = self._sender, to, subject
-        letter["Auto-Submitted"] = "auto-generated"
+        email = EmailMessage()
+        email["From"], email["To"], email["Subject"] = self._sender, to, subject
+        email["Auto-Submitted"] = "auto-generated"
         if message_id:
-            letter["Message-ID"] = message_id
-        letter.set_content(text)
-        return letter
+            email["Message-ID"] = message_id
+        email.set_content(text)
+        return email
 
-    def _hand_in(self, letter: EmailMessage, post: Post) -> None:
+    def _submit(self, email: EmailMessage, post: SmtpServer) -> None:
         context = ssl.create_default_context()
         if post.is_encrypted:
             server = smtplib.SMTP_SSL(post.host, post.port, timeout=TIMEOUT_S, context=context)
@@ -119,18 +116,18 @@ class Mailer:
                 if not may_show_password(post.host, is_encrypted=is_encrypted):
                     raise smtplib.SMTPNotSupportedError("it offers no encryption, and the password is not sent without")
                 server.login(post.user, post.password)
-            server.send_message(letter)
+            server.send_message(email)
 
 
 def is_refused(error: Exception) -> bool:
-    """Whether the mail server refuses the recipient for good (RFC 5321: 5xx), and will whenever it is asked."""
+    """Whether the mail server rejects the recipient for good (RFC 5321: 5xx)."""
     return isinstance(error, smtplib.SMTPRecipientsRefused) and all(
         500 <= code < 600 for code, _ in error.recipients.values()
     )
 
 
 def may_show_password(host: str, *, is_encrypted: bool) -> bool:
-    """Whoever can listen on the way can also make a server look as if it offered no encryption."""
+    """Whether a password may be sent: an attacker on the way can hide that a server offers STARTTLS."""
     if is_encrypted or host == "localhost":
         return True
     try:

@@ -10,13 +10,11 @@ from headwater.urls import MAX_LENGTH, masked, parse_url
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 QUOTED = 200
-_LOOSE_BYTES = re.compile(
-    "[\udc80-\udcff]"
-)  # what is no UTF-8 in a header comes as half a surrogate pair for each byte
+_LOOSE_BYTES = re.compile("[\udc80-\udcff]")  # bytes of a header that are not UTF-8 come as lone surrogates
 
 
 def redirect_of(response: Response) -> str | None:
-    """Where a response leads; None when it is no redirect. Raises FetchError."""
+    """The target of a redirect; None if it is not one. Raises FetchError."""
     if response.status not in REDIRECTS or "Location" not in response.headers:
         return None
     return _target(response.url, _escaped(response.headers["Location"]))

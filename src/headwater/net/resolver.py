@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from headwater.net.guard import BlockedAddress, BlockedName, check_address
 
 # A lookup holds its thread until the system gives up, half a minute for a name whose servers are silent, however long
-# since nobody waits for it. The loop's own threads are four more than processors: six such names would stop all others.
+# since it is not awaited. The loop's own threads are four more than processors: six such names would stop all others.
 # Threads are made as they are needed; this many are more than the polls that one process can have under way.
 MOST_LOOKUPS = 512
 
@@ -47,7 +47,7 @@ class Resolver(AbstractResolver):
         try:
             infos = await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
         except UnicodeError as error:  # a label that is empty or too long, from Python's own codec
-            raise OSError(f"{host!r} is no name") from error
+            raise OSError(f"{host!r} is not a host name") from error
         return [_found(host, port, family, address) for family, _, _, _, address in infos]
 
     def _override(self, host: str) -> str | None:

@@ -18,7 +18,7 @@ class FetchFailure(StrEnum):
 
 
 class FetchError(Exception):
-    """There is no response. The kind can be stored and counted; the detail is for a person.
+    """There is no response. The kind can be stored and counted; the detail is for people.
 
     `by_name`: what is blocked is where a name led, which may be the doing of our own network.
     """

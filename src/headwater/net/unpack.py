@@ -1,6 +1,6 @@
 """Compressed bodies, undone as they come: bytes in, pieces out, and in the end whether they were whole. Pure.
 
-Not left to aiohttp, which tells neither how many bytes came before they were undone nor that a body ends too soon.
+Not done by aiohttp, which reports neither the number of bytes before decompression nor a truncated body.
 """
 
 import struct
@@ -86,7 +86,7 @@ class ZlibStream:
         return self._zlib.unused_data
 
     def undo(self, data: bytes) -> Iterator[bytes]:
-        is_full = True  # a piece that is full may not be all that zlib has
+        is_full = True  # zlib may have more than one full piece
         while (data or is_full) and not self._zlib.eof:
             piece = self._zlib.decompress(data, PIECE_BYTES)
             data, is_full = self._zlib.unconsumed_tail, len(piece) == PIECE_BYTES
@@ -161,7 +161,7 @@ class Brotli:
 
 
 class Deflate:
-    """What servers mean by deflate: zlib's header or none. What stands after its end is left alone, as browsers do."""
+    """deflate as servers use it: with zlib's header or without. Data after its end is ignored, as browsers do."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -181,7 +181,7 @@ class Deflate:
 
 
 class Members:
-    """Members one after the other. Each but the first begins with a mark; what does not is left alone, if there is one.
+    """Concatenated members. Each but the first begins with a magic number; other data after a member is ignored.
 
     Browsers do the same with gzip, after which some servers send zeros or a line break.
     """
@@ -207,7 +207,7 @@ class Members:
             data = self._member.unused
 
     def _goes_on(self, data: bytes) -> bool:
-        """Whether another member follows, which is begun then; too few bytes to tell are kept for the next."""
+        """Start the next member if one follows; too few bytes to decide are kept for the next call."""
         if not data.startswith(self._mark):
             self._undecided = data if self._mark.startswith(data) else b""
             self._is_over = not self._undecided
@@ -239,7 +239,7 @@ _ERRORS = (zlib.error, zstd.ZstdError, cast("type[Exception]", brotli.error))  #
 
 
 def unpacker_for(encoding: str) -> Unpacker:
-    """Who undoes this encoding. One that nobody knows is none: servers write `utf-8` there, and browsers read on."""
+    """The unpacker of an encoding. Unknown ones are ignored: servers send `utf-8` there, and browsers ignore it."""
     return _UNPACKERS.get(encoding, Plain)()
 
 

@@ -26,7 +26,7 @@ POLL_SECONDS = Histogram(
     buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 CLOCK_PROBLEM = Gauge("headwater_clock_problem", "1 while this machine's clock cannot be trusted.")
-OWN_OUTAGE = Gauge("headwater_own_outage", "1 while so many hosts fail at once that it must be our own network.")
+OWN_OUTAGE = Gauge("headwater_own_outage", "1 while our own network is down: too many hosts fail at once.")
 NEW_ARTICLES = Counter("headwater_new_articles_total", "Articles seen for the first time.")
 
 STAGE_LAG = Gauge("headwater_stage_lag_seconds", "How long the oldest due work of a stage has been waiting.", ["stage"])
@@ -53,7 +53,7 @@ FETCH_SECONDS = Histogram(
 FETCHED_BYTES = Counter("headwater_fetched_bytes_total", "Bytes of the pages that were kept to be read.")
 ROBOTS = Counter("headwater_robots_total", "robots.txt asked for, by outcome: rules, none, unreachable.", ["outcome"])
 INDEXED = Counter(
-    "headwater_indexed_total", "Documents told to the search index, by outcome: done, again, refused.", ["outcome"]
+    "headwater_indexed_total", "Documents sent to the search index, by outcome: done, again, refused.", ["outcome"]
 )
 FORGOTTEN = Counter(
     "headwater_forgotten_total", "What went because its time was over: articles, events, polls, clicks.", ["kind"]
@@ -62,7 +62,7 @@ FORGOTTEN = Counter(
 # What the last evaluation of the alerts saw, the same in every process: read from the database when it is asked for.
 ALERTS_EVALUATED = Gauge(
     "headwater_alerts_evaluated_timestamp_seconds",
-    "When anybody last looked whether something must be told; 0 when that is not known.",
+    "Time of the last evaluation of alert conditions; 0 if unknown.",
 )
 INCIDENTS_OPEN = Gauge("headwater_incidents_open", "Incidents that are not over, by condition.", ["condition"])
 SOURCES = Gauge("headwater_sources", "Sources by state, in the words of the API.", ["state"])
@@ -97,7 +97,7 @@ STAGE_DUE_SINCE = Gauge(
     "Since when the longest-waiting work of a stage has been due, wherever it runs; 0 when nothing is.",
     ["stage"],
 )
-STAGE_BUSY = Gauge("headwater_stage_busy", "1 when somebody had work of this stage in hand.", ["stage"])
+STAGE_BUSY = Gauge("headwater_stage_busy", "1 while work of this stage is in progress.", ["stage"])
 QUEUE_SIZE = Gauge("headwater_queue_size", "What waits in a queue.", ["queue"])
 ALERT_MESSAGES = Counter(
     "headwater_alert_messages_total", "Messages about incidents, by channel and outcome.", ["channel", "outcome"]

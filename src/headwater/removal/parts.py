@@ -1,4 +1,4 @@
-"""What belongs to a deleted source or user, part by part. Each call deletes at most so many rows and returns how many.
+"""The rows of a deleted source or user, part by part. Each call deletes a limited number of rows and returns it.
 
 Articles come before URLs, as everywhere that writes both. What may be shared is checked under lock: an article stays
 that another source lists, that a person starred or that was submitted by hand, and so does its URL.
@@ -21,7 +21,7 @@ from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
 from headwater.pages import store as pages
 from headwater.polling import store as polling
-from headwater.removal.types import Kind, Removal
+from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
 from headwater.sources.custom.store import submissions
 from headwater.sources.health.store import counts
@@ -41,9 +41,9 @@ OfUser = Callable[[Connection, UserId, int, datetime], Awaitable[int]]
 async def remove_some(conn: Connection, removal: Removal, *, limit: int, now: datetime) -> int:
     """Delete up to `limit` rows of a deleted source or user. Returns how many went; 0: there are none left."""
     match removal.kind:
-        case Kind.SOURCE:
+        case RemovalKind.SOURCE:
             return await _remove(conn, SOURCE_PARTS, SourceId(removal.id), limit, now)
-        case Kind.USER:
+        case RemovalKind.USER:
             return await _remove(conn, USER_PARTS, UserId(removal.id), limit, now)
         case _:
             assert_never(removal.kind)
@@ -51,7 +51,7 @@ async def remove_some(conn: Connection, removal: Removal, *, limit: int, now: da
 
 async def remove_counters(conn: Connection, removal: Removal) -> None:
     """Delete the few rows that others write for a source without referring to it. Last of all."""
-    if removal.kind is Kind.SOURCE:
+    if removal.kind is RemovalKind.SOURCE:
         await counts.remove_of_source(conn, source_id=SourceId(removal.id))
         await frontier.forget_tallies(conn, source_id=SourceId(removal.id))
 

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from headwater.db import Connection, fetch_value
-from headwater.removal.types import Kind, Removal
+from headwater.removal.types import Removal, RemovalKind
 
 LONGEST_LEASE = timedelta(hours=1)
 
 
 async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Removal]:
-    """Deleted sources and users whose rows nobody is removing, ours until the lease ends; users first.
+    """Claim deleted sources and users for removal until the lease ends; users first.
 
     A lease that ends later than any may was given by a clock that was ahead, and does not count.
     """
@@ -57,7 +57,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
             "limit": limit,
         },
     )
-    return [Removal(Kind(kind), id_, lease) for kind, id_ in await cur.fetchall()]
+    return [Removal(RemovalKind(kind), id_, lease) for kind, id_ in await cur.fetchall()]
 
 
 async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -> bool:

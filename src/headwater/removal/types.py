@@ -5,7 +5,7 @@ from enum import StrEnum
 from uuid import UUID
 
 
-class Kind(StrEnum):
+class RemovalKind(StrEnum):
     """What was deleted."""
 
     SOURCE = "source"
@@ -16,6 +16,6 @@ class Kind(StrEnum):
 class Removal:
     """A deleted source or user whose rows this worker removes until the lease ends."""
 
-    kind: Kind
+    kind: RemovalKind
     id: UUID
     lease: UUID

@@ -68,7 +68,7 @@ class Remover:
         return await self.remove(removal)
 
     async def remove(self, removal: Removal, progress: Callable[[int], None] = _no_progress) -> int:
-        """As `work`; `progress` is told how many rows went so far after each step."""
+        """As `work`; `progress` gets the number of rows removed so far after each step."""
         total = 0
         while not self._is_draining:
             gone = await self._step(removal)
@@ -93,7 +93,7 @@ class Remover:
         return total
 
     async def sweep(self) -> None:
-        """Delete custom sources that nobody follows any more: a process may have ended between leaving and deleting.
+        """Delete custom sources without subscribers: a process may have ended between unsubscribing and deleting.
 
         Forget holds on deleted feeds that are over.
         """
@@ -113,7 +113,7 @@ class Remover:
                     if not await store.renew(conn, removal=removal, leased_until=now + LEASE):
                         return None
                     return await remove_some(conn, removal, limit=self._rows_at_once, now=now)
-            except Deadlock:  # whoever was in the way has had its turn now
+            except Deadlock:  # the other transaction has finished
                 continue
 
     async def _finish(self, removal: Removal) -> bool:

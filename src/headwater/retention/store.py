@@ -1,8 +1,7 @@
 """Every statement on `retention_state` and on the months of articles.
 
 What a month is made of, and how it goes, is written once, in the functions of 0007_months.up.sql: tables that come and
-go cannot be named in a statement. Each gives up after a moment when somebody holds what it needs; then it returns
-`Busy`.
+go cannot be named in a statement. Each gives up after a moment when what it needs is locked, and raises `Busy`.
 """
 
 from collections.abc import AsyncIterator
@@ -13,7 +12,7 @@ from uuid import UUID
 from psycopg import errors
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
-from headwater.retention.types import GoneText, Kind, Month, State
+from headwater.retention.types import GoneText, Month, RetainedKind, RetentionState
 
 
 class Busy(Exception):
@@ -40,7 +39,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, ends_at: dateti
 
 
 async def claim_early(conn: Connection, *, lease: UUID, now: datetime, ends_at: datetime) -> bool:
-    """Take the turn, due or not; false while somebody has it."""
+    """Claim a run, due or not; false while one is running."""
     cur = await conn.execute(
         """
         UPDATE retention_state
@@ -64,10 +63,10 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
     )
 
 
-async def find_state(conn: Connection) -> State:
+async def find_state(conn: Connection) -> RetentionState:
     """How retention stands."""
     found = await fetch_one(
-        conn, State, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
+        conn, RetentionState, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
     )
     assert found is not None, "the migration made the row"
     return found
@@ -135,7 +134,7 @@ async def hand_on_texts(conn: Connection, *, before: UUID, most: int) -> int:
 async def let_month_go(conn: Connection, *, month: date) -> int | None:
     """Put the oldest month aside, all but what is starred. Returns how much older is kept. Raises Busy.
 
-    None when it is not the oldest: somebody was quicker.
+    None if it is not the oldest: another process was faster.
     """
     async with _briefly(conn):
         cur = await conn.execute("SELECT let_article_month_go(%(month)s)", {"month": month})
@@ -191,4 +190,4 @@ async def count_clicks(conn: Connection, *, before: datetime) -> int:
     )
 
 
-COUNTS = {Kind.EVENTS: count_events, Kind.POLLS: count_polls, Kind.CLICKS: count_clicks}
+COUNTS = {RetainedKind.EVENTS: count_events, RetainedKind.POLLS: count_polls, RetainedKind.CLICKS: count_clicks}

@@ -1,4 +1,4 @@
-"""How long what is kept, and what a run of retention came to."""
+"""How long rows are kept, and the result of a run."""
 
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -8,8 +8,8 @@ from uuid import UUID
 from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
 
 
-class Kind(StrEnum):
-    """What has a time."""
+class RetainedKind(StrEnum):
+    """What expires."""
 
     ARTICLES = "articles"
     EVENTS = "events"
@@ -27,23 +27,23 @@ class RetentionOptions:
     clicks: timedelta
     every: timedelta = timedelta(days=1)
     at_once: timedelta = timedelta(minutes=10)  # the time one run may take before it leaves the rest to the next
-    pause: timedelta = timedelta(seconds=2)  # before a month is tried again that somebody is reading
+    pause: timedelta = timedelta(seconds=2)  # before a month that is being read is retried
     tries: int = 30
     clock: ClockOptions = DEFAULT_CLOCK_OPTIONS
     longest_poll_wait: timedelta = timedelta(days=8)  # no feed waits for longer, save until a person enables it
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Retention in somebody's hands until the lease ends; it stops by itself before that."""
+class RetentionTurn:
+    """A claimed run of retention, which stops by itself before its lease ends."""
 
     lease: UUID
     ends_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """When retention is due; while somebody is at it, until when."""
+class RetentionState:
+    """When retention is due; while it runs, until when."""
 
     due_at: datetime
     is_running: bool
@@ -61,7 +61,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True)
 class GoneText:
-    """A text that went with its month. `is_kept`: it is still here, since somebody starred its article."""
+    """A text of a dropped month. `is_kept`: a copy is kept, since its article is starred."""
 
     article_id: UUID
     url_key: bytes
@@ -74,15 +74,15 @@ class Planned:
     """What a run would do now."""
 
     months: list[Month]
-    rows: dict[Kind, int]
+    rows: dict[RetainedKind, int]
 
 
 @dataclass(slots=True)
-class Report:
+class RetentionReport:
     """What a run did, and whether it is through."""
 
     months: list[Month] = field(default_factory=list[Month])
-    rows: dict[Kind, int] = field(default_factory=dict[Kind, int])
+    rows: dict[RetainedKind, int] = field(default_factory=dict[RetainedKind, int])
     handed_on: int = 0
     is_done: bool = True
     left: str = ""  # why it is not

@@ -1,7 +1,7 @@
-"""Retention, step by step: make the months that are needed, let those go that are past their time, drop what is left.
+"""The retaining stage: create partitions for coming months, detach expired ones, drop them.
 
-Every step is small and leaves everything whole, so a run may end anywhere, also by being killed: the next one finds
-what is still to do. Readers are never kept waiting: what they hold is tried again later.
+Every step is small and consistent, so a run may end anywhere, also by being killed: the next one continues. Readers
+never wait: a month that is locked is retried later.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from headwater.retention.decide import (
 )
 from headwater.retention.repair import repair_schedules
 from headwater.retention.store import Busy
-from headwater.retention.types import Kind, Month, Planned, Report, RetentionOptions, Turn
+from headwater.retention.types import Month, Planned, RetainedKind, RetentionOptions, RetentionReport, RetentionTurn
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import clock_problem, was_ahead
 from headwater.types import ArticleId, Clock
@@ -43,7 +43,7 @@ SOON = timedelta(minutes=10)
 MARGIN = timedelta(minutes=5)  # between the end of a run and that of its lease
 NOTED_EVERY_S = 60.0
 REPAIRED_EVERY_S = 300.0
-TOLD_EVERY_S = 3600.0
+LOGGED_EVERY_S = 3600.0
 
 
 class Forget(Protocol):
@@ -64,15 +64,15 @@ class Retainer:
         self._options = options
         self._months_until: date | None = None
         self._is_draining = False
-        self._note_at = self._repair_at = self._thorough_at = self._tell_at = 0.0
+        self._note_at = self._repair_at = self._thorough_at = self._log_at = 0.0
 
-    async def claim(self, _limit: int) -> Sequence[Turn]:
+    async def claim(self, _limit: int) -> Sequence[RetentionTurn]:
         """The turn, when it is due; none while the clock cannot be trusted. Raises DatabaseUnavailable."""
         if await self.look_at_clock():
             return []
         now = self._clock()
         await self._make_months(now)
-        turn = Turn(new_id(), now + self._options.at_once)
+        turn = RetentionTurn(new_id(), now + self._options.at_once)
         async with self._database.transaction() as conn:
             is_ours = await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN)
         return [turn] if is_ours else []
@@ -92,11 +92,11 @@ class Retainer:
                 self._note_at = started + NOTED_EVERY_S
         metrics.CLOCK_PROBLEM.set(problem is not None)
         if problem is None:
-            self._tell_at = 0.0
+            self._log_at = 0.0
             await self._repair(now, started, thoroughly=was_ahead(now, state) and started >= self._thorough_at)
-        elif started >= self._tell_at:
+        elif started >= self._log_at:
             log.error("clock cannot be trusted", problem=problem, hint="Nothing is deleted until it is right.")
-            self._tell_at = started + TOLD_EVERY_S
+            self._log_at = started + LOGGED_EVERY_S
         return problem
 
     async def _repair(self, now: datetime, started: float, *, thoroughly: bool) -> None:
@@ -119,7 +119,7 @@ class Retainer:
         """End between two steps."""
         self._is_draining = True
 
-    async def work(self, turn: Turn) -> Report:
+    async def work(self, turn: RetentionTurn) -> RetentionReport:
         """Do what is due, until it is done or the time is up. Raises DatabaseUnavailable: then the lease ends it."""
         report = await self.run(turn)
         log.info(
@@ -131,16 +131,16 @@ class Retainer:
         )
         return report
 
-    async def run(self, turn: Turn, progress: Callable[[str], None] = lambda _: None) -> Report:
+    async def run(self, turn: RetentionTurn, progress: Callable[[str], None] = lambda _: None) -> RetentionReport:
         """Do what is due, and say when to come again. Raises DatabaseUnavailable."""
-        report = Report()
+        report = RetentionReport()
         if not await self._is_refused(report):
             await self._make_months(self._clock())
             await self._drop_gone(turn, report, progress)
         for month in await self._months_to_go() if report.is_done else ():
             if report.is_done and not await self._is_refused(report):
-                await self._let_go(month, turn, report, progress)
-        for kind in (Kind.EVENTS, Kind.POLLS, Kind.CLICKS):
+                await self._drop_month(month, turn, report, progress)
+        for kind in (RetainedKind.EVENTS, RetainedKind.POLLS, RetainedKind.CLICKS):
             await self._forget(kind, turn, report, progress)
         now = self._clock()
         due_at = next_run_at(now, self._options.every, SOON, is_done=report.is_done)
@@ -150,7 +150,7 @@ class Retainer:
             await store.finish(conn, lease=turn.lease, now=now, due_at=due_at)
         return report
 
-    async def _is_refused(self, report: Report) -> bool:
+    async def _is_refused(self, report: RetentionReport) -> bool:
         """Nothing is deleted by a clock that cannot be trusted."""
         if problem := await self.look_at_clock():
             report.is_done, report.left = False, problem
@@ -159,7 +159,7 @@ class Retainer:
     async def plan(self) -> Planned:
         """What a run would do now. Changes nothing. Raises DatabaseUnavailable."""
         months: list[Month] = []
-        rows: dict[Kind, int] = {}
+        rows: dict[RetainedKind, int] = {}
         for month in await self._months_to_go():
             async with self._database.as_system() as conn:
                 months.append(await store.count_month(conn, month=month))
@@ -192,7 +192,9 @@ class Retainer:
         if made:
             log.info("months made", count=made, until=str(until))
 
-    async def _let_go(self, month: date, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
+    async def _drop_month(
+        self, month: date, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
+    ) -> None:
         async with self._database.as_system() as conn:
             counted = await store.count_month(conn, month=month)
         progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
@@ -205,24 +207,24 @@ class Retainer:
             turn, report, lambda conn: store.let_month_go(conn, month=month), f"{month:%Y-%m} is being read"
         ):
             report.months.append(counted)
-            metrics.FORGOTTEN.labels(kind=Kind.ARTICLES).inc(counted.articles - counted.starred)
+            metrics.FORGOTTEN.labels(kind=RetainedKind.ARTICLES).inc(counted.articles - counted.starred)
             await self._drop_gone(turn, report, progress)
 
-    async def _drop_gone(self, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
-        """Drop what was put aside; before that, an index hears of every text."""
+    async def _drop_gone(self, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]) -> None:
+        """Drop detached tables, after deletions of their texts are queued for the search index."""
         async with self._database.transaction() as conn:
             tables = await store.list_gone(conn)
-            is_told = await store.is_index_listening(conn)
+            is_indexed = await store.is_index_listening(conn)
         for table in tables:
-            told = ROWS_AT_ONCE if is_told and table.startswith("content_") else 0
-            while told == ROWS_AT_ONCE and not self._is_over(turn, report):
-                told = await self._tell(table)
+            count = ROWS_AT_ONCE if is_indexed and table.startswith("content_") else 0
+            while count == ROWS_AT_ONCE and not self._is_over(turn, report):
+                count = await self._queue_deletions(table)
             if not report.is_done:
                 return
             await self._often(turn, report, lambda conn, table=table: store.drop_gone(conn, table=table), "in use")
             progress(f"{table} dropped")
 
-    async def _tell(self, table: str) -> int:
+    async def _queue_deletions(self, table: str) -> int:
         async with self._database.as_system() as conn:
             texts = await store.take_gone_texts(conn, table=table, most=ROWS_AT_ONCE)
             entries = [
@@ -233,7 +235,9 @@ class Retainer:
             await outbox.enqueue(conn, entries=entries, now=self._clock())
         return len(texts)
 
-    async def _forget(self, kind: Kind, turn: Turn, report: Report, progress: Callable[[str], None]) -> None:
+    async def _forget(
+        self, kind: RetainedKind, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
+    ) -> None:
         if (kept := self._kept(kind)) == FOR_EVER:
             return
         forget, before, count = FORGETS[kind], self._clock() - kept, ROWS_AT_ONCE
@@ -246,9 +250,9 @@ class Retainer:
         progress(f"{report.rows[kind]} {kind.value} forgotten")
 
     async def _often(
-        self, turn: Turn, report: Report, step: Callable[[Connection], Awaitable[object]], busy: str
+        self, turn: RetentionTurn, report: RetentionReport, step: Callable[[Connection], Awaitable[object]], busy: str
     ) -> bool:
-        """Try again while somebody is in the way, a while after each time, so that nobody has to wait for us."""
+        """Run a step, and retry it after a pause while its tables are locked, so that no reader waits for it."""
         for _ in range(self._options.tries):
             try:
                 async with self._database.as_system() as conn:
@@ -262,25 +266,25 @@ class Retainer:
         report.is_done, report.left = False, busy
         return False
 
-    def _is_over(self, turn: Turn, report: Report) -> bool:
+    def _is_over(self, turn: RetentionTurn, report: RetentionReport) -> bool:
         if self._is_draining or self._clock() >= turn.ends_at:
             report.is_done, report.left = False, "the time is up"
         return not report.is_done
 
-    def _kept(self, kind: Kind) -> timedelta:
+    def _kept(self, kind: RetainedKind) -> timedelta:
         match kind:
-            case Kind.ARTICLES:
+            case RetainedKind.ARTICLES:
                 return self._options.articles
-            case Kind.EVENTS:
+            case RetainedKind.EVENTS:
                 return self._options.events
-            case Kind.POLLS:
+            case RetainedKind.POLLS:
                 return self._options.polls
-            case Kind.CLICKS:
+            case RetainedKind.CLICKS:
                 return self._options.clicks
 
 
-FORGETS: dict[Kind, Forget] = {
-    Kind.EVENTS: events.remove_before,
-    Kind.POLLS: polling.forget_events,
-    Kind.CLICKS: analytics.forget_before,
+FORGETS: dict[RetainedKind, Forget] = {
+    RetainedKind.EVENTS: events.remove_before,
+    RetainedKind.POLLS: polling.forget_events,
+    RetainedKind.CLICKS: analytics.forget_before,
 }

@@ -9,7 +9,7 @@ A result is of the type that the function's return annotation names, built by ms
 answer of any other shape is an `Overrun`. Without an annotation it is plain data: numbers, text, bytes, lists, dicts.
 
 What it is not: the child runs under the same account, so it keeps mistakes and greed inside, and forged answers out; it
-is no jail for someone who already runs their own code in it. macOS enforces no memory limit on a process: there only
+is not a jail for code that already runs in it. macOS enforces no memory limit on a process: there only
 time is bounded, and a process that has grown is replaced after its task.
 """
 

@@ -7,17 +7,17 @@ Reader and writer callbacks on the bare socket, since these were measured to be 
 import asyncio
 import socket
 
-from headwater.sandbox.frames import ANSWER, JOINED_BYTES, Answer, Kind
-from headwater.sandbox.types import Refused
+from headwater.sandbox.frames import ANSWER, JOINED_BYTES, AnswerFrame, FrameKind
+from headwater.sandbox.types import TaskRefused
 
-KINDS = frozenset(Kind)
+KINDS = frozenset(FrameKind)
 
 
 class HungUp(Exception):
     """The child is not there any more."""
 
 
-class Channel:
+class PipeChannel:
     """Questions and answers take turns; the first byte out of turn ends it."""
 
     def __init__(self, sock: socket.socket, answer_limit: int) -> None:
@@ -25,7 +25,7 @@ class Channel:
         self._sock = sock
         self._answer_limit = answer_limit
         self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[AnswerFrame] | None = None
         self._outgoing: list[memoryview] = []
         self._start = bytearray(JOINED_BYTES)  # the header, and most answers whole
         self._body: bytearray | None = None
@@ -33,8 +33,8 @@ class Channel:
         self.is_open = True
         self._loop.add_reader(sock, self.read)
 
-    def ask(self, question: list[memoryview]) -> asyncio.Future[Answer]:
-        """Send a question. The future gets the answer, HungUp or Refused."""
+    def ask(self, question: list[memoryview]) -> asyncio.Future[AnswerFrame]:
+        """Send a question. The future gets the answer, HungUp or TaskRefused."""
         assert self._waiting is None
         self._waiting = self._loop.create_future()
         self._outgoing = question
@@ -49,7 +49,7 @@ class Channel:
             self._receive()
         except BlockingIOError:
             pass
-        except (HungUp, Refused) as error:
+        except (HungUp, TaskRefused) as error:
             self.close(error)
         except OSError:
             self.close(HungUp())
@@ -96,16 +96,16 @@ class Channel:
         size, kind, _ = ANSWER.unpack_from(self._start)
         came_along = memoryview(self._start)[ANSWER.size : self._arrived]
         if size > self._answer_limit:
-            raise Refused(f"it is {size} bytes long, and {self._answer_limit} are allowed")
+            raise TaskRefused(f"it is {size} bytes long, and {self._answer_limit} are allowed")
         if self._waiting is None or len(came_along) > size or kind not in KINDS:
-            raise Refused("it says more than was asked")
+            raise TaskRefused("it says more than was asked")
         self._body = bytearray(size)
         self._body[: len(came_along)] = came_along
         self._arrived = len(came_along)
 
     def _finish(self, body: bytearray) -> None:
         _, kind, is_last = ANSWER.unpack_from(self._start)
-        answer = Answer(Kind(kind), body, is_last)
+        answer = AnswerFrame(FrameKind(kind), body, is_last)
         waiting, self._waiting, self._body, self._arrived = self._waiting, None, None, 0
         if waiting is not None and not waiting.done():  # done: cancelled
             waiting.set_result(answer)

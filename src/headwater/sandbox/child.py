@@ -14,10 +14,10 @@ from pathlib import Path
 
 from headwater.sandbox import confine
 from headwater.sandbox.codec import encode, encode_error
-from headwater.sandbox.frames import Answer, Kind, Question, receive_question, send_answer
+from headwater.sandbox.frames import AnswerFrame, FrameKind, Question, receive_question, send_answer
 from headwater.sandbox.types import Setup
 
-NOTHING_LEFT = Answer(Kind.OUT_OF_MEMORY, is_last=True)  # made beforehand: when it is needed there is no memory
+NOTHING_LEFT = AnswerFrame(FrameKind.OUT_OF_MEMORY, is_last=True)  # made in advance: it is sent without memory
 
 
 def main() -> None:
@@ -47,18 +47,18 @@ def _serve(sock: socket.socket) -> None:
         answer = _answer(sock, setup)
 
 
-def _start(setup: Setup, gauge: confine.MemoryGauge) -> Answer:
+def _start(setup: Setup, gauge: confine.MemoryGauge) -> AnswerFrame:
     try:
         for module in setup.preload:
             import_module(module)
         gc.freeze()  # what is here now stays: no collection need look at it again
         confine.limit_resources(setup.memory_limit, gauge)
-    except Exception as error:  # noqa: BLE001  a preload that fails is told to the caller
-        return Answer(Kind.RAISED, encode_error(error), is_last=True)
-    return Answer(Kind.RESULT, encode(None))
+    except Exception as error:  # noqa: BLE001  a failed preload is reported to the caller
+        return AnswerFrame(FrameKind.RAISED, encode_error(error), is_last=True)
+    return AnswerFrame(FrameKind.RESULT, encode(None))
 
 
-def _answer(sock: socket.socket, setup: Setup) -> Answer:
+def _answer(sock: socket.socket, setup: Setup) -> AnswerFrame:
     try:
         question = receive_question(sock)
         confine.limit_processor_time(setup.time_limit)
@@ -67,14 +67,14 @@ def _answer(sock: socket.socket, setup: Setup) -> Answer:
         return NOTHING_LEFT
 
 
-def _work(question: Question) -> Answer:
+def _work(question: Question) -> AnswerFrame:
     try:
         function, args, kwargs = question.read()
-        return Answer(Kind.RESULT, encode(function(*args, **kwargs)))
+        return AnswerFrame(FrameKind.RESULT, encode(function(*args, **kwargs)))
     except MemoryError:
         raise
     except BaseException as error:  # noqa: BLE001  SystemExit too: it is the function's, not ours
-        return Answer(Kind.RAISED, encode_error(error))
+        return AnswerFrame(FrameKind.RAISED, encode_error(error))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 import msgspec
 
-from headwater.sandbox.types import Refused, SandboxError
+from headwater.sandbox.types import SandboxError, TaskRefused
 
 TEXT_MAX_CHARS = 4_000  # of an exception that cannot come back as itself, and of its traceback
 
@@ -49,20 +49,20 @@ def encode_error(error: BaseException) -> bytes:
 
 
 def decode(body: bytes | bytearray, function: Callable[..., object]) -> object:
-    """In the parent: what the function returned. Raises Refused where the body is not of its return type."""
+    """In the parent: what the function returned. Raises TaskRefused where the body is not of its return type."""
     decoder = _decoder(function)
     try:
         return decoder.decode(body)
     except Exception as error:  # whatever a forged body leads to
-        raise Refused(f"{type(error).__name__}: {error}") from error
+        raise TaskRefused(f"{type(error).__name__}: {error}") from error
 
 
 def decode_error(body: bytes | bytearray) -> Exception:
-    """In the parent: the exception that the function raised. Raises Refused."""
+    """In the parent: the exception that the function raised. Raises TaskRefused."""
     try:
         return _rebuild(_ERRORS.decode(body))
     except Exception as error:
-        raise Refused(f"{type(error).__name__}: {error}") from error
+        raise TaskRefused(f"{type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=256)
@@ -99,7 +99,7 @@ def _exception_class(module: str, name: str) -> type[Exception]:
     found = getattr(builtins if module == "builtins" else sys.modules.get(module), name, None)
     if isinstance(found, type) and issubclass(found, Exception) and (_is_ours(found) or found.__module__ == "builtins"):
         return found
-    raise Refused(f"it names {module}.{name}")
+    raise TaskRefused(f"it names {module}.{name}")
 
 
 def _is_ours(kind: type) -> bool:

@@ -1,4 +1,4 @@
-"""In the child: what the process may not do. Takes its limits, leaves them with the kernel, which asks nobody.
+"""In the child: limits of the process, enforced by the kernel.
 
 The parent's clock kills at the time limit. What is set here holds when the parent is busy, or gone.
 """
@@ -20,7 +20,7 @@ WRITTEN_MAX_BYTES = 1_000_000  # to any file: enough for last words on standard 
 
 
 def die_with_parent(parent: int) -> None:
-    """Never outlive the parent, even in C code that comes back to nobody. Where it has died already, end here."""
+    """End with the parent, even in C code that never returns. If the parent has died already, exit."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
@@ -60,11 +60,11 @@ class MemoryGauge:
             self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
     def address_space(self) -> int:
-        """Bytes of address space; 0 where the system does not tell, and would not enforce a limit either."""
+        """Bytes of address space; 0 where the system does not report it, and would not enforce a limit either."""
         return self._column(0) if self._statm >= 0 else 0
 
     def held(self) -> int:
-        """Bytes of memory in use; where the system does not tell, the most there ever were."""
+        """Bytes of memory in use; where the system does not report it, the peak."""
         if self._statm >= 0:
             return self._column(1)
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

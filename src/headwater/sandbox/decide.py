@@ -3,14 +3,14 @@
 from datetime import timedelta
 from signal import Signals
 
-from headwater.sandbox.types import Overrun, Refused, Setup
+from headwater.sandbox.types import Overrun, Setup, TaskRefused
 
 # What Rust, C++ and Python print when an allocation fails, before they abort.
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory")
 
 
 def cause_of_death(return_code: int, last_words: bytes, setup: Setup) -> Overrun:
-    """Why a process ended that nobody had asked to."""
+    """Why a process ended unexpectedly."""
     if return_code == -Signals.SIGXCPU:
         return out_of_time(setup.time_limit)
     if any(word in last_words for word in OUT_OF_MEMORY):
@@ -32,8 +32,8 @@ def out_of_memory(limit: int) -> Overrun:
     return Overrun("memory", f"It needed more than {limit / 1_000_000:g} MB of memory.")
 
 
-def forged(error: Refused) -> Overrun:
-    """Its answer is not one of an honest child: something other than our code speaks there."""
+def forged(error: TaskRefused) -> Overrun:
+    """Its answer is invalid: other code than ours runs in the child."""
     return Overrun("crash", f"Its answer was refused: {str(error)[:200]}.")
 
 

@@ -23,7 +23,7 @@ JOINED_BYTES = 65_536
 Task = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any]]
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What an answer holds."""
 
     RESULT = 0
@@ -32,10 +32,10 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerFrame:
     """What a process says to one question; the body is MessagePack."""
 
-    kind: Kind
+    kind: FrameKind
     body: bytes | bytearray = b""
     is_last: bool = False
 
@@ -70,7 +70,7 @@ def write_question(content: object) -> list[memoryview]:
     return [*map(memoryview, _frame(header, pickled)), *bodies]
 
 
-def send_answer(sock: socket.socket, kind: Kind, body: bytes | bytearray, *, is_last: bool) -> None:
+def send_answer(sock: socket.socket, kind: FrameKind, body: bytes | bytearray, *, is_last: bool) -> None:
     """Send all of it."""
     for piece in _frame(ANSWER.pack(len(body), kind, is_last), body):
         sock.sendall(piece)

@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable
 from typing import cast
 
-from headwater.sandbox.channel import Channel, HungUp
+from headwater.sandbox.channel import HungUp, PipeChannel
 from headwater.sandbox.codec import decode, decode_error
 from headwater.sandbox.decide import cause_of_death, forged, out_of_memory, out_of_time
-from headwater.sandbox.frames import Answer, Kind, write_question
+from headwater.sandbox.frames import AnswerFrame, FrameKind, write_question
 from headwater.sandbox.spawn import spawn
-from headwater.sandbox.types import Overrun, Refused, SandboxClosed, SandboxError, Setup
+from headwater.sandbox.types import Overrun, SandboxClosed, SandboxError, Setup, TaskRefused
 
 START_LIMIT_S = 60
 LAST_WORDS_BYTES = 4_000
@@ -22,8 +22,8 @@ class Process:
     def __init__(self, setup: Setup, *, answer_limit: int) -> None:
         self._setup = setup
         self._spawned = spawn()
-        self._channel = Channel(self._spawned.sock, answer_limit)
-        self._ready: asyncio.Future[Answer] | None = self._channel.ask(write_question(setup))
+        self._channel = PipeChannel(self._spawned.sock, answer_limit)
+        self._ready: asyncio.Future[AnswerFrame] | None = self._channel.ask(write_question(setup))
         self._ready.add_done_callback(_retrieve)
         self._is_free = True
         self.tasks = 0
@@ -44,7 +44,7 @@ class Process:
             raise out_of_time(self._setup.time_limit) from None
         except HungUp:
             raise await self._cause_of_death() from None
-        except Refused as error:
+        except TaskRefused as error:
             raise forged(error) from error
         return self._open(answer, function)
 
@@ -61,7 +61,7 @@ class Process:
         return True
 
     async def gone(self) -> int:
-        """Kill it, wait until it has ended, and tell its return code."""
+        """Kill it, wait until it has ended, and return its exit code."""
         self.kill()
         return await asyncio.to_thread(self._spawned.process.wait)
 
@@ -74,12 +74,12 @@ class Process:
             raise _not_started(error, f"it was not ready after {START_LIMIT_S} s") from None
         except HungUp as error:
             raise _not_started(error, str(await self._cause_of_death())) from None
-        if answer.kind is not Kind.RESULT:
+        if answer.kind is not FrameKind.RESULT:
             error = decode_error(answer.body)
             raise _not_started(error, str(error))
         self._ready = None
 
-    async def _within(self, waiting: asyncio.Future[Answer], seconds: float) -> Answer:
+    async def _within(self, waiting: asyncio.Future[AnswerFrame], seconds: float) -> AnswerFrame:
         deadline = waiting.get_loop().call_later(seconds, self._expire, waiting)
         try:
             return await waiting
@@ -87,18 +87,18 @@ class Process:
             deadline.cancel()
             del waiting  # as in `_open`
 
-    def _expire(self, waiting: asyncio.Future[Answer]) -> None:
+    def _expire(self, waiting: asyncio.Future[AnswerFrame]) -> None:
         self._channel.read()  # our own loop may have been late: an answer that lies here was in time
         if not waiting.done():
             waiting.set_exception(TimeoutError())
 
-    def _open(self, answer: Answer, function: Callable[..., object]) -> object:
-        if answer.kind is Kind.OUT_OF_MEMORY:
+    def _open(self, answer: AnswerFrame, function: Callable[..., object]) -> object:
+        if answer.kind is FrameKind.OUT_OF_MEMORY:
             raise out_of_memory(self._setup.memory_limit)
-        is_result = answer.kind is Kind.RESULT
+        is_result = answer.kind is FrameKind.RESULT
         try:
             value = decode(answer.body, function) if is_result else decode_error(answer.body)
-        except Refused as error:
+        except TaskRefused as error:
             raise forged(error) from error
         self._is_free = not answer.is_last
         if is_result:
@@ -126,7 +126,7 @@ def _not_started(cause: object, reason: str) -> SandboxError:
     return SandboxError(type(cause).__name__, f"A process of the sandbox did not start: {reason}")
 
 
-def _retrieve(ready: asyncio.Future[Answer]) -> None:
+def _retrieve(ready: asyncio.Future[AnswerFrame]) -> None:
     """Look at how the start went: a process may be killed before anyone else does, and asyncio would complain."""
     if not ready.cancelled():
         ready.exception()

@@ -1,4 +1,4 @@
-"""What a sandbox is told, and how it refuses. Pure; parent and child share it."""
+"""The options of a sandbox, and its errors. Pure; parent and child share it."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -41,13 +41,13 @@ class SandboxClosed(RuntimeError):
         super().__init__("The sandbox is not open.")
 
 
-class Refused(Exception):
+class TaskRefused(Exception):
     """An answer that no honest child sends. The caller sees an Overrun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What every process of one sandbox is told at its start."""
+    """What every process of one sandbox gets at its start."""
 
     time_limit: timedelta
     memory_limit: int

@@ -77,5 +77,5 @@ def test_incidents_come_and_go_on_the_page_that_is_open(operator: Page, served: 
     expect(operator.get_by_role("region", name="Resolved").get_by_text("A critical feed fails")).to_be_visible()
     assert faults_of(operator) == []
 
-    operator.get_by_role("link", name="A system feed has been off for long").click()
+    operator.get_by_role("link", name="A system feed has been disabled for long").click()
     expect(operator.get_by_role("heading", name="Feed 2")).to_be_visible()

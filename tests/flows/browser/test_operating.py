@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
-from headwater.analytics.types import Deed
+from headwater.analytics.types import ReaderAction
 from headwater.db import Database
 from headwater.frontier import store
 from headwater.frontier.types import Answered, Hopeless, HostAnswer, Origin, Submission
@@ -142,7 +142,7 @@ def test_popularity_has_no_fault_empty_or_full(operator: Page, served: Served) -
     async def fill(database: Database) -> None:
         crowd = await a_crowd(database, size=4)
         for reader in crowd.readers:
-            for deed in (Deed.OPEN, Deed.CLICK):
+            for deed in (ReaderAction.OPEN, ReaderAction.CLICK):
                 await does(database, reader, deed, crowd.articles[0], datetime.now(UTC))
 
     served.run(fill)

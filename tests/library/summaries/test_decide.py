@@ -15,7 +15,7 @@ from headwater.library.summaries.types import (
     DayArticle,
     Failing,
     NotWritten,
-    Shown,
+    ShownSummary,
     Summary,
     SummaryOptions,
     SummaryStatus,
@@ -195,19 +195,21 @@ READY, MAKING, LOST = (
 @pytest.mark.parametrize(
     ("newest", "ready", "minutes", "expected"),
     [
-        (None, None, 0, Shown()),
-        (READY, READY, 0, Shown(READY)),
-        (MAKING, None, 1, Shown(making=MAKING)),
-        (MAKING, READY, 2.9, Shown(READY, making=MAKING)),
-        (MAKING, READY, 3, Shown(READY, error=FAILED)),
-        (MAKING, READY, -5, Shown(READY, making=MAKING)),
-        (MAKING, READY, -6, Shown(READY, error=FAILED)),
-        (LOST, READY, 1, Shown(READY, error=UNAVAILABLE)),
-        (LOST, None, 11, Shown()),
+        (None, None, 0, ShownSummary()),
+        (READY, READY, 0, ShownSummary(READY)),
+        (MAKING, None, 1, ShownSummary(making=MAKING)),
+        (MAKING, READY, 2.9, ShownSummary(READY, making=MAKING)),
+        (MAKING, READY, 3, ShownSummary(READY, error=FAILED)),
+        (MAKING, READY, -5, ShownSummary(READY, making=MAKING)),
+        (MAKING, READY, -6, ShownSummary(READY, error=FAILED)),
+        (LOST, READY, 1, ShownSummary(READY, error=UNAVAILABLE)),
+        (LOST, None, 11, ShownSummary()),
     ],
     ids=["nothing", "ready", "making", "anew", "died", "clocks-apart", "clock-ahead", "failed", "long-ago"],
 )
-def test_what_a_person_sees(newest: Summary | None, ready: Summary | None, minutes: float, expected: Shown) -> None:
+def test_what_a_person_sees(
+    newest: Summary | None, ready: Summary | None, minutes: float, expected: ShownSummary
+) -> None:
     assert shown(newest, ready, START + timedelta(minutes=minutes), OPTIONS) == expected
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.library.summaries.extractive import STORIES, tell
+from headwater.library.summaries.extractive import STORIES, summarise
 from headwater.library.summaries.render import to_html
 from headwater.library.summaries.sentences import sentences_in, words_in
 from tests.library.summaries.day import ENGLISH, EVERY, FOOTER, FRENCH, GERMAN, JAPANESE, RUSSIAN, a_day
@@ -14,11 +14,11 @@ from tests.library.summaries.day import ENGLISH, EVERY, FOOTER, FRENCH, GERMAN, 
 
 def shown(told: list[tuple[str, str, str]]) -> str:
     """The summary's words, without markup."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", to_html(tell(a_day(told))))).replace("&amp;", "&")
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", to_html(summarise(a_day(told))))).replace("&amp;", "&")
 
 
 def stories(told: list[tuple[str, str, str]]) -> list[str]:
-    return re.findall(r"<li>(.*?)</li>", to_html(tell(a_day(told))), re.DOTALL)
+    return re.findall(r"<li>(.*?)</li>", to_html(summarise(a_day(told))), re.DOTALL)
 
 
 def test_a_story_of_three_feeds_is_told_once_and_first() -> None:
@@ -53,9 +53,9 @@ def test_other_languages_are_told_in_their_own_words(told: list[tuple[str, str, 
 
 
 def test_stories_of_several_languages_are_not_mixed_up() -> None:
-    text = tell(a_day(EVERY))
+    text = summarise(a_day(EVERY))
 
-    assert "tell 11 stories" in shown(EVERY)
+    assert "report 11 stories" in shown(EVERY)
     assert text.count("Also in") == 5
 
 
@@ -83,20 +83,20 @@ def test_of_many_feeds_with_one_story_some_are_named() -> None:
 def test_every_link_leads_to_an_article_it_was_given() -> None:
     day = a_day(EVERY)
 
-    linked = set(re.findall(r'href="([^"]*)"', to_html(tell(day))))
+    linked = set(re.findall(r'href="([^"]*)"', to_html(summarise(day))))
 
     assert linked
     assert linked <= {f"/articles/{article.id}" for article in day}
 
 
 def test_it_is_the_same_each_time() -> None:
-    assert tell(a_day(EVERY)) == tell(a_day(EVERY))
+    assert summarise(a_day(EVERY)) == summarise(a_day(EVERY))
 
 
 def test_markup_in_titles_and_texts_is_shown_and_does_nothing() -> None:
     title = "**Bold** <script>alert(1)</script> [x](javascript:alert(1)) `code`"
     text = "A sentence with <img src=x onerror=alert(1)> and [a link](https://evil.example/) in it. " * 2
-    html = to_html(tell(a_day([("<b>Feed</b>", title, text)])))
+    html = to_html(summarise(a_day([("<b>Feed</b>", title, text)])))
 
     assert "<script" not in html
     assert "<img" not in html
@@ -134,7 +134,7 @@ texts = st.text(max_size=300) | st.lists(st.sampled_from("ab. \n!。「[]()<>*_`
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["A", "B"]), texts, texts), min_size=1, max_size=8))
 def test_whatever_feeds_say_it_is_told_and_only_links_to_articles(told: list[tuple[str, str, str]]) -> None:
-    html = to_html(tell(a_day(told)))
+    html = to_html(summarise(a_day(told)))
 
     assert "in the last 24 hours" in html
     assert all(link.startswith("/articles/") for link in re.findall(r'href="([^"]*)"', html))

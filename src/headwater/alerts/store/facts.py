@@ -7,7 +7,7 @@ from typing import Final
 from psycopg.types.json import Jsonb
 
 from headwater.alerts.rows import facts_of, json_of_facts, sample_of, stage_rows
-from headwater.alerts.types import Facts, FeedCounts, FeedFact, OutageFact, Sample, StageFact, Thresholds
+from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
 from headwater.db import Connection, fetch_all, fetch_value
 from headwater.hosts.store.looking import find_busy
 from headwater.hosts.store.outages import list_outages
@@ -36,7 +36,7 @@ async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> 
     """All facts as they are now."""
     outages = [OutageFact(outage.stage, outage.since) for outage in await list_outages(conn, now=now)]
     return Facts(
-        sample=Sample(now, await _stages(conn, now=now), await _queues(conn)),
+        sample=FactSample(now, await _stages(conn, now=now), await _queues(conn)),
         counts=await _count_feeds(conn, now=now, limits=limits),
         disabled=await _disabled(conn, now=now, limits=limits),
         critical=await _critical(conn, now=now, limits=limits),
@@ -245,7 +245,7 @@ async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
     return facts_of(row[0], row[1]), row[2]
 
 
-async def list_samples(conn: Connection, *, after: datetime) -> list[Sample]:
+async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]:
     """Samples of earlier evaluations, in order of time."""
     cur = await conn.execute(
         "SELECT at, stages, queues FROM alert_samples WHERE at >= %(after)s ORDER BY at", {"after": after}

@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from headwater.alerts.rows import IncidentRow, ShownRow
 from headwater.alerts.store.facts import LISTED, evaluated_at
-from headwater.alerts.types import Board, Holding, Incident
+from headwater.alerts.types import HeldCondition, Incident, IncidentBoard
 from headwater.db import Connection, fetch_all, fetch_value
 from headwater.ids import new_id
 
@@ -25,7 +25,7 @@ async def list_open(conn: Connection) -> list[Incident]:
     return [row.incident for row in rows]
 
 
-async def add(conn: Connection, *, holds: Sequence[Holding], now: datetime) -> list[Incident]:
+async def add(conn: Connection, *, holds: Sequence[HeldCondition], now: datetime) -> list[Incident]:
     """Add incidents."""
     begun = [
         Incident(new_id(), held.condition, held.subject, held.summary, min(held.since, now), now, now) for held in holds
@@ -85,7 +85,7 @@ async def end(conn: Connection, *, incidents: Sequence[Incident], now: datetime)
     )
 
 
-async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Board:
+async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> IncidentBoard:
     """Open incidents and the latest past ones, with the messages sent."""
     async with conn.cursor(row_factory=class_row(ShownRow)) as cur:
         await cur.execute(
@@ -99,16 +99,16 @@ async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Boa
                 coalesce(
                     jsonb_agg(
                         jsonb_build_object(
-                            'channel', telling.channel, 'kind', kind, 'sent_at', sent_at,
+                            'channel', notice.channel, 'kind', kind, 'sent_at', sent_at,
                             'attempts', coalesce(attempts, 0), 'error', error
                         )
-                        ORDER BY telling.channel, kind
-                    ) FILTER (WHERE telling.channel IS NOT NULL),
+                        ORDER BY notice.channel, kind
+                    ) FILTER (WHERE notice.channel IS NOT NULL),
                     '[]'
                 ) AS told
             FROM shown
-            LEFT JOIN incident_tellings AS telling ON telling.incident_id = shown.id
-            LEFT JOIN incident_messages AS message ON message.id = telling.message_id
+            LEFT JOIN incident_tellings AS notice ON notice.incident_id = shown.id
+            LEFT JOIN incident_messages AS message ON message.id = notice.message_id
             GROUP BY shown.id, condition, subject, summary, since, began_at, last_held_at, ended_at
             ORDER BY ended_at DESC NULLS FIRST, began_at DESC, shown.id DESC
             """,
@@ -116,7 +116,7 @@ async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> Boa
         )
         shown = [row.shown for row in await cur.fetchall()]
     is_open = [one for one in shown if one.incident.ended_at is None]
-    return Board(
+    return IncidentBoard(
         sorted(is_open, key=lambda one: one.incident.severity),  # critical ones first, then the newest
         [one for one in shown if one.incident.ended_at is not None],
         await evaluated_at(conn),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from headwater.alerts.rows import MessageRow, TellingRow
 from headwater.alerts.store.incidents import INCIDENT
-from headwater.alerts.types import Message, Telling
+from headwater.alerts.types import Message, Notice
 from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 
@@ -33,7 +33,7 @@ async def add_pending(conn: Connection, *, channels: Sequence[str]) -> None:
     )
 
 
-async def list_pending(conn: Connection, *, channels: Sequence[str]) -> list[Telling]:
+async def list_pending(conn: Connection, *, channels: Sequence[str]) -> list[Notice]:
     """What these channels have yet to be sent, except channels with an unsent message."""
     rows = await fetch_all(
         conn,
@@ -51,7 +51,7 @@ async def list_pending(conn: Connection, *, channels: Sequence[str]) -> list[Tel
         """,
         {"channels": list(channels)},
     )
-    return [row.telling for row in rows]
+    return [row.notice for row in rows]
 
 
 async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> dict[str, datetime]:
@@ -68,7 +68,7 @@ async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> di
     return dict(await cur.fetchall())
 
 
-async def add(conn: Connection, *, channel: str, tellings: Sequence[Telling], is_of_feeds: bool, now: datetime) -> None:
+async def add(conn: Connection, *, channel: str, notices: Sequence[Notice], is_of_feeds: bool, now: datetime) -> None:
     """Add a message with its contents."""
     message_id = new_id()
     await conn.execute(
@@ -90,8 +90,8 @@ async def add(conn: Connection, *, channel: str, tellings: Sequence[Telling], is
         {
             "message_id": message_id,
             "channel": channel,
-            "ids": [telling.incident.id for telling in tellings],
-            "kinds": [telling.kind.value for telling in tellings],
+            "ids": [notice.incident.id for notice in notices],
+            "kinds": [notice.kind.value for notice in notices],
         },
     )
 
@@ -120,21 +120,21 @@ async def claim(
         """,
         {"channels": list(channels), "now": now, "leased_until": leased_until, "limit": limit},
     )
-    tellings = await _tellings(conn, message_ids=[row.id for row in found]) if found else {}
-    return [Message(row.id, row.channel, row.made_at, row.attempts, tellings.get(row.id, ())) for row in found]
+    notices = await _tellings(conn, message_ids=[row.id for row in found]) if found else {}
+    return [Message(row.id, row.channel, row.made_at, row.attempts, notices.get(row.id, ())) for row in found]
 
 
-async def _tellings(conn: Connection, *, message_ids: Sequence[UUID]) -> dict[UUID, list[Telling]]:
+async def _tellings(conn: Connection, *, message_ids: Sequence[UUID]) -> dict[UUID, list[Notice]]:
     rows = await fetch_all(
         conn,
         TellingRow,
         _PENDING + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind",
         {"ids": list(message_ids)},
     )
-    found: dict[UUID, list[Telling]] = {}
+    found: dict[UUID, list[Notice]] = {}
     for row in rows:
         assert row.message_id is not None
-        found.setdefault(row.message_id, []).append(row.telling)
+        found.setdefault(row.message_id, []).append(row.notice)
     return found
 
 

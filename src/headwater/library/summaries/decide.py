@@ -8,7 +8,7 @@ from headwater.library.summaries.types import (
     CLOCKS_APART,
     DayArticle,
     Failing,
-    Shown,
+    ShownSummary,
     Summary,
     SummaryOptions,
     SummaryStatus,
@@ -21,7 +21,7 @@ UNAVAILABLE = "AI service is temporarily unavailable"
 CONTENT_MAX = 12_000  # characters of an answer; what was asked for has half of them
 EXCERPT_MAX = 1_200
 TITLE_MAX = 300
-SAID_FOR = timedelta(minutes=10)  # how long the page speaks of a failure
+SAID_FOR = timedelta(minutes=10)  # how long the page shows a failure
 
 # It refuses: no key, no money, not now. Any other 4xx says that our request was wrong.
 _REFUSALS = {401, 402, 403, 408, 409, 425, 429}
@@ -29,7 +29,7 @@ _BREAK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|blockquote|p
 _TAG = re.compile(r"<[^<>]*>?")
 _CITATION = re.compile(r"(?<![ \t])([ \t]*)\[(\^?\d{1,4}(?:\s*[,;]\s*\^?\d{1,4}){0,20})\](?:\([^()\n]{0,2000}\))?")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-# What PostgreSQL does not store, or nobody sees.
+# Characters that PostgreSQL does not store, or that are invisible.
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -39,7 +39,7 @@ def plain(html: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """One line, without characters that nobody sees."""
+    """One line, without invisible characters."""
     return " ".join(_UNWANTED.sub("", text).split())
 
 
@@ -71,7 +71,7 @@ def clean_answer(text: str, *, is_cut_off: bool) -> str:
 def cite(content: str, articles: Sequence[DayArticle]) -> str:
     """Markdown in which `[3]` leads to the third article. Numbers that no article has are left out.
 
-    A number that the answer links by itself leads to our article too: a citation is never somebody else's link.
+    A number that the answer links by itself leads to our article too: a citation never links to another site.
     """
 
     def link(match: re.Match[str]) -> str:
@@ -87,7 +87,7 @@ def _link(number: int, article: DayArticle) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown shows it letter by letter."""
+    """Text escaped for Markdown."""
     return _PUNCTUATION.sub(r"\\\1", tidy(text))
 
 
@@ -97,17 +97,17 @@ def failing_of(status: int) -> Failing:
 
 
 def words_of(failing: Failing) -> str:
-    """What a person is told."""
+    """What the page shows."""
     return UNAVAILABLE if failing is Failing.UNAVAILABLE else FAILED
 
 
-def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> Shown:
+def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> ShownSummary:
     """What a person sees, from their newest row and their newest finished one."""
     if newest is None or newest.status is SummaryStatus.READY:
-        return Shown(ready)
+        return ShownSummary(ready)
     if newest.status is SummaryStatus.MAKING:
         if -CLOCKS_APART <= now - newest.created_at < options.given_up_after:
-            return Shown(ready, making=newest)
-        return Shown(ready, error=FAILED)
+            return ShownSummary(ready, making=newest)
+        return ShownSummary(ready, error=FAILED)
     is_fresh = now - (newest.finished_at or newest.created_at) < SAID_FOR
-    return Shown(ready, error=(newest.error or FAILED) if is_fresh else "")
+    return ShownSummary(ready, error=(newest.error or FAILED) if is_fresh else "")

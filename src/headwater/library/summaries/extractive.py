@@ -1,9 +1,9 @@
-"""A summary without a language model: the day's main stories, each with the sentences that tell it. Pure.
+"""A summary without a language model: the day's main stories, each with its best sentences. Pure.
 
-Articles become vectors of weighted words; those that are alike are one story, told once, however many feeds report it.
+Articles become vectors of weighted words; similar ones are one story, however many feeds report it.
 A story counts for the feeds that report it and for how much of the day's talk it carries; one that repeats a story
 already chosen counts for less. Of its best article two sentences are quoted: what the title and the story speak of,
-what stands early, and what was not said yet. Sentences that a feed puts under everything are no part of its stories.
+what stands early, and what was not said yet. Sentences that a feed repeats under every article are ignored.
 """
 
 import math
@@ -42,14 +42,14 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """Articles that tell the same; the one to quote comes first."""
+    """Articles of one story; the one to quote comes first."""
 
     members: tuple[_Read, ...]
     vector: Vector
     weight: float
 
 
-def tell(articles: Sequence[DayArticle]) -> str:
+def summarise(articles: Sequence[DayArticle]) -> str:
     """The day in Markdown, with links to the articles; the same articles in the same order give the same text."""
     stories = _ranked(_grouped(_read(articles)))
     main, more = stories[:STORIES], stories[STORIES : STORIES + HEADLINES]
@@ -62,7 +62,9 @@ def tell(articles: Sequence[DayArticle]) -> str:
 def _opening(articles: Sequence[DayArticle], stories: int) -> str:
     feeds = len({article.feed_name for article in articles})
     return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours" + (
-        f" tell {_count(stories, 'story')}{'. These stand out:' if stories > STORIES else ':'}" if stories > 1 else ":"
+        f" report {_count(stories, 'story')}{'. These stand out:' if stories > STORIES else ':'}"
+        if stories > 1
+        else ":"
     )
 
 
@@ -76,11 +78,11 @@ def _count(number: int, noun: str) -> str:
 
 def _read(articles: Sequence[DayArticle]) -> list[_Read]:
     sentences = _own_sentences(articles)
-    counts = [_terms(article, told) for article, told in zip(articles, sentences, strict=True)]
+    counts = [_terms(article, lines) for article, lines in zip(articles, sentences, strict=True)]
     held = Counter(word for terms in counts for word in terms)
     return [
-        _Read(article, place, told, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()}))
-        for place, (article, told, terms) in enumerate(zip(articles, sentences, counts, strict=True))
+        _Read(article, place, lines, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()}))
+        for place, (article, lines, terms) in enumerate(zip(articles, sentences, counts, strict=True))
     ]
 
 
@@ -139,7 +141,7 @@ def _grouped(reads: Sequence[_Read]) -> list[_Story]:
 
 
 def _talk(reads: Sequence[_Read]) -> Vector:
-    """What the day speaks of: the sum of all articles."""
+    """The topics of the day: the sum of all articles."""
     total: defaultdict[str, float] = defaultdict(float)
     for read in reads:
         for word, weight in read.vector.items():

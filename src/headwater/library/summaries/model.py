@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from headwater.library.summaries.decide import clean_answer, failing_of
-from headwater.library.summaries.types import Failing, NotWritten, Outcome, SummaryOptions, Written
+from headwater.library.summaries.types import Failing, NotWritten, SummaryOptions, SummaryOutcome, Written
 
 COUNT_MAX = 2**31 - 1
 COST_MAX = 100_000
@@ -51,12 +51,12 @@ class _Fault(BaseModel):
 
 
 class _Refusal(BaseModel):
-    """How OpenRouter tells of a provider's failure under status 200."""
+    """Whether OpenRouter reports a provider's failure under status 200."""
 
     error: _Fault
 
 
-async def ask(prompt: str, options: SummaryOptions) -> Outcome:
+async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
     """Ask once, within the time limit."""
     # Imported when it is needed, as it takes a second that every command would wait for; in a thread, so that no other
     # request does.
@@ -91,7 +91,7 @@ async def ask(prompt: str, options: SummaryOptions) -> Outcome:
     return read_answer(body, options.model)
 
 
-def read_answer(body: bytes, model: str) -> Outcome:
+def read_answer(body: bytes, model: str) -> SummaryOutcome:
     """What an answer says."""
     try:
         completion = _Completion.model_validate_json(body)

@@ -1,11 +1,11 @@
-"""A summary as HTML. Takes Markdown that nobody is to trust, leaves HTML that is safe to show."""
+"""A summary as HTML: untrusted Markdown in, sanitised HTML out."""
 
 import re
 
 import nh3
 from markdown_it import MarkdownIt
 
-# No pictures: they would tell a stranger when a summary is read.
+# No images: they would report to their server when a summary is read.
 _TAGS = {"a", "blockquote", "br", "code", "em", "h3", "hr", "li", "ol", "p", "pre", "strong", "ul"}
 _HREF = re.compile(r"https?://[^\s]+|/articles/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})

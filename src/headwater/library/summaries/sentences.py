@@ -9,7 +9,7 @@ SENTENCES_READ = 14  # news says first what matters
 SENTENCE_MIN = 30
 SENTENCE_MAX = 420
 
-# Scripts that put no space between words: two letters next to each other stand for a word.
+# Scripts without spaces between words: pairs of characters are used as words.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(f"[{_UNSPACED}]+|[^\\W_{_UNSPACED}]+(?:['’][^\\W\\d_{_UNSPACED}]+)?")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
@@ -20,7 +20,7 @@ _ABBREVIATED = re.compile(
     r"Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|ca|bzw|z\.\s?B|d\.\s?h|u\.\s?a|usw|M|Mme|Mlle|Sra|Dra|Ing|"
     r"approx|p\.\s?ex|e\.g|i\.e|a\.m|p\.m|U\.S|U\.K|г|ул|т\.\s?е)\.$"
 )
-# What is so common that it tells nothing, in the languages that most feeds are written in.
+# Stop words of the languages that most feeds are written in.
 _COMMON = frozenset(
     word
     for line in (files("headwater.library.summaries") / "common_words.txt").read_text(encoding="utf-8").splitlines()
@@ -30,7 +30,7 @@ _COMMON = frozenset(
 
 
 def words_in(text: str) -> Iterator[str]:
-    """The telling words of a text, in the form in which they are compared."""
+    """The words of a text without stop words, as they are compared."""
     for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
         word = match[0].replace("’", "'")
         if _IS_UNSPACED.match(word):

@@ -31,7 +31,7 @@ class SummaryOptions:
 
     @property
     def given_up_after(self) -> timedelta:
-        """Then whoever made it has died: two tries and the wait between them take less."""
+        """After this the process that made it is taken for dead: two tries and the wait between take less."""
         return max(timedelta(minutes=3), 2 * self.timeout + self.retry_after + timedelta(seconds=30))
 
 
@@ -63,7 +63,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSummary:
     """What a person sees: their latest summary, the one that is being made, what went wrong with the last try."""
 
     summary: Summary | None = None
@@ -113,4 +113,4 @@ class NotWritten:
     reason: str
 
 
-Outcome = Written | NotWritten
+SummaryOutcome = Written | NotWritten

@@ -19,7 +19,7 @@ from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFai
 from headwater.ids import new_id
 from headwater.library.summaries import store
 from headwater.library.summaries.decide import FAILED, cite, prompt_of, shown, words_of
-from headwater.library.summaries.extractive import tell
+from headwater.library.summaries.extractive import summarise
 from headwater.library.summaries.model import ask
 from headwater.library.summaries.types import (
     ARTICLES_MAX,
@@ -29,10 +29,10 @@ from headwater.library.summaries.types import (
     DayArticle,
     Failing,
     NotWritten,
-    Outcome,
-    Shown,
+    ShownSummary,
     Summary,
     SummaryOptions,
+    SummaryOutcome,
     Written,
 )
 from headwater.observability.log import get_logger
@@ -52,13 +52,13 @@ class SummaryWriter:
         self._clock = clock
         self._options = options
 
-    async def latest(self, user_id: UserId) -> Shown:
+    async def latest(self, user_id: UserId) -> ShownSummary:
         """What a person sees; nothing is changed."""
         async with self._database.as_user(user_id) as conn:
             newest, ready = await store.find_newest(conn), await store.find_ready(conn)
         return shown(newest, ready, self._clock(), self._options)
 
-    async def make(self, user_id: UserId) -> Shown:
+    async def make(self, user_id: UserId) -> ShownSummary:
         """A new summary; while one is being made, that one.
 
         Raises NoArticles, QuotaReached, SummaryFailed, AiUnavailable.
@@ -70,7 +70,7 @@ class SummaryWriter:
         try:
             outcome = await self._write(articles)
             if isinstance(outcome, Written):
-                return Shown(await self._finish(summary_id, user_id, outcome, len(articles)))
+                return ShownSummary(await self._finish(summary_id, user_id, outcome, len(articles)))
         except BaseException:  # cancelled too: the row must not wait for its time
             with suppress(Unavailable):
                 await self._fail(summary_id, user_id, FAILED)
@@ -80,7 +80,7 @@ class SummaryWriter:
         raise _refusal(outcome)
 
     async def _begin(self, summary_id: UUID, user_id: UserId) -> list[DayArticle] | None:
-        """Take the place of the one who makes it; None when somebody has it. Raises NoArticles, QuotaReached."""
+        """Claim the making of a summary; None if it is being made. Raises NoArticles, QuotaReached."""
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
             await store.mend_future(conn, after=now + CLOCKS_APART, began_at=now - PERIOD)
@@ -104,9 +104,9 @@ class SummaryWriter:
         if len(begun) > limit:
             raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
 
-    async def _write(self, articles: list[DayArticle]) -> Outcome:
+    async def _write(self, articles: list[DayArticle]) -> SummaryOutcome:
         if self._options.api_key is None or not await self._may_ask():
-            return Written(await asyncio.to_thread(tell, articles), ON_THIS_MACHINE)
+            return Written(await asyncio.to_thread(summarise, articles), ON_THIS_MACHINE)
         prompt = prompt_of(PROMPT, articles, self._options.prompt_max)
         outcome = await ask(prompt, self._options)
         if isinstance(outcome, NotWritten):

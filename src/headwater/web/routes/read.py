@@ -9,7 +9,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery
 from litestar.response import Redirect, Template
 
-from headwater.analytics.types import Deed
+from headwater.analytics.types import ReaderAction
 from headwater.asgi.cursor import decode_cursor, encode_cursor
 from headwater.asgi.guard import is_head
 from headwater.asgi.handlers import AnyRequest, Db, Form, Now
@@ -101,7 +101,7 @@ async def article(request: AnyRequest, article_id: FromPath[UUID], database: Db,
             await _mark(conn, request, chosen, clock(), is_read=True)
         counted = await is_counted(conn, request)
         if is_opened and counted:
-            await record(conn, request, chosen, Deed.OPEN, clock)
+            await record(conn, request, chosen, ReaderAction.OPEN, clock)
     context = {"user": request.user, "article": found, "now": clock(), "is_counted": counted}
     return Template("read/article.html", context=context)
 
@@ -113,7 +113,7 @@ async def click(request: AnyRequest, article_id: FromPath[UUID], database: Db, c
     async with database.as_user(request.user.id) as conn:
         if await lists.find_article(conn, article_id=chosen) is None:
             raise NotFound("Article not found.")
-        await record(conn, request, chosen, Deed.CLICK, clock)
+        await record(conn, request, chosen, ReaderAction.CLICK, clock)
 
 
 @post("/articles/{article_id:uuid}/{action:str}", status_code=200)
@@ -139,7 +139,7 @@ async def mark(
             raise NotFound("Article not found.")
         await _mark(conn, request, chosen, clock(), **actions[action])
         if action == "star":
-            await record(conn, request, chosen, Deed.STAR, clock)
+            await record(conn, request, chosen, ReaderAction.STAR, clock)
         found = await lists.find_article(conn, article_id=chosen)
     if found is None:  # unstarred, and its feed is no longer followed
         return Template("read/gone.html")

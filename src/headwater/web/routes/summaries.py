@@ -12,7 +12,7 @@ from markupsafe import Markup
 from headwater.asgi.handlers import AnyRequest, Now
 from headwater.db import Database
 from headwater.library.summaries.render import to_html
-from headwater.library.summaries.types import Shown, SummaryOptions
+from headwater.library.summaries.types import ShownSummary, SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.types import Clock
 from headwater.web.errors import error_handlers
@@ -34,7 +34,7 @@ async def generate(request: AnyRequest, summary_writer: NamedDependency[SummaryW
     return _display(await summary_writer.make(request.user.id), clock)
 
 
-def _display(shown: Shown, clock: Clock) -> Template:
+def _display(shown: ShownSummary, clock: Clock) -> Template:
     html = Markup(to_html(shown.summary.content)) if shown.summary else ""  # noqa: S704  sanitised by to_html
     return Template("summaries/display.html", context={"shown": shown, "html": html, "now": clock()})
 

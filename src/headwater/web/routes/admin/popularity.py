@@ -10,7 +10,7 @@ from litestar.response import Template
 
 from headwater.accounts.types import Role
 from headwater.analytics import store
-from headwater.analytics.types import FEWEST, Moment, Order, Period
+from headwater.analytics.types import FEWEST, PopularityOrder, PopularityPeriod, PopularityStep
 from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Connection
 from headwater.errors import Invalid
@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 600, 120
 class PopularityBar:
     """One step of the plot: its position and the heights of reads and clicks."""
 
-    moment: Moment
+    moment: PopularityStep
     x: float
     width: float
     reads: float
@@ -63,14 +63,16 @@ async def numbers(
     return Template("admin/popularity_numbers.html", context=context)
 
 
-def read_query(period: str, sort: str) -> tuple[Period, Order]:
+def read_query(period: str, sort: str) -> tuple[PopularityPeriod, PopularityOrder]:
     """The period and the order. Raises Invalid."""
-    if period not in set(Period) or sort not in set(Order):
-        raise Invalid(f"Unknown period or order. Periods: {', '.join(Period)}. Orders: {', '.join(Order)}.")
-    return Period(period), Order(sort)
+    if period not in set(PopularityPeriod) or sort not in set(PopularityOrder):
+        raise Invalid(
+            f"Unknown period or order. Periods: {', '.join(PopularityPeriod)}. Orders: {', '.join(PopularityOrder)}."
+        )
+    return PopularityPeriod(period), PopularityOrder(sort)
 
 
-def bars_of(moments: Sequence[Moment]) -> list[PopularityBar]:
+def bars_of(moments: Sequence[PopularityStep]) -> list[PopularityBar]:
     """The bars of the plot, relative to the highest."""
     most = max((moment.reads or 0 for moment in moments), default=0) or 1
     width = WIDTH / max(1, len(moments))
@@ -86,7 +88,9 @@ def bars_of(moments: Sequence[Moment]) -> list[PopularityBar]:
     ]
 
 
-async def _numbers(conn: Connection, clock: Clock, period: Period, order: Order) -> dict[str, object]:
+async def _numbers(
+    conn: Connection, clock: Clock, period: PopularityPeriod, order: PopularityOrder
+) -> dict[str, object]:
     moments = await store.list_moments(conn, period=period, until=period.end(clock()))
     return {
         "ranking": await store.rank(conn, since=clock() - period.length, order=order, limit=SHOWN),

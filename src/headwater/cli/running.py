@@ -1,0 +1,148 @@
+"""How commands run: with the database open, until a signal, or as one run of a stage."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from headwater.cli.terminal import err, load_quietly, print_error, progress, run
+from headwater.errors import HostBusy
+from headwater.pipeline import make_poller, make_remover
+from headwater.polling.types import ClaimedFeed, PollReport
+from headwater.polling.worker import Poller
+from headwater.runtime import Runtime, open_runtime
+from headwater.sources.types import Source
+
+BUSY_AT_MOST_S = 120
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
+    """Run `work` with the runtime of the settings."""
+    settings = load_quietly()
+
+    async def main() -> T:
+        async with open_runtime(settings) as runtime:
+            return await work(runtime)
+
+    return run(main())
+
+
+def with_runtime(command: Callable[Concatenate[Runtime, P], Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Make an async function whose first argument is the runtime a command; its other arguments are the options."""
+
+    @wraps(command)
+    def run_command(*args: P.args, **kwargs: P.kwargs) -> None:
+        in_runtime(lambda runtime: command(runtime, *args, **kwargs))
+
+    whole = signature(command)
+    options = [option for name, option in whole.parameters.items() if name != "runtime"]
+    run_command.__signature__ = whole.replace(parameters=options)  # pyright: ignore[reportAttributeAccessIssue]
+    return run_command
+
+
+def with_options(
+    name: str, options: Mapping[str, object], make: Callable[..., object]
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Replace a command's parameter `name` by `options` (name to annotation), from which `make` makes its value."""
+
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
+        @wraps(command)
+        def run_command(**given: object) -> T:
+            value = make(**{option: given.pop(option) for option in options})
+            return command(**given, **{name: value})
+
+        whole = signature(command)
+        new = [Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=options[one]) for one in options]
+        old = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in whole.parameters.values()]
+        parameters = [each for one in old for each in (new if one.name == name else [one])]
+        run_command.__signature__ = whole.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
+        return run_command
+
+    return decorate
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[asyncio.Event]:
+    """An event that SIGINT or SIGTERM sets; a second signal cancels the task."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+
+    def on_signal() -> None:
+        if stop.is_set():
+            task.cancel()
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def watched_tasks(runtime: Runtime):  # noqa: ANN201
+    """A task group; meanwhile an embedded database that dies is started again."""
+    watch = asyncio.create_task(runtime.watch_database())
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    finally:
+        watch.cancel()
+
+
+async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollReport]:
+    """Poll these sources at once, with a progress bar; feeds that another worker has claimed are left to it."""
+    poller = make_poller(runtime.tools)
+    slots = asyncio.Semaphore(poller.concurrency)
+    with progress() as bar:
+        task = bar.add_task("Polling", total=len(sources))
+
+        async def poll(source: Source) -> PollReport | None:
+            async with slots:
+                claimed = await _claim_when_free(poller, source)
+                report = await _polled(poller, claimed) if claimed else None
+            bar.advance(task)
+            return report
+
+        async with asyncio.TaskGroup() as polls:
+            running = [polls.create_task(poll(source)) for source in sources]
+    for source, done in zip(sources, running, strict=True):
+        if done.result() is None:
+            print_error(f"{source.address} was not polled: its host was busy all the time.")
+    return [report for done in running if (report := done.result()) is not None]
+
+
+async def remove_rows(runtime: Runtime) -> None:
+    """Remove the rows of all deleted sources and users, since no worker may be running."""
+    remover = make_remover(runtime.tools)
+    if not sys.stderr.isatty():
+        await remover.remove_all()
+        return
+    with err.status("Removing …") as status:
+        await remover.remove_all(lambda rows: status.update(f"Removing: {rows:,} rows"))
+
+
+async def _polled(poller: Poller, claimed: ClaimedFeed) -> PollReport | None:
+    with suppress(HostBusy):  # it redirects to another host, and is polled when that is free
+        return await poller.work(claimed)
+
+
+async def _claim_when_free(poller: Poller, source: Source) -> ClaimedFeed | None:
+    """Wait while another worker polls the host, or its delay lasts."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(BUSY_AT_MOST_S):
+            while (claimed := await poller.claim_one(source.id)) is None:  # noqa: ASYNC110  another process frees it
+                await asyncio.sleep(0.25)
+            return claimed
+    return None
