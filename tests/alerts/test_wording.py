@@ -28,7 +28,7 @@ def a_message(*notices: Notice) -> Message:
 
 
 @pytest.mark.parametrize(
-    ("tellings", "subject"),
+    ("notices", "subject"),
     [
         ([a_notice()], "[Headwater] A critical feed fails: BBC has failed 4 times in a row."),
         ([a_notice(NoticeKind.ENDED)], "[Headwater] Over: A critical feed fails"),
