@@ -1,4 +1,4 @@
-"""Making a world: the same world for the same seed. Faults, publishing times, hosts."""
+"""Making a world: the same world for the same seed. SimulatedFaults, publishing times, hosts."""
 
 from array import array
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from headwater.lab.simulation.world import (
     FEED_MIXES,
     HOUR,
     LOST_FOR_HOURS,
-    Fault,
-    Faults,
     FeedMix,
     RequestLimit,
+    SimulatedFault,
+    SimulatedFaults,
     SimulatedFeed,
     SimulatedHost,
     Software,
@@ -38,25 +38,27 @@ SLOW_DOWN = PollFailed(FailureClass.RATE_LIMITED, "Too many requests.", 429)
 SLOW_DOWN_FOR = PollFailed(FailureClass.RATE_LIMITED, "Too many requests.", 429, retry_after=timedelta(minutes=5))
 
 
-def in_order(faults: Iterable[Fault]) -> Faults:
+def in_order(faults: Iterable[SimulatedFault]) -> SimulatedFaults:
     """Sorted, without overlaps: a fault that begins during another is dropped."""
-    kept: list[Fault] = []
+    kept: list[SimulatedFault] = []
     for fault in sorted(faults, key=lambda fault: fault.begins):
         if not kept or fault.begins >= kept[-1].ends:
             kept.append(fault)
     return tuple(kept)
 
 
-def host_faults(days: int, chance: Random) -> list[Fault]:
+def host_faults(days: int, chance: Random) -> list[SimulatedFault]:
     """Faults of any server: down for days, for hours, or often and briefly."""
     end = days * DAY
-    found: list[Fault] = []
+    found: list[SimulatedFault] = []
     if chance.random() < 0.02:
         begins = chance.uniform(0, end)
-        found.append(Fault(begins, begins + chance.uniform(1, 6) * DAY, chance.choice((DOWN, TIMEOUT, NO_NAME))))
+        found.append(
+            SimulatedFault(begins, begins + chance.uniform(1, 6) * DAY, chance.choice((DOWN, TIMEOUT, NO_NAME)))
+        )
     if chance.random() < 0.005:
         begins = chance.uniform(0, end)
-        found.append(Fault(begins, begins + chance.uniform(1, 5) * DAY, FORBIDDEN))
+        found.append(SimulatedFault(begins, begins + chance.uniform(1, 5) * DAY, FORBIDDEN))
     if chance.random() < 0.1:
         found += [short(chance, end, 2 * HOUR) for _ in range(chance.randint(1, 3))]
     if chance.random() < 0.03:
@@ -64,31 +66,33 @@ def host_faults(days: int, chance: Random) -> list[Fault]:
     return found
 
 
-def short(chance: Random, end: float, mean: float) -> Fault:
+def short(chance: Random, end: float, mean: float) -> SimulatedFault:
     """A short time in which it is down, or times out."""
     begins = chance.uniform(0, end)
-    return Fault(begins, begins + chance.expovariate(1 / mean), chance.choice((DOWN, DOWN, TIMEOUT)))
+    return SimulatedFault(begins, begins + chance.expovariate(1 / mean), chance.choice((DOWN, DOWN, TIMEOUT)))
 
 
-def feed_faults(days: int, chance: Random) -> list[Fault]:
+def feed_faults(days: int, chance: Random) -> list[SimulatedFault]:
     """Faults of one feed: gone for good, gone for days, or a broken body."""
     end, lot = days * DAY, chance.random()
     begins = chance.uniform(0, end)
     if lot < 0.02:
-        return [Fault(-inf, inf, NOT_FOUND)]
+        return [SimulatedFault(-inf, inf, NOT_FOUND)]
     if lot < 0.035:
-        return [Fault(begins, inf, chance.choices((NOT_FOUND, GONE), (7, 3))[0])]
+        return [SimulatedFault(begins, inf, chance.choices((NOT_FOUND, GONE), (7, 3))[0])]
     if lot < 0.045:
-        return [Fault(begins, begins + chance.uniform(1, 10) * DAY, chance.choices((NOT_FOUND, GONE), (6, 1))[0])]
+        return [
+            SimulatedFault(begins, begins + chance.uniform(1, 10) * DAY, chance.choices((NOT_FOUND, GONE), (6, 1))[0])
+        ]
     if lot < 0.055:
-        return [Fault(begins, begins + chance.uniform(0.25, 4) * DAY, chance.choice((BROKEN, A_PAGE)))]
+        return [SimulatedFault(begins, begins + chance.uniform(0.25, 4) * DAY, chance.choice((BROKEN, A_PAGE)))]
     return []
 
 
-def lost(day: int, chance: Random) -> Fault:
+def lost(day: int, chance: Random) -> SimulatedFault:
     """Some hours of a day in which all feeds answer 404."""
     begins = day * DAY + chance.uniform(0, 16) * HOUR
-    return Fault(begins, begins + chance.uniform(2, 6) * HOUR, NOT_FOUND)
+    return SimulatedFault(begins, begins + chance.uniform(2, 6) * HOUR, NOT_FOUND)
 
 
 MOST_PER_DAY = 400.0
@@ -196,7 +200,7 @@ def make_world(*, feeds: int, days: int, seed: int, mix: FeedMix = FEED_MIXES["m
         for index in host.feeds
     ]
     night = int(days * 0.4) * DAY + 22 * HOUR
-    return World(seed, days, mix, hosts, made, (Fault(night, night + 8 * HOUR, NO_NETWORK),))
+    return World(seed, days, mix, hosts, made, (SimulatedFault(night, night + 8 * HOUR, NO_NETWORK),))
 
 
 @dataclass(frozen=True, slots=True)

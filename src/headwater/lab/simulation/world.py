@@ -49,7 +49,7 @@ def mix_named(name: str) -> FeedMix:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SimulatedFault:
     """A period in which polls fail."""
 
     begins: float
@@ -57,7 +57,7 @@ class Fault:
     failed: PollFailed
 
 
-Faults = tuple[Fault, ...]
+SimulatedFaults = tuple[SimulatedFault, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class SimulatedHost:
 
     name: str
     feeds: Sequence[int]
-    faults: Faults = ()
+    faults: SimulatedFaults = ()
     limit: RequestLimit | None = None
 
     @property
@@ -105,7 +105,7 @@ class SimulatedFeed:
     host: int
     software: Software
     published: Sequence[float]
-    faults: Faults
+    faults: SimulatedFaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class World:
     mix: FeedMix
     hosts: Sequence[SimulatedHost]
     feeds: Sequence[SimulatedFeed]
-    own_faults: Faults
+    own_faults: SimulatedFaults
 
     def look(self, feed: int, at: float) -> tuple[PollFailed | None, float]:
         """The failure that a request for this feed would have now, and until when that holds."""
@@ -163,7 +163,7 @@ def seconds(moment: datetime) -> float:
     return (moment - START).total_seconds()
 
 
-def _at(faults: Faults, at: float) -> tuple[Fault | None, float]:
+def _at(faults: SimulatedFaults, at: float) -> tuple[SimulatedFault | None, float]:
     next_one = bisect_right(faults, at, key=lambda fault: fault.begins)
     if next_one and at < faults[next_one - 1].ends:
         return faults[next_one - 1], faults[next_one - 1].ends
