@@ -9,7 +9,6 @@ import typer
 from headwater.cli.running import in_runtime, with_runtime
 from headwater.cli.terminal import (
     AsJson,
-    Limit,
     Yes,
     confirm,
     counted,
@@ -29,10 +28,12 @@ from headwater.runtime import Runtime
 
 index_app = group("Check the search index, and fill it again.", "index check")
 
+Refused = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of refused documents.", min=0, max=10_000)]
+
 
 @index_app.command()
 @with_runtime
-async def status(runtime: Runtime, limit: Limit = 20, as_json: AsJson = False) -> None:
+async def status(runtime: Runtime, limit: Refused = 20, as_json: AsJson = False) -> None:
     """Show how many changes are queued for the index, since when, and which documents it refused.
 
     Example: headwater index status --json

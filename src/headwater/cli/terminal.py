@@ -29,7 +29,7 @@ COLLECT_AFTER = (10_000, 10, 10)  # a batch of polls makes tens of thousands of 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of rows.", min=0, max=10_000)]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="Maximum number of rows.", min=1, max=10_000)]
 OfSource = Annotated[str | None, typer.Option("--source", metavar="ID|URL", help="A source, by id or feed URL.")]
 Wanted = Annotated[str, typer.Argument(metavar="ID|URL", help="A source, by id or by the URL of its feed or site.")]
 
