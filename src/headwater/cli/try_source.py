@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.documents import SELECTORS, ReadFailure, selectors_of
+from headwater.cli.documents import SELECTORS, Document, ReadFailure, selectors_of
 from headwater.cli.extract import PageReader, shortened
 from headwater.cli.running import with_options
 from headwater.cli.terminal import (
@@ -22,8 +22,10 @@ from headwater.cli.terminal import (
 from headwater.extraction import store
 from headwater.extraction.compare import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors
+from headwater.pipeline import make_trials
 from headwater.runtime import open_client, open_page_sandbox, open_runtime
 from headwater.settings import Settings
+from headwater.sources.trial import Unread
 from headwater.urls import complete_url, host_of
 
 
@@ -52,23 +54,36 @@ def try_source(
 
 
 async def _compare(settings: Settings, url: str, given: Selectors) -> Comparison | ReadFailure:
-    source, selectors = (None, given) if given != NO_SELECTORS else await _stored(settings, url)
+    """Given selectors need no database; else the request waits for its turn at the host, as robots.txt allows."""
+    if given == NO_SELECTORS:
+        return await _compare_stored(settings, url)
     async with open_client(settings) as client, open_page_sandbox(settings) as sandbox:
         reader = PageReader(client, sandbox, settings)
         document = await reader.load(url)
-        if isinstance(document, ReadFailure):
-            return document
-        with_selectors = await reader.extract(document, selectors)
-        without = await reader.extract(document, NO_SELECTORS)
+        return document if isinstance(document, ReadFailure) else await _compared(reader, document, url, None, given)
+
+
+async def _compare_stored(settings: Settings, url: str) -> Comparison | ReadFailure:
+    async with open_runtime(settings) as runtime:
+        async with runtime.database.transaction() as conn:
+            source, selectors = await store.find_selectors_of_host(conn, host=host_of(url)) or (None, NO_SELECTORS)
+        tools = runtime.tools
+        page = await make_trials(tools).fetch(url)
+        if isinstance(page, Unread):
+            return ReadFailure("unread", page.reason)
+        document = Document(page.body, page.url, page.headers.get("Content-Type"))
+        reader = PageReader(tools.client, tools.page_sandbox, settings)
+        return await _compared(reader, document, url, source, selectors)
+
+
+async def _compared(
+    reader: PageReader, document: Document, url: str, source: str | None, selectors: Selectors
+) -> Comparison | ReadFailure:
+    with_selectors = await reader.extract(document, selectors)
+    without = await reader.extract(document, NO_SELECTORS)
     if isinstance(with_selectors, ReadFailure):
         return with_selectors
     return without if isinstance(without, ReadFailure) else Comparison(url, source, selectors, with_selectors, without)
-
-
-async def _stored(settings: Settings, url: str) -> tuple[str | None, Selectors]:
-    async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-        found = await store.find_selectors_of_host(conn, host=host_of(url))
-    return found or (None, NO_SELECTORS)
 
 
 def _print(compared: Comparison) -> None:

@@ -108,20 +108,26 @@ class Trials:
         url = complete_url(url)
         async with self._database.transaction() as conn:
             of_source = (await find_selectors(conn, source_ids=[source.id])).get(source.id)
+        page = await self.fetch(url)
+        if isinstance(page, Unread):
+            return page
+        selectors = selectors_for(page.url, of_source)
+        try:
+            chosen, plain = [await self._extracted(page, wanted) for wanted in (selectors, NO_SELECTORS)]
+        except (UnreadablePage, Overrun) as error:
+            return Unread(error.reason)
+        return Comparison(url, source.name, selectors, chosen, plain)
+
+    async def fetch(self, url: str) -> Response | Unread:
+        """A page, as robots.txt and its host's clock allow. Raises HostBusy, Unavailable."""
         try:
             async with self._turns.borrow(url, wait=A_MOMENT) as turn:
                 page = await self._fetched(url, turn)
-            if page.status != HTTPStatus.OK:
-                return Unread(f"The server answered {page.status}.")
-            selectors = selectors_for(page.url, of_source)
-            chosen, plain = [await self._extracted(page, wanted) for wanted in (selectors, NO_SELECTORS)]
         except Closed as closed:
             return Unread(f"{closed.robots.origin}/robots.txt cannot be read; until it can, no page is fetched.")
         except FetchError as error:
             return Unread(error.detail)
-        except (UnreadablePage, Overrun) as error:
-            return Unread(error.reason)
-        return Comparison(url, source.name, selectors, chosen, plain)
+        return page if page.status == HTTPStatus.OK else Unread(f"The server answered {page.status}.")
 
     async def _fetched(self, url: str, turn: Turn) -> Response:
         """The page at the end of its redirects, as robots.txt allows. Raises FetchError, Closed, HostBusy."""
