@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.documents import SELECTORS, Document, ReadFailure, selectors_of
+from headwater.cli.documents import SELECTORS, LoadedDocument, ReadFailure, selectors_of
 from headwater.cli.extract import PageReader, shortened
 from headwater.cli.running import with_options
 from headwater.cli.terminal import (
@@ -71,13 +71,13 @@ async def _compare_stored(settings: Settings, url: str) -> Comparison | ReadFail
         page = await make_trials(tools).fetch(url)
         if isinstance(page, Unread):
             return ReadFailure("unread", page.reason)
-        document = Document(page.body, page.url, page.headers.get("Content-Type"))
+        document = LoadedDocument(page.body, page.url, page.headers.get("Content-Type"))
         reader = PageReader(tools.client, tools.page_sandbox, settings)
         return await _compared(reader, document, url, source, selectors)
 
 
 async def _compared(
-    reader: PageReader, document: Document, url: str, source: str | None, selectors: Selectors
+    reader: PageReader, document: LoadedDocument, url: str, source: str | None, selectors: Selectors
 ) -> Comparison | ReadFailure:
     with_selectors = await reader.extract(document, selectors)
     without = await reader.extract(document, NO_SELECTORS)
