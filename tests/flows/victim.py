@@ -11,7 +11,7 @@ from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.summaries.types import SummaryOptions
 from headwater.library.summaries.writer import SummaryWriter
-from headwater.retention.types import Turn
+from headwater.retention.types import RetentionTurn
 from headwater.retention.worker import Retainer
 from headwater.sources.importing import Importer
 from headwater.types import UserId
@@ -25,7 +25,7 @@ async def retain(database: Database, now: str) -> None:
     """One run of retention, which tries for as long as it takes."""
     clock = MovableClock(datetime.fromisoformat(now))
     retainer = Retainer(database, clock, replace(OPTIONS, tries=100_000))
-    await retainer.run(Turn(new_id(), clock() + timedelta(minutes=10)))
+    await retainer.run(RetentionTurn(new_id(), clock() + timedelta(minutes=10)))
 
 
 async def summarise(database: Database, user_id: str, url: str = "") -> None:
