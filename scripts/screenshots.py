@@ -38,7 +38,7 @@ FEEDS = (
     ("Ακτή", "akti", "/feed.xml", "Across the water"),
     ("Sparrow", "sparrow", "/feed.xml", ""),
 )
-CAGES = (
+FAULTS = (
     ("Moved away without a word", "missing", "/feed.xml", ""),
     ("Rate-limited Review", "busy", "/feed.xml", ""),
     ("A page in place of a feed", "lobby", "/feed.xml", ""),
@@ -113,7 +113,7 @@ def photograph_everything(
         register(page)
         photograph(page, {"first-feeds": "/dashboard", "first-read": "/read"}, "light-wide", out)
         operator = dict(page.context.storage_state())
-    profile = settle_in(browser, place, (*FEEDS, *CAGES))
+    profile = settle_in(browser, place, (*FEEDS, *FAULTS))
     for scheme, width in dresses:
         dress: dict[str, Any] = {"color_scheme": scheme, "viewport": SIZES[width]}
         name = f"{scheme}-{width}"
