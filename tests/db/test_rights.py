@@ -42,7 +42,6 @@ SEES_ALL_USERS = {
     "cli/demo.py": "makes a reader with subscriptions",
     "cli/retention.py": "counts what users starred, which stays",
     "cli/source.py": "operators' actions on sources ask whether anybody follows them",
-    "cli/switch_source.py": "operators' actions on sources ask whether anybody follows them",
     "cli/up.py": "whether there is any account",
     "cli/user.py": "an operator's commands on accounts",
     "db/pool.py": "defines it",
