@@ -26,8 +26,8 @@ def redirect_to(location: str) -> Response:
 
 async def test_bytes_that_are_no_text_are_followed_as_browsers_do(client: Client) -> None:
     answers = {
-        "/feed": answer("301 Moved", b"Location: /caf\xe9/feed"),
-        "/caf%E9/feed": answer("302 Found", "Location: /café/feed"),
+        "/feed": answer("301 Moved", b"Location: /caf\xe9/feed", "Connection: close"),
+        "/caf%E9/feed": answer("302 Found", "Location: /café/feed", "Connection: close"),
         "/caf%C3%A9/feed": answer("200 OK", body=b"<rss/>"),
     }
     async with a_raw_site(answers) as site:
