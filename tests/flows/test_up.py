@@ -33,7 +33,7 @@ def test_it_says_where_it_runs_and_what_to_do_first_and_leaves_nothing_running(
 
     assert status == 200
     assert f"Headwater runs on {up_url(said)}" in said
-    assert "First, open it and make your account" in said
+    assert "First, open it and register" in said
     assert running
     assert code == 0
     assert processes_of(headwater.folder) == []
