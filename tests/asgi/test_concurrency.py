@@ -82,7 +82,7 @@ async def test_who_waits_too_long_or_behind_too_many_is_refused() -> None:
     waiting = asyncio.create_task(limiter.acquire(ADA))
     await asyncio.sleep(0)
 
-    with pytest.raises(TooManyRequests, match="under way"):
+    with pytest.raises(TooManyRequests, match="in progress"):
         await limiter.acquire(ADA)
     with pytest.raises(TooManyRequests):
         await waiting
