@@ -64,9 +64,9 @@ async def test_a_child_sees_no_secret_of_the_environment(monkeypatch: pytest.Mon
         assert await sandbox.run(os.getenv, "DATABASE_URL") is None
 
 
-async def test_a_child_imports_nothing_heavy_that_was_not_asked_for(sandbox: Sandbox) -> None:
+async def test_a_child_imports_nothing_heavy_that_was_not_asked_for(single: Sandbox) -> None:
     for module in ("asyncio", "headwater.sandbox.pool", "pytest", "lxml"):
-        assert not await sandbox.run(work.has_imported, module)
+        assert not await single.run(work.has_imported, module)
 
 
 async def test_a_preload_that_can_not_be_imported_is_told_to_the_caller() -> None:
