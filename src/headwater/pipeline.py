@@ -3,7 +3,7 @@
     sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ pages ─▶ extracting ─▶ content, articles ─▶ indexing
        ▲          │                   ▲                     ├────▶ mapping ──┐   sitemaps list URLs
        ├─ moving ◀┤                   │                     └────▶ spidering ┤   pages link to them
-       └ searching ◀┘                 └──────────────────────────────────────┘
+       └ rediscovery ◀┘               └──────────────────────────────────────┘
 
 Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting, mailing, importing (OPML).
 
@@ -46,7 +46,7 @@ from headwater.sources.custom.inspect import Inspector
 from headwater.sources.health.counter import Counter
 from headwater.sources.import_worker import ImportWorker
 from headwater.sources.mover import Mover
-from headwater.sources.searcher import Searcher
+from headwater.sources.rediscovery import RediscoveryWorker
 from headwater.sources.trial import Trials
 from headwater.spider.types import SpiderOptions
 from headwater.spider.worker import Spider
@@ -129,11 +129,11 @@ def make_mover(tools: Tools) -> Mover:
     return Mover(tools.database, tools.clock)
 
 
-def make_searcher(tools: Tools) -> Searcher:
-    """The searching stage."""
+def make_rediscovery_worker(tools: Tools) -> RediscoveryWorker:
+    """The rediscovery stage."""
     max_bytes = tools.options.polling.max_bytes
     turns = make_turns(tools)
-    return Searcher(tools.database, tools.client, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
+    return RediscoveryWorker(tools.database, tools.client, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
 
 
 def make_fetcher(tools: Tools) -> Fetcher:
@@ -219,7 +219,7 @@ def make_inspector(tools: Tools) -> Inspector:
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "polling": make_poller,
     "moving": make_mover,
-    "searching": make_searcher,
+    "rediscovery": make_rediscovery_worker,
     "fetching": make_fetcher,
     "extracting": make_extractor,
     "mapping": make_mapper,

@@ -112,7 +112,7 @@ def test_a_reader_follows_what_was_added_beside_a_running_headwater(headwater: H
         (("source", "remove", "not-there", "--yes"), 3, "There is no source"),
         (("articles", "--source", "not-there"), 3, "There is no source"),
         (("articles", "-n", "0"), 2, "Invalid value"),
-        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving, searching,"),
+        (("work", "sleeping"), 2, "There is no stage 'sleeping'. There are: polling, moving, rediscovery,"),
         (("nonsense",), 2, "No such command"),
     ],
 )

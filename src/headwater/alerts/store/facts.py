@@ -134,7 +134,7 @@ async def _critical(conn: Connection, *, now: datetime, limits: Thresholds) -> l
 
 
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
-    """Since when each stage has due work. Moving and searching are not included: no one waits for them."""
+    """Since when each stage has due work. Moving and rediscovery are not included: no one waits for them."""
     busy = await _busy(conn, now=now)
     found = {"polling": StageFact(await _feed_due_since(conn, now=now), "polling" in busy)}
     ready_at = await next_ready_at(conn)

@@ -9,7 +9,7 @@ from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import move
-from headwater.sources.searcher import Searcher
+from headwater.sources.rediscovery import RediscoveryWorker
 from headwater.sources.store.suggestions import list_all
 from headwater.sources.types import Suggestion
 from tests.builders import a_source
@@ -19,33 +19,33 @@ pytestmark = pytest.mark.database
 
 
 @pytest.fixture
-async def searcher(database: Database, clock: MovableClock) -> AsyncIterator[Searcher]:
+async def worker(database: Database, clock: MovableClock) -> AsyncIterator[RediscoveryWorker]:
     async with (
         Client(user_agent="Test/1", allow_loopback=True, resolve={DOMAIN: "127.0.0.1"}) as client,
         Sandbox(processes=1, time_limit=timedelta(seconds=10), memory_limit=1_000_000_000) as sandbox,
     ):
         turns = Turns(database, clock, delay=timedelta(0), lease=timedelta(minutes=1))
-        yield Searcher(database, client, sandbox, clock, turns, max_bytes=1_000_000)
+        yield RediscoveryWorker(database, client, sandbox, clock, turns, max_bytes=1_000_000)
 
 
-async def search(database: Database, searcher: Searcher) -> list[Suggestion]:
+async def search(database: Database, worker: RediscoveryWorker) -> list[Suggestion]:
     async with database.transaction() as conn:
         await conn.execute("UPDATE feed_state SET wants_discovery = true")
-    for lost in await searcher.claim(10):
-        await searcher.work(lost)
-    assert await searcher.claim(10) == []
+    for lost in await worker.claim(10):
+        await worker.work(lost)
+    assert await worker.claim(10) == []
     async with database.transaction() as conn:
         return await list_all(conn)
 
 
 async def test_a_lost_feed_is_looked_for_and_a_person_confirms_what_is_found(
-    database: Database, searcher: Searcher, clock: MovableClock
+    database: Database, worker: RediscoveryWorker, clock: MovableClock
 ) -> None:
     async with Zoo() as zoo:
         async with database.transaction() as conn:
             source = await a_source(conn, url=zoo.url("lobby", "/feed.xml"), name="Lobby")
 
-        (suggested,) = await search(database, searcher)
+        (suggested,) = await search(database, worker)
 
         async with database.transaction() as conn:
             moved = await move(conn, source, url=suggested.feed_url, now=clock())
@@ -56,8 +56,8 @@ async def test_a_lost_feed_is_looked_for_and_a_person_confirms_what_is_found(
     assert left == []
 
 
-async def test_a_feed_that_cannot_be_found_suggests_nothing(database: Database, searcher: Searcher) -> None:
+async def test_a_feed_that_cannot_be_found_suggests_nothing(database: Database, worker: RediscoveryWorker) -> None:
     async with database.transaction() as conn:
         await a_source(conn, url="http://nowhere.invalid/feed.xml")
 
-    assert await search(database, searcher) == []
+    assert await search(database, worker) == []

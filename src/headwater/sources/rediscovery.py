@@ -1,4 +1,4 @@
-"""Searching: what is no feed any more is looked for at its site; what is found waits for a person to confirm."""
+"""Rediscovery: finds the new address of feeds that are gone. An operator or a subscriber confirms what was found."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,31 +19,31 @@ from headwater.urls import url_key
 
 log = get_logger()
 
-WITHIN = timedelta(minutes=1)
+TIMEOUT = timedelta(minutes=1)
 WAIT = timedelta(seconds=30)
-AGAIN = timedelta(minutes=5)
-SUGGESTED_AT_MOST = 5
+RETRY_AFTER = timedelta(minutes=5)
+SUGGESTIONS_MAX = 5
 
 
-class Searcher:
-    """The searching stage."""
+class RediscoveryWorker:
+    """The rediscovery stage."""
 
-    name = "searching"
+    name = "rediscovery"
     concurrency = 1
 
     def __init__(
         self, database: Database, client: Client, sandbox: Sandbox, clock: Clock, turns: Turns, *, max_bytes: int
     ) -> None:
         self._database = database
-        self._turns = turns
-        self._busy: dict[SourceId, datetime] = {}  # feeds whose host could not be asked, and until when they wait
         self._client = client
         self._sandbox = sandbox
         self._clock = clock
+        self._turns = turns
         self._max_bytes = max_bytes
+        self._busy: dict[SourceId, datetime] = {}  # feeds whose host was busy, and when to retry them
 
     async def claim(self, limit: int) -> Sequence[LostFeed]:
-        """Feeds to look for. Two workers may look for the same one; both find the same. Raises Unavailable."""
+        """Lost feeds. Without a lease: two workers may take the same one and find the same. Raises Unavailable."""
         now = self._clock()
         self._busy = {source_id: until for source_id, until in self._busy.items() if until > now}
         async with self._database.transaction() as conn:
@@ -51,31 +51,29 @@ class Searcher:
         return [one for one in lost if one.source_id not in self._busy][:limit]
 
     async def work(self, lost: LostFeed) -> None:
-        """Look for the feed and keep what is found. Raises Unavailable, and HostBusy: then it is looked for later."""
+        """Discover the feeds of its site and store them as suggestions. Raises Unavailable, HostBusy (retried)."""
         try:
             async with self._turns.borrow(wait=WAIT) as turn:
                 discovery = await discover(
-                    self._client, self._sandbox, lost.feed_url, within=WITHIN, max_bytes=self._max_bytes, turn=turn
+                    self._client, self._sandbox, lost.feed_url, within=TIMEOUT, max_bytes=self._max_bytes, turn=turn
                 )
         except HostBusy as busy:
-            self._busy[lost.source_id] = max(busy.until or self._clock(), self._clock() + AGAIN)
+            self._busy[lost.source_id] = max(busy.until or self._clock(), self._clock() + RETRY_AFTER)
             raise
-        suggestions = _suggestions(lost, discovery)
+        found = _suggestions(lost, discovery)
         async with self._database.transaction() as conn:
             if not await polling.still_followed(conn, source_ids=[lost.source_id]):
                 return
-            await suggestions_store.replace(
-                conn, source_id=lost.source_id, suggestions=suggestions, found_at=self._clock()
-            )
+            await suggestions_store.replace(conn, source_id=lost.source_id, suggestions=found, found_at=self._clock())
             await polling.found_or_not(conn, source_id=lost.source_id)
-        log.info("feed looked for", source_id=str(lost.source_id), url=lost.feed_url, found=len(suggestions))
+        log.info("rediscovery finished", source_id=str(lost.source_id), url=lost.feed_url, found=len(found))
 
     async def lag(self) -> timedelta:
-        """Nobody waits for it: the feed is off meanwhile."""
+        """Always 0: no user waits for this stage."""
         return timedelta(0)
 
 
 def _suggestions(lost: LostFeed, discovery: Discovery) -> list[Suggestion]:
     own = url_key(lost.feed_url)
-    found = [feed for feed in discovery.found if url_key(feed.url) != own][:SUGGESTED_AT_MOST]
+    found = [feed for feed in discovery.found if url_key(feed.url) != own][:SUGGESTIONS_MAX]
     return [Suggestion(lost.source_id, "", feed.url, feed.title, feed.entry_count) for feed in found]
