@@ -49,7 +49,7 @@ from aiohttp import web
 from psycopg.conninfo import make_conninfo
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "lab"), str(ROOT / "benchmarks")]
 
 from plain_poller import SCHEMA, PlainPoller  # noqa: E402
 
@@ -57,7 +57,6 @@ from headwater.cli.terminal import run  # noqa: E402
 from headwater.db import Database  # noqa: E402
 from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
-from headwater.lab.zoo import DOMAIN, Zoo  # noqa: E402
 from headwater.net.client import allow_many_connections  # noqa: E402
 from headwater.observability.log import configure_log  # noqa: E402
 from headwater.polling.read import read_feed  # noqa: E402
@@ -65,6 +64,7 @@ from headwater.runtime import WRITING, open_runtime, utc_now  # noqa: E402
 from headwater.settings import load_settings  # noqa: E402
 from headwater.sources.follow import follow  # noqa: E402
 from headwater.workers import run_stages  # noqa: E402
+from headwater_lab.zoo import DOMAIN, Zoo  # noqa: E402
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -146,7 +146,8 @@ def project_metadata(root: Path) -> str:
     """Collect what an editable install writes down: the rest of pyproject.toml may change freely."""
     pyproject = tomllib.loads((root / "pyproject.toml").read_text())
     version = re.search(r"^__version__ = .*$", (root / "src/headwater/__init__.py").read_text(), re.MULTILINE)
-    return json.dumps([pyproject["build-system"], pyproject["project"], version and version[0]], sort_keys=True)
+    parts = [pyproject["build-system"], pyproject["project"], pyproject["tool"]["hatch"], version and version[0]]
+    return json.dumps(parts, sort_keys=True)
 
 
 def digest(text: str) -> str:
@@ -208,7 +209,7 @@ def without_difference(stamp: Stamp, wanted: Stamp) -> Stamp:
 
 
 def install_project(root: Path, stamp: Stamp, wanted: Stamp, lock: int) -> None:
-    """Put src/ on .venv's path. Its build backend is in the lock, so this asks no index for anything."""
+    """Put src/ and lab/ on .venv's path. Its build backend is in the lock, so this asks no index for anything."""
     venv = root / ".venv"
     write_stamp(venv, replace(stamp, project=""))
     pip(venv, lock, "--no-index", "--no-deps", "--no-build-isolation", "-e", str(root))

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import headwater
+import headwater_lab
 
-SOURCE = Path(headwater.__file__).parent
+FOLDERS = [Path(package.__path__[0]).parent for package in (headwater, headwater_lab)]
 # Names that two packages still share. Remove a name when one of its classes is renamed; do not add any.
 STILL_SHARED = {
     "Answered", "Attempt", "Batch", "Claimed", "Content", "Counts", "Document", "Entry", "Fate", "Feed", "Found",
@@ -18,10 +19,11 @@ STILL_SHARED = {
 def classes() -> Mapping[str, list[str]]:
     """The modules that define each class."""
     found: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                found[node.name].append(str(path.relative_to(SOURCE)))
+    for folder in FOLDERS:
+        for path in sorted(folder.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    found[node.name].append(str(path.relative_to(folder)))
     return found
 
 

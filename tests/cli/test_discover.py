@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.lab.zoo import DOMAIN, Zoo
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.headwater_process import run_headwater
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from headwater.cli.parse import parse
 from headwater.cli.terminal import out
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.headwater_process import run_headwater
 
 APP = typer.Typer()

@@ -7,9 +7,9 @@ import pytest
 from trafilatura import extract as extract_theirs
 
 from headwater.extraction.extract import extract
-from headwater.lab.zoo.articles import Publisher
-from headwater.lab.zoo.layouts import article_page
-from headwater.lab.zoo.sites import SITES, Site
+from headwater_lab.zoo.articles import Publisher
+from headwater_lab.zoo.layouts import article_page
+from headwater_lab.zoo.sites import SITES, Site
 from tests.eval.articles import MarkedPage, score_of
 
 LAYOUTS = {"semantic": 0.999, "busy": 0.995, "rich": 0.98, "paywall": 0.99, "tables": 0.96}

@@ -27,12 +27,12 @@ from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.types import Robots
 from headwater.ids import new_id
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.net import Client
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage, Page
 from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.fetching.claims import OPTIONS

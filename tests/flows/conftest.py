@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.lab.zoo import DOMAIN
+from headwater_lab.zoo import DOMAIN
 from tests.conftest import GIVEN_SERVER
 from tests.headwater_process import Headwater
 

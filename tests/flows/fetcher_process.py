@@ -13,11 +13,11 @@ from headwater.db import Database
 from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.types import FrontierOptions
-from headwater.lab.zoo import DOMAIN
 from headwater.net import Client
 from headwater.observability.log import configure_log
 from headwater.pipeline import Tools
 from headwater.runtime import utc_now
+from headwater_lab.zoo import DOMAIN
 
 DRAIN = timedelta(seconds=10)
 

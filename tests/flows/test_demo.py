@@ -5,8 +5,8 @@ import re
 
 import httpx
 
-from headwater.lab.zoo import EXHIBITS
-from headwater.lab.zoo.visits import Visit, impolite
+from headwater_lab.zoo import EXHIBITS
+from headwater_lab.zoo.visits import Visit, impolite
 from tests.headwater_process import Headwater, wait_for
 from tests.reader import Reader
 

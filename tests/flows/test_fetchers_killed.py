@@ -22,8 +22,8 @@ from headwater.db.server import EmbeddedServer
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
-from headwater.lab.zoo.visits import Visit, impolite
 from headwater.runtime import utc_now
+from headwater_lab.zoo.visits import Visit, impolite
 from tests.flows.fetcher_process import start_fetcher
 from tests.flows.test_up import embedded_only
 from tests.flows.zoo_thread import open_zoo

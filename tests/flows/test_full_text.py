@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from headwater.lab.zoo import DOMAIN
+from headwater_lab.zoo import DOMAIN
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, Running, wait_for
 

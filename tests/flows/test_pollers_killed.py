@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from headwater.lab.zoo.visits import impolite
+from headwater_lab.zoo.visits import impolite
 from tests.flows.test_up import embedded_only, processes_of
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, Running, wait_for

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from headwater.alerts.types import Condition, Thresholds
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from scripts import prometheus
 from tests.alerts.receiver import Receiver, open_receiver
 from tests.flows.test_up import free_port

@@ -28,7 +28,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from headwater.db.account import MAJOR_VERSION
 from headwater.db.server import EmbeddedServer
-from headwater.lab.zoo import DOMAIN, Zoo
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.conftest import GIVEN_SERVER, QUICK
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for

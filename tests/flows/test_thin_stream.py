@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headwater.lab.zoo import EXHIBITS, Zoo
+from headwater_lab.zoo import EXHIBITS, Zoo
 from tests.flows.zoo_thread import open_zoo
 from tests.headwater_process import Headwater, wait_for
 from tests.reader import Reader

@@ -10,7 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from flit_core import buildapi
+from hatchling import build
 
 from tests.headwater_process import Headwater, Running, wait_for
 
@@ -33,7 +33,7 @@ def install_newest(folder: Path) -> str:
     before = Path.cwd()
     os.chdir(ROOT)
     try:
-        wheel = folder / buildapi.build_wheel(str(folder))
+        wheel = folder / build.build_wheel(str(folder))
     finally:
         os.chdir(before)
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
@@ -72,15 +72,16 @@ def test_the_wheel_declares_every_package_that_the_source_imports():
 
 
 def imported() -> set[str]:
-    """The top-level packages that src/ imports and Python itself does not bring."""
+    """The top-level packages that src/ and lab/ import and Python itself does not bring."""
     names: set[str] = set()
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "lab").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.partition(".")[0])
-    return names - set(sys.stdlib_module_names) - {"headwater", "compression"}  # `compression` is of Python 3.14
+    ours = {"headwater", "headwater_lab"}
+    return names - set(sys.stdlib_module_names) - ours - {"compression"}  # `compression` is of Python 3.14
 
 
 def total(demo: Running, metric: str) -> float:

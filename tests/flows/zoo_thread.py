@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headwater.lab.zoo import Zoo
+from headwater_lab.zoo import Zoo
 
 
 @contextmanager

@@ -14,8 +14,6 @@ from headwater.fetching.worker import Fetcher
 from headwater.frontier import store as frontier
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.turns import A_MOMENT, Turns
-from headwater.lab.zoo import DOMAIN, Zoo
-from headwater.lab.zoo.visits import impolite
 from headwater.net import Client
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
@@ -24,6 +22,8 @@ from headwater.sources.custom.inspect import Inspector
 from headwater.sources.discovery import discover
 from headwater.sources.trial import Trials, Unread
 from headwater.sources.types import Source
+from headwater_lab.zoo import DOMAIN, Zoo
+from headwater_lab.zoo.visits import impolite
 from tests.builders import a_source
 from tests.fetching.claims import OPTIONS as FETCHING
 from tests.polling.histories import OPTIONS as POLLING

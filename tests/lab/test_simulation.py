@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from headwater.errors import Invalid
-from headwater.lab.simulation.compare import MonthComparison, compare
-from headwater.lab.simulation.making import make_world
-from headwater.lab.simulation.play import play
-from headwater.lab.simulation.strategies import Adaptive, Hourly
-from headwater.lab.simulation.types import FeedReturn, Played, PollAnswer
-from headwater.lab.simulation.world import DAY, HOUR, LOST_FOR_HOURS, RequestLimit, World, mix_named
 from headwater.polling.types import FailureClass
+from headwater_lab.simulation.compare import MonthComparison, compare
+from headwater_lab.simulation.making import make_world
+from headwater_lab.simulation.play import play
+from headwater_lab.simulation.strategies import Adaptive, Hourly
+from headwater_lab.simulation.types import FeedReturn, Played, PollAnswer
+from headwater_lab.simulation.world import DAY, HOUR, LOST_FOR_HOURS, RequestLimit, World, mix_named
 from tests.polling.histories import OPTIONS
 
 FEEDS, DAYS = 300, 10

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.net.client import redirect_of
 from headwater.net.types import Hop
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 
 SECOND = timedelta(seconds=1)
 BY_NAME = {exhibit.name: exhibit for exhibit in EXHIBITS}

@@ -13,9 +13,9 @@ from aiohttp import web
 from aiohttp.resolver import ThreadedResolver
 from aiohttp.test_utils import TestServer
 
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.net.resolver import Resolver
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.net.test_guard import BLOCKED, METADATA
 
 WITHIN = timedelta(seconds=5)

@@ -19,7 +19,6 @@ from headwater.articles.store.listing import latest
 from headwater.articles.types import NewArticle
 from headwater.db import Database
 from headwater.hosts.store.outages import list_outages
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from headwater.net import Client
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import (
@@ -39,6 +38,7 @@ from headwater.sources.store.details import list_health
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Source
 from headwater.types import SourceId, UserId
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Exhibit, Zoo
 from tests.builders import a_source
 from tests.clock import START, MovableClock
 from tests.databases import new_database

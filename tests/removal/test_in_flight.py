@@ -10,10 +10,10 @@ from headwater.articles.store.content import search
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions
 from headwater.extraction.worker import Extractor
-from headwater.lab.zoo import DOMAIN
 from headwater.polling.worker import Poller
 from headwater.sources.store import sources
 from headwater.sources.types import Source
+from headwater_lab.zoo import DOMAIN
 from tests.clock import MovableClock
 from tests.polling.histories import OPTIONS
 from tests.removal.builders import count, tables_with

@@ -7,7 +7,6 @@ import pytest
 
 from headwater.frontier import store as frontier
 from headwater.frontier.types import Origin, Status, Submission
-from headwater.lab.zoo.sites import SITES
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
@@ -15,6 +14,7 @@ from headwater.sitemaps import store
 from headwater.sitemaps.worker import Mapped, Mapper
 from headwater.sources.follow import switch_off, switch_on
 from headwater.types import PageKind
+from headwater_lab.zoo.sites import SITES
 from tests.sitemaps.world import FRONTIER, LIMITS, MAPPING, World
 
 pytestmark = pytest.mark.database

@@ -13,7 +13,6 @@ from headwater.fetching.worker import Fetcher
 from headwater.frontier.keys import locate
 from headwater.frontier.listing import store as listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, UrlFilter
-from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sitemaps.types import Limits, MappingOptions
@@ -23,6 +22,7 @@ from headwater.sources.types import Source, Wishes
 from headwater.spider.types import SpiderOptions
 from headwater.spider.worker import Spider, Spidered
 from headwater.types import PageKind
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.clock import MovableClock
 
 FRONTIER = FrontierOptions(min_delay=timedelta(milliseconds=1))

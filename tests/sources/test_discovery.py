@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import InvalidUrl
-from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import MAX_REQUESTS, Discovery, discover
 from headwater.sources.page_links import MAX_LINKS, PAGE_BYTES, links_of
 from headwater.sources.well_known import COMMON_PATHS, customary_feeds, known_feeds, says_feed
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.sources import broken_parser
 
 PAGE = "https://example.com/blog/post.html"

@@ -5,13 +5,13 @@ import pytest
 
 from headwater.db import Database
 from headwater.hosts.turns import Turns
-from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import move
 from headwater.sources.rediscovery import RediscoveryWorker
 from headwater.sources.store.suggestions import list_all
 from headwater.sources.types import Suggestion
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.builders import a_source
 from tests.clock import MovableClock
 

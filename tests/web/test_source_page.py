@@ -14,7 +14,6 @@ from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.db import Database
 from headwater.hosts.turns import Turns
-from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.sandbox import Sandbox
 from headwater.sources.operate import Changes, create
@@ -23,6 +22,7 @@ from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, Suggestion
 from headwater.web import WebOptions
 from headwater.web.routes.admin.sources import DEFAULT_POLLING, PER_PAGE
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.fetching.claims import OPTIONS as FETCHING

@@ -11,7 +11,6 @@ from headwater.cli.running import stop_on_signals
 from headwater.cli.terminal import load, print_text, run
 from headwater.cli.up import Host, Port, run_everything
 from headwater.ids import new_id
-from headwater.lab.zoo import DOMAIN, EXHIBITS, Zoo
 from headwater.library.store import subscriptions
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
@@ -20,6 +19,7 @@ from headwater.sources.follow import follow
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed
 from headwater.sources.types import Wishes
+from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 
 READER = "demo@example.com"
 

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, print_text, progress
-from headwater.lab.simulation.compare import DELAYS_UP_TO, Measured, MonthComparison, compare
-from headwater.lab.simulation.making import make_world
-from headwater.lab.simulation.play import play
-from headwater.lab.simulation.strategies import Adaptive, Hourly
-from headwater.lab.simulation.world import World, mix_named
 from headwater.polling.types import PollingOptions
 from headwater.runtime import polling_options
+from headwater_lab.simulation.compare import DELAYS_UP_TO, Measured, MonthComparison, compare
+from headwater_lab.simulation.making import make_world
+from headwater_lab.simulation.play import play
+from headwater_lab.simulation.strategies import Adaptive, Hourly
+from headwater_lab.simulation.world import World, mix_named
 
 BAR = 28  # characters
 ROWS = 4

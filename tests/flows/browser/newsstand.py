@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from headwater.lab.zoo import DOMAIN
+from headwater_lab.zoo import DOMAIN
 
 Documents = Mapping[str, tuple[str, str]]
 

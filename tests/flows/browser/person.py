@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from playwright.sync_api import Browser, Locator, Page, Playwright, ViewportSize, expect
 
-from headwater.lab.zoo import DOMAIN, Zoo
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.headwater_process import Headwater
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

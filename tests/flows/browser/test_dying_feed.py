@@ -21,7 +21,6 @@ from structlog.testing import capture_logs
 
 from headwater.db import Database
 from headwater.db.migrate import migrate_up
-from headwater.lab.zoo import DOMAIN, Zoo
 from headwater.net import Client
 from headwater.polling.types import PollReport
 from headwater.polling.worker import Poller
@@ -29,6 +28,7 @@ from headwater.sandbox import Sandbox
 from headwater.server import address_of, create_app, listen, serve
 from headwater.sources.follow import follow
 from headwater.web.routes.admin.sources import DEFAULT_POLLING
+from headwater_lab.zoo import DOMAIN, Zoo
 from tests.clock import MovableClock
 from tests.databases import new_database
 from tests.flows.browser.person import Place, open_page, register

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from headwater.db import Database
-from headwater.lab.zoo import Zoo
 from headwater.sources.subscribe import add_feed
 from headwater.types import UserId
+from headwater_lab.zoo import Zoo
 from tests.flows.browser.person import CHROMIUM, PATIENCE_MS, Place, feed_line, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 

@@ -9,12 +9,12 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
-from headwater.lab.zoo import Zoo
 from headwater.sources import follow, operate
 from headwater.sources.health.counter import Counter
 from headwater.sources.operate import Changes
 from headwater.sources.store import suggestions
 from headwater.sources.types import Source, Suggestion
+from headwater_lab.zoo import Zoo
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages
 from tests.flows.browser.test_every_page import faults_of

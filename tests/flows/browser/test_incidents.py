@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 from headwater.alerts.types import AlertOptions
 from headwater.alerts.worker import Alerter
 from headwater.db import Database
-from headwater.lab.zoo import Zoo
 from headwater.net.mail import Mailer
+from headwater_lab.zoo import Zoo
 from tests.alerts.world import a_system_feed
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages

@@ -11,7 +11,7 @@ from headwater.db import Database
 from headwater.frontier import store
 from headwater.frontier.types import Answered, Hopeless, HostAnswer, Origin, Submission
 from headwater.ids import new_id
-from headwater.lab.zoo import Zoo
+from headwater_lab.zoo import Zoo
 from tests.analytics.crowd import a_crowd, does
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from playwright.sync_api import Browser
 
-from headwater.lab.zoo import DOMAIN, EXHIBITS
-from headwater.lab.zoo.sites import SITES
+from headwater_lab.zoo import DOMAIN, EXHIBITS
+from headwater_lab.zoo.sites import SITES
 from scripts.screenshots import FAULTS, FEEDS, INSIDE, OPERATING, OUTSIDE, SUGGESTED, photograph_everything
 from tests.flows.browser.person import CHROMIUM, running
 from tests.flows.zoo_thread import open_zoo

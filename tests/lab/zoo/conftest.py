@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from headwater.lab.zoo import DOMAIN, Zoo
+from headwater_lab.zoo import DOMAIN, Zoo
 
 LOOPBACK = "127.0.0.1"
 

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 from aiohttp.client_exceptions import ClientConnectorDNSError
 
-from headwater.lab.zoo import EXHIBITS, SIGHTS, Exhibit, Sight, Zoo
-from headwater.lab.zoo.packing import BOMB, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
+from headwater_lab.zoo import EXHIBITS, SIGHTS, Exhibit, Sight, Zoo
+from headwater_lab.zoo.packing import BOMB, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
 
 from .conftest import MovedClock, loopback_socket, until
 

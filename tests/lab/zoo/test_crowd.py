@@ -2,7 +2,7 @@ import re
 
 import aiohttp
 
-from headwater.lab.zoo import Zoo
+from headwater_lab.zoo import Zoo
 
 from .yardstick import parsed
 

@@ -1,6 +1,6 @@
 import pytest
 
-from headwater.lab.zoo.documents import ZooDocument, is_not_modified
+from headwater_lab.zoo.documents import ZooDocument, is_not_modified
 
 CHANGED_AT = 784111777.6
 CHANGED = "Sun, 06 Nov 1994 08:49:37 GMT"

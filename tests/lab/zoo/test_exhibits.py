@@ -1,8 +1,8 @@
 from typing import get_args
 
-from headwater.lab.zoo import EXHIBITS, SIGHTS, Expectation
-from headwater.lab.zoo.faults import ANY_PATH, FAULTS
-from headwater.lab.zoo.sites import SITES
+from headwater_lab.zoo import EXHIBITS, SIGHTS, Expectation
+from headwater_lab.zoo.faults import ANY_PATH, FAULTS
+from headwater_lab.zoo.sites import SITES
 
 
 def test_every_exhibit_has_a_name_and_a_url_of_its_own():

@@ -7,9 +7,9 @@ from urllib.parse import urljoin
 import aiohttp
 import pytest
 
-from headwater.lab.zoo import EXHIBITS, Exhibit, Zoo
-from headwater.lab.zoo.articles import Publisher
-from headwater.lab.zoo.sites import SITES
+from headwater_lab.zoo import EXHIBITS, Exhibit, Zoo
+from headwater_lab.zoo.articles import Publisher
+from headwater_lab.zoo.sites import SITES
 
 from .conftest import MovedClock
 from .yardstick import Parsed, parsed

@@ -7,9 +7,9 @@ import aiohttp
 import pytest
 from lxml import etree
 
-from headwater.lab.zoo import SIGHTS, Sight, Zoo
-from headwater.lab.zoo.articles import Article, Publisher
-from headwater.lab.zoo.sites import SITES
+from headwater_lab.zoo import SIGHTS, Sight, Zoo
+from headwater_lab.zoo.articles import Article, Publisher
+from headwater_lab.zoo.sites import SITES
 
 from .conftest import MovedClock
 

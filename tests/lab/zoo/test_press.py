@@ -1,6 +1,6 @@
-from headwater.lab.zoo.articles import Publisher, slug_of
-from headwater.lab.zoo.languages import LANGUAGES
-from headwater.lab.zoo.sites import SITES
+from headwater_lab.zoo.articles import Publisher, slug_of
+from headwater_lab.zoo.languages import LANGUAGES
+from headwater_lab.zoo.sites import SITES
 
 NOW = 1_767_225_600.0
 DAILY = SITES["daily.zoo.test"]

@@ -5,9 +5,9 @@ from itertools import pairwise
 import aiohttp
 import pytest
 
-from headwater.lab.zoo import EXHIBITS, SIGHTS, Zoo
-from headwater.lab.zoo.server import canonical_host
-from headwater.lab.zoo.visits import Visit, impolite
+from headwater_lab.zoo import EXHIBITS, SIGHTS, Zoo
+from headwater_lab.zoo.server import canonical_host
+from headwater_lab.zoo.visits import Visit, impolite
 
 from .conftest import MovedClock, until
 

@@ -7,10 +7,10 @@ from itertools import accumulate
 from math import inf
 from random import Random
 
-from headwater.lab.simulation.making import NO_NETWORK
-from headwater.lab.simulation.types import MISSED, UNSEEN, FullResponse, Played, PollAnswer, Strategy, Tick
-from headwater.lab.simulation.world import DAY, HOUR, RequestLimit, World
 from headwater.polling.types import FailureClass, PollFailed, PollingOptions
+from headwater_lab.simulation.making import NO_NETWORK
+from headwater_lab.simulation.types import MISSED, UNSEEN, FullResponse, Played, PollAnswer, Strategy, Tick
+from headwater_lab.simulation.world import DAY, HOUR, RequestLimit, World
 
 ANSWERS_IN = 0.3
 FAILS_IN = {FailureClass.NETWORK: 30.0, FailureClass.DNS: 5.0}

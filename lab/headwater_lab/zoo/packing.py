@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 import brotli
 
-from headwater.lab.zoo.sites import Packing
+from headwater_lab.zoo.sites import Packing
 
 if sys.version_info >= (3, 14):
     from compression import zstd

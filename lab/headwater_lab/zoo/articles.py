@@ -10,8 +10,8 @@ from typing import TypeVar
 from unicodedata import normalize
 from zlib import crc32
 
-from headwater.lab.zoo.languages import LANGUAGES, Language
-from headwater.lab.zoo.sites import Site
+from headwater_lab.zoo.languages import LANGUAGES, Language
+from headwater_lab.zoo.sites import Site
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 T = TypeVar("T")

@@ -3,9 +3,9 @@
 import zlib
 from html import escape
 
-from headwater.lab.zoo.articles import Article, Publisher
-from headwater.lab.zoo.documents import ZooDocument
-from headwater.lab.zoo.sites import Site, Sitemap
+from headwater_lab.zoo.articles import Article, Publisher
+from headwater_lab.zoo.documents import ZooDocument
+from headwater_lab.zoo.sites import Site, Sitemap
 
 _XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 _NEWS = 'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'

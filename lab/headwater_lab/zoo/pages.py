@@ -6,13 +6,13 @@ from hashlib import blake2b
 from html import escape
 from itertools import groupby
 
-from headwater.lab.zoo import sitemaps
-from headwater.lab.zoo.articles import Article, Publisher
-from headwater.lab.zoo.documents import ZooDocument, html
-from headwater.lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Sight
-from headwater.lab.zoo.languages import LANGUAGES
-from headwater.lab.zoo.layouts import article_page, feed_links, menu
-from headwater.lab.zoo.sites import Robots, Site
+from headwater_lab.zoo import sitemaps
+from headwater_lab.zoo.articles import Article, Publisher
+from headwater_lab.zoo.documents import ZooDocument, html
+from headwater_lab.zoo.exhibits import EXHIBITS, SIGHTS, Exhibit, Sight
+from headwater_lab.zoo.languages import LANGUAGES
+from headwater_lab.zoo.layouts import article_page, feed_links, menu
+from headwater_lab.zoo.sites import Robots, Site
 
 _RULES: dict[Robots, str] = {
     "open": "User-agent: *\nAllow: /\n",

@@ -9,7 +9,8 @@ from itertools import accumulate
 from math import ceil, exp, inf, log10
 from random import Random
 
-from headwater.lab.simulation.world import (
+from headwater.polling.types import FailureClass, PollFailed
+from headwater_lab.simulation.world import (
     DAY,
     FEED_MIXES,
     HOUR,
@@ -23,7 +24,6 @@ from headwater.lab.simulation.world import (
     Software,
     World,
 )
-from headwater.polling.types import FailureClass, PollFailed
 
 NO_NETWORK = PollFailed(FailureClass.DNS, "Its name cannot be resolved.")
 NO_NAME = PollFailed(FailureClass.DNS, "Its name cannot be resolved.")

@@ -8,9 +8,9 @@ from email.utils import format_datetime
 from html import escape
 from urllib.parse import urlsplit
 
-from headwater.lab.zoo.articles import EPOCH, Article
-from headwater.lab.zoo.pages import AUDIO_BYTES
-from headwater.lab.zoo.sites import Site, ZooFeed
+from headwater_lab.zoo.articles import EPOCH, Article
+from headwater_lab.zoo.pages import AUDIO_BYTES
+from headwater_lab.zoo.sites import Site, ZooFeed
 
 _NAMESPACES = (
     'xmlns:content="http://purl.org/rss/1.0/modules/content/" '

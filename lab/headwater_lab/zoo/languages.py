@@ -24,7 +24,7 @@ class Language:
 
 
 def _load() -> dict[str, Language]:
-    text = files("headwater.lab.zoo").joinpath("languages.toml").read_text(encoding="utf-8")
+    text = files("headwater_lab.zoo").joinpath("languages.toml").read_text(encoding="utf-8")
     tables: dict[str, dict[str, Any]] = tomllib.loads(text)
     return {code: Language(**{name: _frozen(value) for name, value in table.items()}) for code, table in tables.items()}
 

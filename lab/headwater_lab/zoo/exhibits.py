@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, TypeAlias
 
-from headwater.lab.zoo.sites import DOMAIN
+from headwater_lab.zoo.sites import DOMAIN
 
 Expectation: TypeAlias = Literal[
     "articles", "rate_limited", "unauthorized", "forbidden", "not_found", "gone", "bad_request", "upstream_failure",

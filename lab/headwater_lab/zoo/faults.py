@@ -17,9 +17,9 @@ from typing import cast
 
 from aiohttp import web
 
-from headwater.lab.zoo.documents import Handler, ZooDocument, ZooRequest, fixed, html, respond
-from headwater.lab.zoo.packing import MEBIBYTE, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
-from headwater.lab.zoo.sites import DOMAIN
+from headwater_lab.zoo.documents import Handler, ZooDocument, ZooRequest, fixed, html, respond
+from headwater_lab.zoo.packing import MEBIBYTE, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
+from headwater_lab.zoo.sites import DOMAIN
 
 _CHALLENGE = (
     '<!doctype html><html lang="en"><head><title>Just a moment...</title></head><body><h1>One moment, please</h1>'

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
-from headwater.lab.zoo import formats
-from headwater.lab.zoo.articles import Publisher
-from headwater.lab.zoo.documents import ZooDocument
-from headwater.lab.zoo.formats import FeedContent
-from headwater.lab.zoo.packing import packed
-from headwater.lab.zoo.sites import SITES, Dialect, Site, Validators, ZooFeed
+from headwater_lab.zoo import formats
+from headwater_lab.zoo.articles import Publisher
+from headwater_lab.zoo.documents import ZooDocument
+from headwater_lab.zoo.formats import FeedContent
+from headwater_lab.zoo.packing import packed
+from headwater_lab.zoo.sites import SITES, Dialect, Site, Validators, ZooFeed
 
 _OUTSIDE = '<!DOCTYPE rss [<!ENTITY outside SYSTEM "file:///etc/passwd">]>\n'
 

@@ -9,8 +9,6 @@ from uuid import UUID
 
 from headwater.articles.types import NewArticle
 from headwater.hosts.outage import Attempt, OutageDetector, is_known
-from headwater.lab.simulation.types import FeedDisabled, FeedReturn, FullResponse, PollAnswer, StrategyLog
-from headwater.lab.simulation.world import HOUR, World, moment, seconds
 from headwater.polling.breaker import OURS, decide_host
 from headwater.polling.decide import decide, decide_outage, decide_paused
 from headwater.polling.policy import policy_of
@@ -35,6 +33,8 @@ from headwater.polling.types import (
     Validators,
 )
 from headwater.types import SourceId
+from headwater_lab.simulation.types import FeedDisabled, FeedReturn, FullResponse, PollAnswer, StrategyLog
+from headwater_lab.simulation.world import HOUR, World, moment, seconds
 
 _NO_VALIDATORS = Validators(None, None)
 

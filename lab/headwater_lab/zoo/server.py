@@ -11,15 +11,15 @@ from typing import Self
 
 from aiohttp import web
 
-from headwater.lab.zoo.articles import Publisher
-from headwater.lab.zoo.crowd import Crowd
-from headwater.lab.zoo.documents import ZooDocument, ZooRequest, html, respond
-from headwater.lab.zoo.exhibits import Exhibit, Sight
-from headwater.lab.zoo.faults import ANY_PATH, FAULTS
-from headwater.lab.zoo.feeds import FeedRenderer
-from headwater.lab.zoo.pages import PageRenderer, landing_page
-from headwater.lab.zoo.sites import DOMAIN, SITES
-from headwater.lab.zoo.visits import RequestLog, Visit
+from headwater_lab.zoo.articles import Publisher
+from headwater_lab.zoo.crowd import Crowd
+from headwater_lab.zoo.documents import ZooDocument, ZooRequest, html, respond
+from headwater_lab.zoo.exhibits import Exhibit, Sight
+from headwater_lab.zoo.faults import ANY_PATH, FAULTS
+from headwater_lab.zoo.feeds import FeedRenderer
+from headwater_lab.zoo.pages import PageRenderer, landing_page
+from headwater_lab.zoo.sites import DOMAIN, SITES
+from headwater_lab.zoo.visits import RequestLog, Visit
 
 _BROWSER_DOMAIN = "zoo.localhost"
 _CONTROL = "/__zoo__/"

@@ -12,10 +12,10 @@ from itertools import count
 
 from aiohttp import web
 
-from headwater.lab.zoo.articles import SeededChoice, compose
-from headwater.lab.zoo.documents import ZooDocument, ZooRequest, respond
-from headwater.lab.zoo.languages import LANGUAGES
-from headwater.lab.zoo.sites import DOMAIN
+from headwater_lab.zoo.articles import SeededChoice, compose
+from headwater_lab.zoo.documents import ZooDocument, ZooRequest, respond
+from headwater_lab.zoo.languages import LANGUAGES
+from headwater_lab.zoo.sites import DOMAIN
 
 ENTRIES = 25
 _HOST = re.compile(rf"h(\d{{1,9}})\.crowd\.{re.escape(DOMAIN)}")

@@ -8,8 +8,8 @@ from datetime import timedelta
 from itertools import chain, pairwise
 from statistics import fmean
 
-from headwater.lab.simulation.types import MISSED, UNSEEN, FeedReturn, Played
-from headwater.lab.simulation.world import DAY, World
+from headwater_lab.simulation.types import MISSED, UNSEEN, FeedReturn, Played
+from headwater_lab.simulation.world import DAY, World
 
 LEFT_OUT = DAY
 """Articles of the last day: the end must not cut off the longest delays."""

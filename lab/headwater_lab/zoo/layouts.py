@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from html import escape
 
-from headwater.lab.zoo.articles import Article
-from headwater.lab.zoo.sites import Layout, Site
+from headwater_lab.zoo.articles import Article
+from headwater_lab.zoo.sites import Layout, Site
 
 _ADVERT = "Sponsored: waterproof socks for the discerning lighthouse handler, now half price"
 _COOKIES = "We bake biscuits, not cookies. By reading on you agree that this is funny."
