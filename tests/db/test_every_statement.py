@@ -1,22 +1,25 @@
 """Every SQL statement of every store is understood by PostgreSQL, and SQL stands nowhere else.
 
 A store is `store.py` or any module of a folder `store/`. A statement is a string known before the program runs: a
-literal, or literals and module-level constants joined by `+` or an f-string. Nothing that a caller passes gets into it.
+literal, or literals and constants joined by `+` or an f-string. A constant is a name of the module or of the function
+that is assigned once. Nothing that a caller passes gets into it.
 """
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 import headwater
 from headwater.db import Connection
 
+Locals = Mapping[str, ast.expr | None]  # the names of a function; None: not assigned exactly once
 SOURCE = Path(headwater.__file__).parent
 CALLS = {"execute", "executemany", "copy", "stream"}
 FETCHES = {
@@ -70,24 +73,26 @@ class Module:
         self.imports = {name: origin for name, origin in self.imports.items() if bound.count(name) == 1}
 
     def statements(self) -> Iterator[Statement]:
-        yield from self._statements(self.tree, "", frozenset())
+        yield from self._statements(self.tree, "", {})
 
-    def _statements(self, node: ast.AST, function: str, local: frozenset[str]) -> Iterator[Statement]:
+    def _statements(self, node: ast.AST, function: str, local: Locals) -> Iterator[Statement]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            local |= {name for child in ast.iter_child_nodes(node) for name in names_bound(child)}
+            local = {**local, **locals_of(node)}
             function = function if isinstance(node, ast.Lambda) else node.name
         if sql := sql_in(node):
             yield Statement(self.file, function, sql.lineno, self.text_of(sql, local))
         for child in ast.iter_child_nodes(node):
             yield from self._statements(child, function, local)
 
-    def text_of(self, value: ast.expr, local: frozenset[str] = frozenset()) -> str | None:
+    def text_of(self, value: ast.expr, local: Locals = MappingProxyType({})) -> str | None:
         """The string that an expression stands for, or None if that is known at run time only."""
         match value:
             case ast.Constant(value=str(text)):
                 return text
             case ast.Name(id=name) if name not in local:
                 return self.constant(name)
+            case ast.Name(id=name) if assigned := local[name]:
+                return self.text_of(assigned, {**local, name: None})
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return joined([self.text_of(left, local), self.text_of(right, local)])
             case ast.JoinedStr(values=parts):
@@ -111,6 +116,16 @@ def module_at(file: Path) -> Module:
     return Module(file, file.read_text(encoding="utf-8"))
 
 
+def locals_of(function: ast.AST) -> Locals:
+    bound = Counter(name for child in ast.iter_child_nodes(function) for name in names_bound(child))
+    assigned = {
+        node.targets[0].id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1
+    }
+    return {name: assigned.get(name) if times == 1 else None for name, times in bound.items()}
+
+
 def names_bound(node: ast.AST) -> Iterator[str]:
     """Every name that a node assigns, imports, defines or takes as an argument, in it or below it."""
     for inner in ast.walk(node):
@@ -121,7 +136,7 @@ def names_bound(node: ast.AST) -> Iterator[str]:
                 yield name
             case ast.alias(name=name, asname=asname):
                 yield asname or name
-            case ast.Global(names=names):
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
                 yield from names
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 yield name
@@ -199,6 +214,17 @@ from headwater.db.pool import PERSON_ROLE as IMPORTED_TWICE
 SECRET = os.environ["SECRET"]
 CALLED = "SELECT %s".format("id")
 """
+FUNCTION = """
+def rebind():
+    global REBOUND
+async def find(conn, argument):
+    local = argument
+    constant = f"SELECT {COLUMNS} FROM feeds LIMIT 1"
+    changed = "SELECT 1"
+    changed += argument
+    for looped in argument: pass
+    unknown = unknown + "SELECT 1"
+"""
 
 
 @pytest.mark.parametrize(
@@ -211,6 +237,7 @@ CALLED = "SELECT %s".format("id")
         ('f"SELECT {COLUMNS} FROM feeds"', "SELECT id, name FROM feeds"),
         ('"SELECT " + COLUMNS + " FROM feeds"', "SELECT id, name FROM feeds"),
         ('f"SET ROLE {APP_ROLE}"', "SET ROLE headwater_app"),
+        ("constant", "SELECT id, name FROM feeds LIMIT 1"),
     ],
 )
 def test_a_statement_may_be_put_together_from_constants(expression: str, sql: str) -> None:
@@ -222,7 +249,11 @@ def test_a_statement_may_be_put_together_from_constants(expression: str, sql: st
     [
         "argument",
         "local",
+        "changed",
+        "looped",
+        "unknown",
         'f"SELECT {argument}"',
+        'f"{constant} {argument}"',
         '"SELECT " + argument',
         'f"SELECT {COLUMNS.upper()}"',
         'f"SELECT {COLUMNS!r}"',
@@ -260,13 +291,12 @@ def test_a_statement_is_found_wherever_rows_are_fetched(call: str) -> None:
 
 
 @pytest.mark.parametrize("shadow", ["COLUMNS = argument", "for COLUMNS in argument: pass", "import os as COLUMNS"])
-def test_a_local_name_is_no_constant(shadow: str) -> None:
+def test_a_local_name_hides_a_constant(shadow: str) -> None:
     assert [found.sql for found in written(f"{shadow}; conn.execute(COLUMNS)".replace(": pass;", ":"))] == [None]
 
 
 def written(line: str) -> list[Statement]:
-    function = f"def rebind():\n    global REBOUND\nasync def find(conn, argument):\n    local = argument\n    {line}\n"
-    return list(Module(SOURCE / "store.py", CONSTANTS + function).statements())
+    return list(Module(SOURCE / "store.py", CONSTANTS + FUNCTION + f"    {line}\n").statements())
 
 
 @pytest.mark.parametrize(
