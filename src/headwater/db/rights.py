@@ -145,20 +145,20 @@ async def complete_rights(conn: Connection, *, is_app_login: bool) -> None:
             return
         refused = [gap for gap in gaps if not await _mended(conn, gap)]
         if refused:
-            raise missing(refused, login=await _login(conn))
-    raise missing(await find_gaps(conn, is_app_login=is_app_login), login=await _login(conn))
+            raise missing(refused)
+    raise missing(await find_gaps(conn, is_app_login=is_app_login))
 
 
 async def check_rights(conn: Connection) -> None:
     """Returns when roles, grants and policies are complete. Raises RightsMissing."""
     gaps = await find_gaps(conn, is_app_login=True)
     if gaps:
-        raise missing(gaps, login=await _login(conn))
+        raise missing(gaps)
 
 
-def missing(gaps: Sequence[Gap], *, login: str) -> RightsMissing:
+def missing(gaps: Sequence[Gap]) -> RightsMissing:
     """The error that says what to run."""
-    return RightsMissing(login, [gap.problem for gap in gaps], [gap.statement for gap in gaps])
+    return RightsMissing([gap.problem for gap in gaps], [gap.statement for gap in gaps])
 
 
 async def find_gaps(conn: Connection, *, is_app_login: bool) -> Sequence[Gap]:

@@ -45,7 +45,7 @@ async def add(
     confirmed_at: datetime | None,
 ) -> None:
     """Add a user. Raises EmailTaken."""
-    with translate(users_email_key=EmailTaken(email)):
+    with translate(users_email_key=EmailTaken()):
         await conn.execute(
             """
             INSERT INTO users
@@ -132,7 +132,7 @@ async def set_password(conn: Connection, *, user_id: UserId, password_hash: str)
 
 async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key: str, now: datetime) -> None:
     """Set a confirmed email. Raises EmailTaken."""
-    with translate(users_email_key=EmailTaken(email)):
+    with translate(users_email_key=EmailTaken()):
         await conn.execute(
             "UPDATE users SET email = %(email)s, email_key = %(key)s, confirmed_at = %(now)s WHERE id = %(id)s",
             {"id": user_id, "email": email, "key": email_key, "now": now},
