@@ -16,7 +16,6 @@ from litestar import Litestar
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from headwater.accounts import keys, openid
 from headwater.accounts.keys import MOST_KEYS, PublishedKeys
 from headwater.accounts.openid import Attempt, OpenId, OpenIdOptions
 from headwater.accounts.outside import Issuer
@@ -37,10 +36,19 @@ PATIENCE_S = 60
 EVERY = pytest.mark.parametrize("path", sorted(ANSWERS))
 
 
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openid, "WITHIN", timedelta(seconds=1))
-    monkeypatch.setattr(keys, "WITHIN", timedelta(seconds=1))
+class Impatient(Client):
+    """Waits a second for a hostile server, and as long as Headwater does for a good one."""
+
+    patience = timedelta(seconds=1)
+
+    async def get(self, url: str, *, within: timedelta, **more: Any) -> Any:
+        return await super().get(url, within=self._shorter(url, within), **more)
+
+    async def post(self, url: str, *, within: timedelta, **more: Any) -> Any:
+        return await super().post(url, within=self._shorter(url, within), **more)
+
+    def _shorter(self, url: str, within: timedelta) -> timedelta:
+        return self.patience if URL(url).path in ANSWERS else within
 
 
 @pytest.fixture
@@ -52,7 +60,7 @@ async def hostile() -> AsyncIterator[Hostile]:
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     resolve = {"internal.example": "10.0.0.1"}
-    async with Client(user_agent="test", allow_loopback=True, resolve=resolve) as client:
+    async with Impatient(user_agent="test", allow_loopback=True, resolve=resolve) as client:
         yield client
 
 
@@ -77,7 +85,7 @@ async def code_of(door: OpenId, attempt: Attempt) -> str:
 # What an issuer says of itself
 
 
-class Elsewhere(Client):
+class Elsewhere(Impatient):
     """Asks a hostile server instead of the provider, where the address ends like this."""
 
     def lead(self, ending: str, to: str) -> None:
@@ -255,6 +263,7 @@ async def test_who_is_known_is_let_in_while_the_keys_are_asked_for_in_vain(
     assert await issuer.identify(good) is not None
     clock.move(minutes=2)
     elsewhere.lead("/jwks.json", f"{hostile.url}/hang")
+    elsewhere.patience = timedelta(seconds=5)
     unknown = asyncio.create_task(issuer.identify(signed(claims(exp=10**11), kid="unknown")))
     async with asyncio.timeout(PATIENCE_S):
         while hostile.asked["/hang"] == 0:

@@ -76,7 +76,8 @@ async def test_an_answer_that_is_no_http_is_told(answer: bytes) -> None:
 async def test_a_receiver_that_misbehaves_costs_neither_time_nor_memory(
     path: str, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "WITHIN", timedelta(seconds=1))
+    if path == "/hang":  # the others are waited for, however slow this machine is
+        monkeypatch.setattr(webhook, "WITHIN", timedelta(seconds=1))
     async with open_hostile() as hostile, asyncio.timeout(60):
         tracemalloc.start()
         try:
