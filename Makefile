@@ -22,12 +22,15 @@ test: ## Run the tests; a few minutes
 	@$(RUN) scripts/browser.py
 	$(RUN) -m pytest -n 2 -m "not soak"
 
-soak: ## Run what is long by nature: killed processes, the runbook, every screenshot, the tests on PostgreSQL 15
+soak: ## Run all tests again with what is long by nature, the database ones on PostgreSQL 15, and show the coverage
 	@$(PREPARE) --dev
 	@$(RUN) scripts/browser.py
 	@$(RUN) scripts/prometheus.py
-	$(RUN) -m pytest -n 2 -m soak
+	@$(RUN) -m coverage erase
+	$(RUN) -m coverage run -m pytest -n 2 -m "soak or not database"
 	$(RUN) scripts/server_tests.py
+	@$(RUN) -m coverage combine --quiet
+	$(RUN) -m coverage report
 
 check: ## Lint, formatting, types and import contracts
 	@$(PREPARE) --dev
@@ -54,5 +57,5 @@ bench-%: ## Run one benchmark: benchmarks/%.py
 	@exec $(RUN) benchmarks/$*.py
 
 clean: ## Remove .venv and caches; the data of Headwater stays
-	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage* build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

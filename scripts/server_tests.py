@@ -285,8 +285,9 @@ def clean_environ() -> dict[str, str]:
 
 
 def run_pytest(url: str, arguments: Sequence[str]) -> int:
-    """Run the marked tests; an interruption leaves pytest the time to clean up."""
-    command = [sys.executable, "-m", "pytest", "-m", "database and not soak", "-n", "2", *arguments]
+    """Run the marked tests, with their coverage measured; an interruption leaves pytest the time to clean up."""
+    command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-m", "database and not soak", "-n", "2"]
+    command += arguments
     pytest = subprocess.Popen(command, env=clean_environ() | {"DATABASE_URL": url})
     try:
         code = pytest.wait()
