@@ -1,5 +1,5 @@
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from uuid import uuid4
 
@@ -7,6 +7,8 @@ import pytest
 
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions
+from scripts import opensearch
+from tests.publishing.real_opensearch import open_search
 from tests.publishing.stub_elasticsearch import StubElasticsearch
 
 # An Elasticsearch or OpenSearch that tests may make indices in; read before settings of this machine are forgotten.
@@ -34,12 +36,22 @@ async def index(stub: StubElasticsearch) -> AsyncIterator[SearchIndex]:
         yield index
 
 
-@pytest.fixture(params=["stub", "real"])
-async def server_url(request: pytest.FixtureRequest, stub: StubElasticsearch) -> str:
-    """The stub, and a real server where one is given: both must say the same."""
-    if request.param == "real" and not GIVEN_INDEX:
-        pytest.skip("ELASTICSEARCH_URL is not set")
-    return GIVEN_INDEX if request.param == "real" else stub.url
+@pytest.fixture(scope="session")
+def real_url() -> Iterator[str]:
+    """The server that was given, or an OpenSearch of our own."""
+    if GIVEN_INDEX:
+        yield GIVEN_INDEX
+    elif opensearch.is_here():
+        with open_search() as url:
+            yield url
+    else:
+        pytest.skip("ELASTICSEARCH_URL is not set, and OpenSearch was not fetched")
+
+
+@pytest.fixture(params=["stub", pytest.param("real", marks=pytest.mark.soak)])
+def server_url(request: pytest.FixtureRequest, stub: StubElasticsearch) -> str:
+    """The stub, and a real server: both must answer alike."""
+    return request.getfixturevalue("real_url") if request.param == "real" else stub.url
 
 
 @pytest.fixture

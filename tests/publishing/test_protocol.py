@@ -1,4 +1,4 @@
-"""The protocol, asked of the stub and of a real server where ELASTICSEARCH_URL names one: both answer alike."""
+"""The protocol of the search index, on the stub and on a real OpenSearch: both answer alike."""
 
 import json
 from collections.abc import AsyncIterator
