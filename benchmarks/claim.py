@@ -38,7 +38,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 from headwater.db.migrate import migrate_up  # noqa: E402
 from headwater.db.server import EmbeddedServer  # noqa: E402
-from headwater.frontier import store  # noqa: E402
+from headwater.frontier.store import claims, queue  # noqa: E402
 from headwater.frontier.types import Answered, Fetched, HostAnswer, Origin, Submission  # noqa: E402
 from headwater.ids import new_id  # noqa: E402
 from headwater.types import SourceId  # noqa: E402
@@ -378,7 +378,7 @@ async def _claim_ours(conninfo: str, goes_on: Callable[[], bool]) -> int:
         conn.prepare_threshold = 1
         while goes_on():
             now = datetime.now(UTC)
-            hosts = await store.claim(
+            hosts = await claims.claim(
                 conn,
                 lease=new_id(),
                 now=now,
@@ -393,7 +393,7 @@ async def _claim_ours(conninfo: str, goes_on: Callable[[], bool]) -> int:
             now = datetime.now(UTC)
             fetched = Fetched('"5f3-abc"', None)
             answers = [HostAnswer(host, now, [Answered(url, fetched, now) for url in host.urls]) for host in hosts]
-            await store.answer(conn, answers=answers, now=now)
+            await claims.answer(conn, answers=answers, now=now)
             await conn.commit()
             done += sum(len(host.urls) for host in hosts)
     return done
@@ -427,7 +427,7 @@ async def _submit_ours(conninfo: str, feeds: Iterator[list[tuple[str, UUID]]], g
         while goes_on():
             listed = [entry for _ in range(FEEDS_AT_ONCE) for entry in next(feeds)]
             submissions = [Submission(url, Origin.FEED, SourceId(source_id)) for url, source_id in listed]
-            await store.submit(conn, submissions=submissions, now=datetime.now(UTC))
+            await queue.submit(conn, submissions=submissions, now=datetime.now(UTC))
             await conn.commit()
             done += len(submissions)
     return done

@@ -12,7 +12,7 @@ from headwater.alerts.store import incidents, messages
 from headwater.alerts.types import AlertOptions, Condition, Evaluation, Message, Thresholds
 from headwater.alerts.worker import SENDING, Alerter
 from headwater.db import Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import claims, queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.store.outages import tell_outage
 from headwater.ids import new_id
@@ -255,7 +255,7 @@ async def test_a_frontier_that_nobody_fetches_from_is_a_stage_that_stopped(
 ) -> None:
     async with database.transaction() as conn:
         pages = [Submission(f"https://site-{number}.example/1", Origin.MANUAL) for number in range(3)]
-        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+        await queue.submit(conn, submissions=pages, now=START, options=FrontierOptions())
     alerter = an_alerter(database, clock, receiver)
     for _ in range(15):
         await later(alerter, clock, minutes=1)
@@ -271,11 +271,11 @@ async def test_a_fetcher_that_is_slow_has_not_stopped(
 ) -> None:
     async with database.transaction() as conn:
         pages = [Submission(f"https://site-{number}.example/1", Origin.MANUAL) for number in range(40)]
-        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+        await queue.submit(conn, submissions=pages, now=START, options=FrontierOptions())
     alerter = an_alerter(database, clock, receiver)
     for _ in range(20):
         async with database.transaction() as conn:
-            await frontier.claim(
+            await claims.claim(
                 conn,
                 lease=new_id(),
                 now=clock(),
@@ -312,7 +312,7 @@ async def test_a_frontier_that_only_grows_is_told(database: Database, clock: Mov
         async with database.transaction() as conn:
             host = f"https://site-{hour}.example"
             pages = [Submission(f"{host}/{number}", Origin.MANUAL) for number in range(50)]
-            await frontier.submit(conn, submissions=pages, now=clock(), options=FrontierOptions())
+            await queue.submit(conn, submissions=pages, now=clock(), options=FrontierOptions())
             # Somebody is at it, and far too slow: that it stopped would be another incident.
             await conn.execute(
                 "UPDATE hosts SET lease = %(lease)s, claimed = 1, free_at = %(until)s",
@@ -505,7 +505,7 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
         await a_system_feed(conn, 2, errors=4, is_critical=True)
         await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         pages = [Submission("https://site.example/1", Origin.MANUAL)]
-        await frontier.submit(conn, submissions=pages, now=START, options=FrontierOptions())
+        await queue.submit(conn, submissions=pages, now=START, options=FrontierOptions())
         facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())
         nothing, _ = await facts_store.find_last(conn)
         await facts_store.save(conn, facts=facts)

@@ -9,7 +9,7 @@ from httpx import AsyncClient
 
 from headwater.asgi.cursor import decode_cursor, encode_cursor
 from headwater.db import Database
-from headwater.frontier import store
+from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Answered, FetchFailed, Hopeless, HostAnswer, Origin, Submission
 from headwater.types import SourceId
 from tests.api.conftest import FRONTIER
@@ -37,10 +37,10 @@ async def let_all_fail(database: Database, clock: MovableClock, *, hopeless: boo
     answer = Hopeless("gone", "410") if hopeless else FetchFailed("timeout", "it took too long")
     async with database.as_system() as conn:
         until = clock() + timedelta(minutes=1)
-        hosts = await store.claim(conn, lease=uuid4(), now=clock(), leased_until=until, hosts=100, urls_per_host=100)
+        hosts = await claims.claim(conn, lease=uuid4(), now=clock(), leased_until=until, hosts=100, urls_per_host=100)
     async with database.as_system() as conn:
         answers = [HostAnswer(host, clock(), [Answered(url, answer, clock()) for url in host.urls]) for host in hosts]
-        await store.answer(conn, answers=answers, now=clock())
+        await claims.answer(conn, answers=answers, now=clock())
 
 
 async def test_a_url_is_queued_once_and_then_known(api: AsyncClient) -> None:
@@ -147,7 +147,7 @@ async def test_a_list_is_narrowed_down(
     await submit(api, "https://b.example/one", source_id=str(source_id))
     async with database.as_system() as conn:
         found = [Submission("https://b.example/two", Origin.FEED, source_id=SourceId(source_id))]
-        await store.submit(conn, submissions=found, now=clock())
+        await queue.submit(conn, submissions=found, now=clock())
 
     assert await listed(api, status="failed") == ["https://a.example/failed"]
     assert sorted(await listed(api, status="pending")) == ["https://b.example/one", "https://b.example/two"]

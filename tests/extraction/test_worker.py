@@ -15,8 +15,7 @@ from headwater.articles.types import Fate, Listed
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
 from headwater.extraction.worker import Extractor
-from headwater.frontier import store as frontier
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
     Answered,
     Fetched,
@@ -70,13 +69,13 @@ async def fetched(
 ) -> None:
     """Put a page where the fetcher leaves it: its URL fetched in the frontier, its body waiting to be read."""
     async with database.transaction() as conn:
-        await frontier.submit(conn, submissions=[Submission(url, Origin.FEED, source)], now=START)
-        claimed = await frontier.claim(
+        await queue.submit(conn, submissions=[Submission(url, Origin.FEED, source)], now=START)
+        claimed = await claims.claim(
             conn, lease=new_id(), now=START, leased_until=START + LEASE, hosts=5, urls_per_host=5
         )
         for host in claimed:
             answered = [Answered(one, Fetched(None, None), START) for one in host.urls]
-            await frontier.answer(conn, answers=[HostAnswer(host, START, answered)], now=START)
+            await claims.answer(conn, answers=[HostAnswer(host, START, answered)], now=START)
         page = NewPage(url, final_url or url, PageKind.ARTICLE, source, 0, "text/html; charset=utf-8", body, START)
         await pages.keep(conn, pages=[page])
 

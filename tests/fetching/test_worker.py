@@ -18,9 +18,8 @@ from headwater.errors import DatabaseUnavailable
 from headwater.fetching.tell import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
 from headwater.fetching.worker import SLOW, Fetcher, in_parts
-from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import FrontierOptions, FrontierUrl, Origin, Status, Submission
 from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
@@ -66,7 +65,7 @@ class Crawl:
         source_id: SourceId | None = None,
     ) -> None:
         async with self.database.transaction() as conn:
-            await frontier.submit(
+            await queue.submit(
                 conn,
                 submissions=[Submission(url, Origin.FEED, source_id, kind=kind) for url in urls],
                 now=self.clock(),
@@ -84,7 +83,7 @@ class Crawl:
 
     async def find(self, url: str) -> FrontierUrl | None:
         async with self.database.transaction() as conn:
-            return await listing.find(conn, id=locate(url).place.id, now=self.clock())
+            return await listing.find(conn, id=locate(url).key.id, now=self.clock())
 
     async def status_of(self, url: str) -> tuple[Status, str | None]:
         """Where a URL stands, and why."""
@@ -685,14 +684,14 @@ async def test_what_was_fetched_is_written_when_the_database_is_back(
     zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outages = iter([True, True])
-    answer = frontier.answer
+    answer = claims.answer
 
     async def sometimes(*args: Any, **more: Any) -> None:
         if next(outages, False):
             raise DatabaseUnavailable("it restarts")
         await answer(*args, **more)
 
-    monkeypatch.setattr(frontier, "answer", sometimes)
+    monkeypatch.setattr(claims, "answer", sometimes)
     url = zoo.url("h10.crowd", "/article/1.html")
     await crawl.submit(url)
     zoo.forget_visits()

@@ -20,7 +20,7 @@ from headwater.db import Database
 from headwater.db.migrate import migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.fetching.types import FetchingOptions
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.runtime import utc_now
 from headwater_lab.zoo.visits import Visit, impolite
@@ -101,7 +101,7 @@ async def submit(server: EmbeddedServer, urls: list[str]) -> None:
         database.transaction() as conn,
     ):
         submissions = [Submission(url, Origin.FEED) for url in urls]
-        await frontier.submit(conn, submissions=submissions, now=utc_now(), options=FRONTIER)
+        await queue.submit(conn, submissions=submissions, now=utc_now(), options=FRONTIER)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.db import Database
 from headwater.fetching.types import FetchingOptions
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.runtime import utc_now
 from tests.flows.fetcher_process import start_fetcher
@@ -70,7 +70,7 @@ async def test_each_hostile_page_ends_in_a_stored_reason_and_the_fetcher_lives_o
 async def submit(database: Database, urls: list[str]) -> None:
     async with database.transaction() as conn:
         submissions = [Submission(url, Origin.FEED) for url in urls]
-        await frontier.submit(conn, submissions=submissions, now=utc_now(), options=FRONTIER)
+        await queue.submit(conn, submissions=submissions, now=utc_now(), options=FRONTIER)
 
 
 def waiting(conninfo: str) -> bool:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headwater.db import Connection
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
     Answer,
     Answered,
@@ -36,13 +35,13 @@ def a_submission(url: str = PAGE, origin: Origin = Origin.FEED, **more: Any) -> 
 async def submit(
     conn: Connection, *urls: str, origin: Origin = Origin.FEED, now: datetime = START, **more: Any
 ) -> list[Submitted]:
-    return await store.submit(conn, submissions=[a_submission(url, origin, **more) for url in urls], now=now)
+    return await queue.submit(conn, submissions=[a_submission(url, origin, **more) for url in urls], now=now)
 
 
 async def claim(
     conn: Connection, *, now: datetime = START, hosts: int = 10, urls: int = 10, **more: Any
 ) -> list[ClaimedHost]:
-    return await store.claim(
+    return await claims.claim(
         conn,
         lease=new_id(),
         now=now,
@@ -69,14 +68,14 @@ async def ask_all(conn: Connection, outcome: Answer = FETCHED, *, now: datetime 
     """Claim whatever is due, and answer it all alike."""
     hosts = await claim(conn, now=now)
     answers = [an_answer(host, *[outcome] * len(host.urls), at=now) for host in hosts]
-    await store.answer(conn, answers=answers, now=now)
+    await claims.answer(conn, answers=answers, now=now)
     return hosts
 
 
 async def found(conn: Connection, url: str = PAGE, *, now: datetime = START) -> FrontierUrl:
     from headwater.frontier.keys import locate
 
-    row = await listing.find(conn, id=locate(url).place.id, now=now)
+    row = await listing.find(conn, id=locate(url).key.id, now=now)
     assert row is not None
     return row
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.frontier import decide
-from headwater.frontier.keys import lengthened, locate, place_of, shortened
+from headwater.frontier.keys import lengthened, locate, shortened, url_key_of
 from headwater.frontier.types import (
     ClaimedUrl,
     Fetched,
@@ -32,7 +32,7 @@ from tests.clock import START
 OPTIONS = FrontierOptions()
 HOUR = timedelta(hours=1)
 URL = ClaimedUrl(
-    id=locate("https://example.com/a").place.id,
+    id=locate("https://example.com/a").key.id,
     url="https://example.com/a",
     kind=PageKind.ARTICLE,
     origin=Origin.FEED,
@@ -64,21 +64,17 @@ def test_priority(origin: Origin, priority: int | None, expected: int) -> None:
     assert decide.priority_of(Submission("https://example.com/", origin, priority=priority)) == expected
 
 
-def test_a_source_of_its_own_priority_gets_the_bonus_too() -> None:
-    assert [decide.priority_for(Origin.FEED, base) for base in (1, 5, 9)] == [3, 7, 10]
-
-
 def test_bands_follow_priorities() -> None:
     assert [decide.band_of(priority) for priority in range(1, 11)] == [3, 3, 3, 3, 2, 2, 1, 1, 0, 0]
 
 
 @given(st.floats(0, 1, exclude_max=True))
 def test_every_band_has_a_turn(choice: float) -> None:
-    assert sorted(decide.turns(choice)) == [0, 1, 2, 3]
+    assert sorted(decide.band_order(choice)) == [0, 1, 2, 3]
 
 
 def test_no_band_starves() -> None:
-    first = Counter(decide.turns(n / 1500)[0] for n in range(1500))
+    first = Counter(decide.band_order(n / 1500)[0] for n in range(1500))
 
     assert first == {0: 800, 1: 400, 2: 200, 3: 100}
 
@@ -87,7 +83,7 @@ def test_every_claim_draws_anew() -> None:
     drawn = [decide.draw(new_id(), START) for _ in range(500)]
 
     assert all(0 <= one < 1 for one in drawn)
-    assert len({decide.turns(one)[0] for one in drawn}) == 4
+    assert len({decide.band_order(one)[0] for one in drawn}) == 4
 
 
 @given(st.integers(0, 15), st.floats(0, 1, exclude_max=True))
@@ -229,8 +225,8 @@ def test_the_schedule_stays_within_its_bounds(kind: PageKind, interval: timedelt
 
 
 def test_the_first_content_says_nothing_of_how_often_it_changes() -> None:
-    first = decide.settled(PageKind.ARTICLE, 12 * HOUR, 1, START, has_changed=True, options=OPTIONS)
-    second = decide.settled(PageKind.ARTICLE, 12 * HOUR, 2, START, has_changed=True, options=OPTIONS)
+    first = decide.recrawl_after_read(PageKind.ARTICLE, 12 * HOUR, 1, START, has_changed=True, options=OPTIONS)
+    second = decide.recrawl_after_read(PageKind.ARTICLE, 12 * HOUR, 2, START, has_changed=True, options=OPTIONS)
 
     assert (first.interval, second.interval) == (12 * HOUR, 6 * HOUR)
 
@@ -258,7 +254,7 @@ def test_the_delay_is_the_longest_that_anybody_asks_for(
 
 @given(st.uuids())
 def test_an_id_says_where_a_url_is_kept(one: UUID) -> None:
-    assert place_of(one).id == one
+    assert url_key_of(one).id == one
 
 
 @pytest.mark.parametrize(
@@ -276,8 +272,8 @@ def test_a_stored_url_is_whole_again(url: str) -> None:
     located = locate(url)
 
     assert lengthened(shortened(located.url, located.host), located.host) == url
-    assert place_of(located.place.id) == located.place
-    assert located.place.url_id == int.from_bytes(url_key(url)[:8], "big", signed=True)
+    assert url_key_of(located.key.id) == located.key
+    assert located.key.url_id == int.from_bytes(url_key(url)[:8], "big", signed=True)
 
 
 def test_a_fragment_is_not_asked_for() -> None:

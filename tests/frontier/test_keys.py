@@ -6,7 +6,7 @@ PLAIN, DOTTED = "https://dot.example/2?a=1", "http://dot.example./2?a=1"
 def test_a_host_with_the_dot_of_the_root_has_the_same_queue_and_its_pages_the_same_place() -> None:
     plain, dotted = locate(PLAIN), locate(DOTTED)
 
-    assert (dotted.host, dotted.place) == (plain.host, plain.place) == ("dot.example", plain.place)
+    assert (dotted.host, dotted.key) == (plain.host, plain.key) == ("dot.example", plain.key)
     assert (plain.url, dotted.url) == (PLAIN, DOTTED)
 
 

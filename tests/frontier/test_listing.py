@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from headwater.db import Connection
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import changes, claims, listing, queue
 from headwater.frontier.types import Hopeless, Origin, Status, Submission, UrlCursor, UrlFilter
 from headwater.ids import new_id
 from headwater.types import SourceId
@@ -108,7 +107,7 @@ async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connect
     await ask_all(conn, now=START + timedelta(hours=1))
     before = await listing.stats(conn, now=START)
 
-    left = await store.tidy(conn, now=START)
+    left = await changes.tidy(conn, now=START)
 
     assert left == 2
     assert await listing.stats(conn, now=START) == before
@@ -119,8 +118,8 @@ async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connect
 async def test_stats_by_source_say_how_many_are_being_fetched(conn: Connection) -> None:
     source = await a_source(conn, url="https://mine.example/feed")
     mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
-    await store.submit(conn, submissions=[*mine, Submission("https://b.example/1", Origin.MANUAL)], now=START)
-    await store.claim(
+    await queue.submit(conn, submissions=[*mine, Submission("https://b.example/1", Origin.MANUAL)], now=START)
+    await claims.claim(
         conn, lease=new_id(), now=START, leased_until=START + timedelta(minutes=5), hosts=9, urls_per_host=2
     )
 
@@ -134,7 +133,7 @@ async def test_stats_by_source_say_how_many_are_being_fetched(conn: Connection) 
 async def test_every_page_knows_how_many_there_are_in_all(conn: Connection) -> None:
     source = await a_source(conn, url="https://mine.example/feed")
     mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
-    await store.submit(conn, submissions=[*mine, Submission("https://b.example/x", Origin.MANUAL)], now=START)
+    await queue.submit(conn, submissions=[*mine, Submission("https://b.example/x", Origin.MANUAL)], now=START)
 
     async def total(**wanted: Any) -> tuple[int, bool]:
         found = await listing.count_urls(conn, wanted=UrlFilter(**wanted), now=START)
@@ -156,7 +155,7 @@ async def test_a_total_that_would_take_long_is_told_as_a_lower_bound(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "COUNTED_THROUGH", 2)
-    await store.submit(
+    await queue.submit(
         conn, submissions=[Submission(f"https://a.example/{n}", Origin.MANUAL) for n in range(3)], now=START
     )
 

@@ -10,9 +10,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from headwater.db import Connection
-from headwater.frontier import store
-from headwater.frontier.rows import sort_out, url_columns
-from headwater.frontier.types import Origin, Submission
+from headwater.frontier.store import claims
+from headwater.frontier.store.queue import batch_columns, merge
+from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.arrays import numbers
 from headwater.hosts.keys import SHARDS, host_id_of, shard_of
 from headwater.hosts.store.pages import EVERY_BAND, FEEDS_FIRST, parts
@@ -80,8 +80,8 @@ def listed(*names: str, hosts: int, new: int = 0) -> dict[str, Any]:
         f"https://h{n}.example/{name}" for n in range(1, hosts + 1) for name in (*names, *(f"n{x}" for x in range(new)))
     ]
     submissions = [Submission(url, Origin.FEED, priority=1) for url in urls]
-    _, wanted = sort_out(submissions, START, store.DEFAULTS)
-    return {**url_columns(wanted), "now": START, "dead_before": START, "poison": "poison", "most": 1_000_000}
+    _, batch = merge(submissions, START, FrontierOptions())
+    return {**batch_columns(batch), "now": START, "dead_before": START, "poison": "poison", "most": 1_000_000}
 
 
 def a_list(by: str, **more: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ async def test_an_answer_reads_no_table_in_full(full: Connection) -> None:
         hosts = await claim(full, hosts=32, urls=4)
         answers = [an_answer(host, *[FETCHED] * 4) for host in hosts]
         before = await rows_read_in_scans(full)
-        await store.answer(full, answers=answers, now=START)
+        await claims.answer(full, answers=answers, now=START)
         after = await rows_read_in_scans(full)
 
     assert sum(len(host.urls) for host in hosts) == 128

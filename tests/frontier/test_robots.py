@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Connection
-from headwater.frontier import store
+from headwater.frontier.store import changes
 from headwater.frontier.types import Hopeless, Status
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.types import Robots
@@ -64,7 +64,7 @@ async def test_a_blocked_url_is_dead_until_the_rules_change(conn: Connection) ->
     assert (await found(conn)).last_error == "robots_blocked: Disallow: /"
 
     later = START + timedelta(hours=1)
-    revived = await store.revive_blocked(conn, host="example.com", now=later)
+    revived = await changes.revive_blocked(conn, host="example.com", now=later)
 
     assert revived == 1
     assert await counted(conn) == {Status.PENDING: 1}
@@ -75,4 +75,4 @@ async def test_what_died_otherwise_stays_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Hopeless("gone", "410"))
 
-    assert await store.revive_blocked(conn, host="example.com", now=START) == 0
+    assert await changes.revive_blocked(conn, host="example.com", now=START) == 0

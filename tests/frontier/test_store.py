@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from headwater.db import Connection
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import changes, claims, listing, queue
 from headwater.frontier.types import (
     Fate,
     FetchFailed,
+    FrontierOptions,
     Hopeless,
     Origin,
     Redirected,
@@ -153,7 +153,7 @@ async def test_a_host_is_not_claimed_twice(conn: Connection) -> None:
 async def test_a_host_waits_for_its_delay(conn: Connection) -> None:
     await submit(conn, PAGE, "https://example.com/b")
     (host,) = await claim(conn, urls=1)
-    await store.answer(conn, answers=[an_answer(host, FETCHED)], now=START)
+    await claims.answer(conn, answers=[an_answer(host, FETCHED)], now=START)
 
     too_early = await claim(conn, now=START + timedelta(milliseconds=999))
     in_time = await claim(conn, now=START + timedelta(seconds=1))
@@ -196,7 +196,7 @@ async def test_an_answer_under_a_lost_lease_records_and_does_not_release(conn: C
     (lost,) = await claim(conn, urls=1)
     (held,) = await claim(conn, now=START + LEASE)
 
-    await store.answer(conn, answers=[an_answer(lost, FETCHED)], now=START + LEASE)
+    await claims.answer(conn, answers=[an_answer(lost, FETCHED)], now=START + LEASE)
 
     assert (await found(conn, lost.urls[0].url)).status is Status.FETCHED
     assert await claim(conn, now=START + LEASE + timedelta(minutes=1)) == []
@@ -265,12 +265,12 @@ async def test_429_slows_the_host_and_success_eases_it(conn: Connection) -> None
     await submit(conn, *(f"https://example.com/{n}" for n in range(50)))
     (host,) = await claim(conn, urls=1)
     limited = an_answer(host, FetchFailed("rate_limited", "429"), was_rate_limited=True)
-    await store.answer(conn, answers=[limited], now=START)
+    await claims.answer(conn, answers=[limited], now=START)
     assert await claim(conn, now=START + timedelta(seconds=1)) == []
 
     now = START + timedelta(seconds=2)
     (slow,) = await claim(conn, now=now, urls=20)
-    await store.answer(conn, answers=[an_answer(slow, *[FETCHED] * 20, at=now)], now=now)
+    await claims.answer(conn, answers=[an_answer(slow, *[FETCHED] * 20, at=now)], now=now)
     (eased,) = await claim(conn, now=now + timedelta(seconds=2))
 
     assert slow.delay == timedelta(seconds=2)
@@ -281,7 +281,7 @@ async def test_retry_after_blocks_the_host(conn: Connection) -> None:
     await submit(conn, PAGE, "https://example.com/b")
     (host,) = await claim(conn, urls=1)
     until = START + timedelta(hours=1)
-    await store.answer(conn, answers=[an_answer(host, FETCHED, blocked_until=until)], now=START)
+    await claims.answer(conn, answers=[an_answer(host, FETCHED, blocked_until=until)], now=START)
     await submit(conn, "https://example.com/c", priority=10, now=START + timedelta(minutes=1))
 
     assert await claim(conn, now=until - timedelta(seconds=1)) == []
@@ -356,11 +356,11 @@ async def test_an_article_is_fetched_ever_more_seldom_and_at_last_no_more(conn: 
 async def test_settling_keeps_the_content_and_adapts_the_schedule(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn)
-    await store.settle(conn, contents=[Settled(PAGE, b"1" * 32, changed=True)], now=START)
+    await changes.settle(conn, contents=[Settled(PAGE, b"1" * 32, changed=True)], now=START)
     first = await found(conn)
     await ask_all(conn, now=START + timedelta(hours=12))
 
-    await store.settle(conn, contents=[Settled(PAGE, b"2" * 32, changed=True)], now=START + timedelta(hours=12))
+    await changes.settle(conn, contents=[Settled(PAGE, b"2" * 32, changed=True)], now=START + timedelta(hours=12))
 
     assert first.content_hash == b"1" * 32
     assert first.next_fetch_at == START + timedelta(hours=12)
@@ -374,7 +374,7 @@ async def test_what_reading_finds_useless_is_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn)
 
-    await store.settle(conn, contents=[Settled.dead(PAGE, "no_text")], now=START)
+    await changes.settle(conn, contents=[Settled.dead(PAGE, "no_text")], now=START)
 
     one = await found(conn)
     assert (one.status, one.last_error, one.next_fetch_at) == (Status.DEAD, "no_text", None)
@@ -386,7 +386,7 @@ async def test_a_person_can_have_anything_tried_again(conn: Connection) -> None:
     assert one.id is not None
     await ask_all(conn, GONE)
 
-    retried = await store.retry(conn, ids=[one.id], now=START + timedelta(seconds=1))
+    retried = await changes.retry(conn, ids=[one.id], now=START + timedelta(seconds=1))
 
     assert retried == [one.id]
     assert await counted(conn) == {Status.PENDING: 1}
@@ -398,7 +398,7 @@ async def test_deleting_forgets_a_url_and_its_aliases(conn: Connection) -> None:
     await ask_all(conn, Redirected("https://example.com/b", is_permanent=True))
     target = await found(conn)
 
-    deleted = await store.delete(conn, ids=[target.id])
+    deleted = await changes.delete(conn, ids=[target.id])
 
     assert deleted == [target.id]
     assert await all_urls(conn) == []
@@ -408,11 +408,11 @@ async def test_deleting_forgets_a_url_and_its_aliases(conn: Connection) -> None:
 
 
 async def test_a_host_takes_only_so_many_urls_of_a_machine(conn: Connection) -> None:
-    options = store.FrontierOptions(max_host_urls=2)
+    options = FrontierOptions(max_host_urls=2)
     wanted = [a_submission(f"https://example.com/{n}", Origin.SITEMAP) for n in range(3)]
 
-    first = await store.submit(conn, submissions=wanted, now=START, options=options)
-    by_feed = await store.submit(conn, submissions=[a_submission("https://example.com/9")], now=START, options=options)
+    first = await queue.submit(conn, submissions=wanted, now=START, options=options)
+    by_feed = await queue.submit(conn, submissions=[a_submission("https://example.com/9")], now=START, options=options)
 
     assert sorted(one.fate for one in first) == [Fate.INVALID, Fate.QUEUED, Fate.QUEUED]
     assert [one.reason for one in first if one.fate is Fate.INVALID] == ["host_full"]
@@ -462,7 +462,7 @@ async def test_a_redirect_of_a_source_that_was_deleted_leads_nowhere(conn: Conne
     await conn.execute("DELETE FROM sources")
 
     redirect = Redirected("https://elsewhere.example/", is_permanent=True)
-    await store.answer(conn, answers=[an_answer(host, redirect)], now=START)
+    await claims.answer(conn, answers=[an_answer(host, redirect)], now=START)
 
     cur = await conn.execute("SELECT count(*) FROM frontier_url WHERE status <> 'd'")
     assert await cur.fetchone() == (0,)
@@ -473,7 +473,7 @@ async def test_urls_that_are_handed_on_count_for_their_new_source(conn: Connecti
     submitted = await submit(conn, *(f"https://a.example/{n}" for n in range(3)), source_id=one.id)
     ids = [result.id for result in submitted if result.id]
 
-    await store.hand_on(conn, sources={ids[0]: other.id, ids[1]: None})
+    await changes.set_sources(conn, sources={ids[0]: other.id, ids[1]: None})
 
     told = {tally.source_id: tally.pending for tally in (await listing.stats(conn, now=START)).by_source}
     assert told == {one.id: 1, other.id: 1, None: 1}

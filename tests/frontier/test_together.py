@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from headwater.db import Connection
-from headwater.frontier import store
+from headwater.frontier.store import claims
 from headwater.frontier.types import Redirected, Status
 from tests.clock import START
 from tests.frontier.builders import FETCHED, PAGE, an_answer, claim, counted, found, submit
@@ -89,7 +89,7 @@ async def test_a_url_submitted_while_its_host_is_given_back_is_not_forgotten(
     await one.commit()
 
     await submit(other, "https://example.com/b")  # not committed: it holds the host's row
-    giving_back = asyncio.create_task(store.answer(one, answers=[an_answer(host, FETCHED)], now=START))
+    giving_back = asyncio.create_task(claims.answer(one, answers=[an_answer(host, FETCHED)], now=START))
     await until_somebody_waits(other)
     await other.commit()
     await giving_back
@@ -109,7 +109,7 @@ async def test_hosts_that_redirect_to_each_other_can_be_answered_at_once(conninf
     async def give_back(side: str, other: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo) as conn:
             outcomes = [Redirected(f"https://{other}.example/moved-{n}", is_permanent=True) for n in range(20)]
-            await store.answer(conn, answers=[an_answer(hosts[f"{side}.example"], *outcomes)], now=START)
+            await claims.answer(conn, answers=[an_answer(hosts[f"{side}.example"], *outcomes)], now=START)
 
     await asyncio.gather(give_back("left", "right"), give_back("right", "left"))
 
@@ -126,8 +126,8 @@ async def test_two_answers_for_one_url_count_once(two: tuple[Connection, Connect
     (held,) = await claim(one, now=START + timedelta(minutes=5))
     await one.commit()
 
-    await store.answer(one, answers=[an_answer(lost, FETCHED)], now=START)
-    late = asyncio.create_task(store.answer(other, answers=[an_answer(held, FETCHED)], now=START))
+    await claims.answer(one, answers=[an_answer(lost, FETCHED)], now=START)
+    late = asyncio.create_task(claims.answer(other, answers=[an_answer(held, FETCHED)], now=START))
     await until_somebody_waits(one)
     await one.commit()
     await late

@@ -11,7 +11,7 @@ import pytest
 from headwater.db import Database
 from headwater.errors import HostBusy
 from headwater.fetching.worker import Fetcher
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.turns import A_MOMENT, Turns
 from headwater.net import Client
@@ -77,7 +77,7 @@ class Askers:
     async def queue(self, *urls: str) -> None:
         async with self.database.transaction() as conn:
             submissions = [Submission(url, Origin.MANUAL) for url in urls]
-            await frontier.submit(conn, submissions=submissions, now=utc_now())
+            await queue.submit(conn, submissions=submissions, now=utc_now())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from headwater.analytics.types import ReaderAction
 from headwater.articles.store import content, records
 from headwater.articles.types import Listed, NewContent
 from headwater.db import Connection, Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
@@ -87,7 +87,7 @@ async def list_articles(conn: Connection, source_id: SourceId, *urls: str) -> No
     listed = [Listed(source_id, an_article(url)) for url in urls]
     await records.keep(conn, seen_at=START, listed=listed)
     queued = [Submission(url, Origin.FEED, source_id) for url in urls]
-    await frontier.submit(conn, submissions=queued, now=START)
+    await queue.submit(conn, submissions=queued, now=START)
 
 
 async def id_of(conn: Connection, url: str) -> ArticleId:

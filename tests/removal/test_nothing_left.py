@@ -6,8 +6,7 @@ from headwater.accounts.store import users
 from headwater.articles.store import content
 from headwater.articles.store.listing import latest
 from headwater.db import Connection
-from headwater.frontier import store as frontier
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import listing, queue
 from headwater.frontier.types import Origin, Submission, UrlFilter
 from headwater.outbox import store as outbox
 from headwater.sources.store import sources
@@ -170,7 +169,7 @@ async def test_an_article_that_a_reader_starred_stays(conn: Connection) -> None:
 
 async def test_a_url_that_was_submitted_by_hand_stays_with_its_article(conn: Connection) -> None:
     url = "https://x.example/by-hand"
-    await frontier.submit(conn, submissions=[Submission(url, Origin.MANUAL)], now=START)
+    await queue.submit(conn, submissions=[Submission(url, Origin.MANUAL)], now=START)
     source = await a_source(conn)
     await list_articles(conn, source.id, url, "https://x.example/other")
 
@@ -191,7 +190,7 @@ async def test_a_sitemap_that_another_source_is_read_from_stays_queued_for_it(co
             "UPDATE sources SET sitemap_url = %(url)s WHERE id = %(id)s", {"url": sitemap, "id": source.id}
         )
         queued = [Submission(sitemap, Origin.SITEMAP, source.id, kind=PageKind.SITEMAP)]
-        await frontier.submit(conn, submissions=queued, now=START)
+        await queue.submit(conn, submissions=queued, now=START)
         ids.append(source.id)
 
     await sources.remove(conn, source_id=ids[0])

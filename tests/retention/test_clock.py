@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.db import Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
 from headwater.polling import store as polling
@@ -121,7 +121,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
             "UPDATE hosts SET paused_until = %(until)s, free_at = %(until)s WHERE name = 'h2.example'",
             {"until": clock() + timedelta(days=1)},
         )
-        await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=clock())
+        await queue.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=clock())
         await store.finish(conn, lease=new_id(), now=clock(), due_at=clock())
         await conn.execute("UPDATE retention_state SET due_at = %s", (clock() + timedelta(days=1),))
     clock.move(days=-200)
@@ -133,7 +133,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
         claimed = await polling.claim(
             conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), limit=10
         )
-        hosts = await frontier.claim(
+        hosts = await claims.claim(
             conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), hosts=5, urls_per_host=5
         )
     assert {feed.source_id for feed in claimed} - {world.source} == {feed.id for feed in feeds[:3]}
@@ -187,7 +187,7 @@ async def test_repairing_the_times_of_a_feed_and_its_host_invents_none(database:
         await conn.execute(
             "UPDATE hosts SET not_before = %(at)s, free_at = %(at)s WHERE name = 'h.example'", {"at": wrong}
         )
-        await frontier.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=wrong)
+        await queue.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=wrong)
     await repair_schedules(database, KEPT, clock(), thoroughly=True)
     async with database.as_system() as conn:
         claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)

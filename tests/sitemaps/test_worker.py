@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Status, Submission
 from headwater.pages import store as pages
 from headwater.pages.types import NewPage
@@ -177,7 +177,7 @@ async def test_an_archive_is_retired_and_lives_again_when_its_index_says_that_it
     old = f"<urlset><url><loc>{world.zoo.url(DAILY, '/a')}</loc><lastmod>2019</lastmod></url></urlset>".encode()
     async with world.database.transaction() as conn:
         submission = Submission(child, Origin.SITEMAP, kind=PageKind.SITEMAP, depth=1)
-        await frontier.submit(conn, submissions=[submission], now=world.clock())
+        await queue.submit(conn, submissions=[submission], now=world.clock())
     await world.fetch()
     await forget_pages(world)
 

@@ -11,7 +11,7 @@ from headwater.db import Database
 from headwater.fetching.types import FetchingOptions
 from headwater.fetching.worker import Fetcher
 from headwater.frontier.keys import locate
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, UrlFilter
 from headwater.net import Client
 from headwater.sandbox import Sandbox
@@ -89,7 +89,7 @@ class World:
 
     async def find(self, url: str) -> FrontierUrl | None:
         async with self.database.transaction() as conn:
-            return await listing.find(conn, id=locate(url).place.id, now=self.clock())
+            return await listing.find(conn, id=locate(url).key.id, now=self.clock())
 
     async def urls(self, kind: PageKind | None = None, **wanted: Any) -> list[FrontierUrl]:
         found: list[FrontierUrl] = []

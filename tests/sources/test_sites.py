@@ -8,8 +8,7 @@ import pytest
 
 from headwater.db import Connection, speak_for
 from headwater.errors import SourceExists
-from headwater.frontier import store as frontier
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import listing, queue
 from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.library.store import subscriptions
 from headwater.library.types import FeedsQuery, FeedStatus
@@ -170,7 +169,7 @@ async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:
     source, other = await a_site(conn), await a_source(conn, url="https://other.example/feed.xml")
     urls = [Submission(f"{SITE}{number}", Origin.SPIDER, source.id, parent_url=SITE, depth=1) for number in range(5)]
     theirs = Submission("https://other.example/1", Origin.FEED, other.id)
-    await frontier.submit(conn, submissions=[*urls, theirs], now=START)
+    await queue.submit(conn, submissions=[*urls, theirs], now=START)
 
     await leave(conn, source)
     await finish_removals(conn)

@@ -7,7 +7,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import listing
 from headwater.frontier.types import UrlFilter
 from headwater.ids import new_id
 from headwater.polling import store as polling

@@ -14,8 +14,7 @@ from litestar import Litestar
 from headwater.audit import store as audit
 from headwater.audit.types import Deed, Entry
 from headwater.db import Database
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
     Answer,
     Answered,
@@ -60,12 +59,12 @@ async def operator(app: Litestar) -> AsyncIterator[Person]:
         yield person
 
 
-async def queue(
+async def queue_urls(
     database: Database, *urls: str, origin: Origin = Origin.FEED, source_id: SourceId | None = None
 ) -> list[UUID]:
     async with database.as_system() as conn:
         submissions = [Submission(url, origin, source_id=source_id) for url in urls]
-        return [one.id for one in await store.submit(conn, submissions=submissions, now=START) if one.id]
+        return [one.id for one in await queue.submit(conn, submissions=submissions, now=START) if one.id]
 
 
 async def a_site(database: Database, name: str = "Harbour News", mode: str = "both") -> Source:
@@ -82,7 +81,7 @@ async def answer(
     """Whatever is due is asked for, and this comes of it."""
     async with database.as_system() as conn:
         until = START + timedelta(minutes=5)
-        hosts = await store.claim(conn, lease=new_id(), now=START, leased_until=until, hosts=50, urls_per_host=100)
+        hosts = await claims.claim(conn, lease=new_id(), now=START, leased_until=until, hosts=50, urls_per_host=100)
         answers = [
             HostAnswer(
                 host,
@@ -93,7 +92,7 @@ async def answer(
             )
             for host in hosts
         ]
-        await store.answer(conn, answers=answers, now=START)
+        await claims.answer(conn, answers=answers, now=START)
 
 
 async def status_of(database: Database, url_id: UUID) -> Status | None:
@@ -122,10 +121,10 @@ async def test_an_empty_frontier_says_so(operator: Person) -> None:
 
 async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator: Person, database: Database) -> None:
     source = await a_site(database)
-    await queue(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
+    await queue_urls(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
     await answer(database, GONE)
     deleted = await a_site(database, name="Other News")
-    await queue(database, "https://other.example/1", source_id=deleted.id)
+    await queue_urls(database, "https://other.example/1", source_id=deleted.id)
     async with database.as_system() as conn:  # its URLs stay until they are removed in the background
         await conn.execute("DELETE FROM sources WHERE id = %(id)s", {"id": deleted.id})
 
@@ -150,10 +149,10 @@ async def test_the_numbers_tell_of_statuses_and_sources_with_their_mode(operator
     ids=["status", "status and host", "host", "origin", "text", "none"],
 )
 async def test_filters_narrow_the_table(operator: Person, database: Database, query: str, expected: set[str]) -> None:
-    await queue(database, "https://harbour.example/dead")
+    await queue_urls(database, "https://harbour.example/dead")
     await answer(database, GONE)
-    await queue(database, 'https://harbour.example/new?a=1&b="x"')
-    await queue(database, "https://other.example/1", origin=Origin.MANUAL)
+    await queue_urls(database, 'https://harbour.example/new?a=1&b="x"')
+    await queue_urls(database, "https://other.example/1", origin=Origin.MANUAL)
 
     whole, part = await operator.open(f"/admin/frontier?{query}"), await operator.part(f"/admin/frontier/urls?{query}")
 
@@ -166,8 +165,8 @@ async def test_filters_narrow_the_table(operator: Person, database: Database, qu
 
 async def test_a_source_narrows_the_table_and_is_named(operator: Person, database: Database) -> None:
     source = await a_site(database, mode="feed")
-    await queue(database, "https://harbour.example/1", source_id=source.id)
-    await queue(database, "https://harbour.example/2")
+    await queue_urls(database, "https://harbour.example/1", source_id=source.id)
+    await queue_urls(database, "https://harbour.example/2")
 
     shown = await operator.open(f"/admin/frontier?source={source.id}")
 
@@ -177,7 +176,7 @@ async def test_a_source_narrows_the_table_and_is_named(operator: Person, databas
 
 async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person, database: Database) -> None:
     names = [f"https://h{n}.example/a" for n in range(2 * page.PAGE + 3)]
-    await queue(database, *names)
+    await queue_urls(database, *names)
     path, seen = "/admin/frontier/urls?status=pending", list[str]()
     for _ in range(3):
         shown = await operator.part(path)
@@ -190,13 +189,13 @@ async def test_pages_follow_one_another_and_hold_each_url_once(operator: Person,
 
 
 async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: Database, clock: MovableClock) -> None:
-    await queue(database, "https://down.example/1")
+    await queue_urls(database, "https://down.example/1")
     await answer(database, DOWN)
-    await queue(database, "https://gone.example/1")
+    await queue_urls(database, "https://gone.example/1")
     await answer(database, GONE)
-    await queue(database, "https://well.example/1")
+    await queue_urls(database, "https://well.example/1")
     await answer(database, Fetched(None, None))
-    await queue(database, "https://new.example/1")
+    await queue_urls(database, "https://new.example/1")
     clock.move(minutes=1)
 
     words = re.sub(r"\s+", " ", unescape((await operator.open("/admin/frontier")).text))
@@ -208,16 +207,16 @@ async def test_what_came_of_a_url_is_told_in_words(operator: Person, database: D
 
 
 async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Person, database: Database) -> None:
-    await queue(database, "https://busy.example/1", "https://busy.example/2")
+    await queue_urls(database, "https://busy.example/1", "https://busy.example/2")
     await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
-    await queue(database, "https://patient.example/1")
+    await queue_urls(database, "https://patient.example/1")
     await answer(database, DOWN, blocked=timedelta(hours=3))
-    await queue(database, "https://mute.example/1")
+    await queue_urls(database, "https://mute.example/1")
     async with database.as_system() as conn:
         robots = Robots("https://mute.example", 503, None, START, START + timedelta(hours=1), unreachable_since=START)
         await robots_store.keep(conn, robots=robots)
     await answer(database, DOWN, blocked=timedelta(hours=4))
-    await queue(database, "https://well.example/1")
+    await queue_urls(database, "https://well.example/1")
 
     words = re.sub(r"\s+", " ", (await operator.part("/admin/frontier/stats")).text)
 
@@ -228,7 +227,7 @@ async def test_hosts_that_hold_back_are_told_with_why_and_how_long(operator: Per
 
 
 async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, database: Database) -> None:
-    await queue(database, "https://busy.example/1")
+    await queue_urls(database, "https://busy.example/1")
     await answer(database, FetchFailed("rate_limited", "429"), blocked=timedelta(hours=2), was_rate_limited=True)
 
     words = re.sub(r"\s+", " ", (await operator.open("/admin/frontier?host=busy.example")).text)
@@ -238,7 +237,7 @@ async def test_a_host_that_is_looked_at_tells_how_it_stands(operator: Person, da
 
 
 async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person, database: Database) -> None:
-    [url_id] = await queue(database, "https://gone.example/1")
+    [url_id] = await queue_urls(database, "https://gone.example/1")
     await answer(database, GONE)
 
     done = await operator.send("POST", "/admin/frontier/retry", ids=str(url_id))
@@ -252,7 +251,7 @@ async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person,
 
 
 async def test_chosen_urls_are_tried_again_by_a_plain_form_too(operator: Person, database: Database) -> None:
-    ids = await queue(database, *(f"https://gone{n}.example/" for n in range(3)))
+    ids = await queue_urls(database, *(f"https://gone{n}.example/" for n in range(3)))
     await answer(database, GONE)
     await operator.open("/admin/frontier")
 
@@ -271,9 +270,9 @@ async def test_all_that_fit_are_tried_again_step_by_step(
 ) -> None:
     monkeypatch.setattr("headwater.frontier.retrying.PAGE", 2)
     monkeypatch.setattr(page, "RETRY_PAGES", 2)
-    ids = await queue(database, *(f"https://gone{n}.example/" for n in range(7)))
+    ids = await queue_urls(database, *(f"https://gone{n}.example/" for n in range(7)))
     await answer(database, GONE)
-    kept = await queue(database, "https://down.example/")
+    kept = await queue_urls(database, "https://down.example/")
     await answer(database, DOWN)
 
     sent, steps, said = {"status": "dead"}, 0, ""
@@ -302,7 +301,7 @@ async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> N
 
 
 async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person, database: Database) -> None:
-    ids = await queue(database, "https://a.example/1", "https://b.example/1")
+    ids = await queue_urls(database, "https://a.example/1", "https://b.example/1")
     asked = re.findall(r'hx-confirm="([^"]+)"', (await operator.open("/admin/frontier")).text)
 
     headers = {"X-CSRF-Token": operator.token, "HX-Request": "true"}
@@ -374,7 +373,7 @@ async def test_an_odd_filter_is_refused_on_the_page_and_in_the_table(operator: P
 
 
 async def test_nothing_of_a_hostile_url_is_obeyed(operator: Person, database: Database) -> None:
-    await queue(database, "https://evil.example/'\"><script>alert(1)</script>")
+    await queue_urls(database, "https://evil.example/'\"><script>alert(1)</script>")
 
     shown = (await operator.open("/admin/frontier?q=%22%3E%3Cscript%3E&host=evil.example")).text
 
@@ -400,8 +399,8 @@ async def test_the_table_is_narrowed_to_a_source_by_its_name_and_tells_the_total
     operator: Person, database: Database
 ) -> None:
     source = await a_site(database)
-    await queue(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
-    await queue(database, "https://other.example/1")
+    await queue_urls(database, "https://harbour.example/1", "https://harbour.example/2", source_id=source.id)
+    await queue_urls(database, "https://other.example/1")
 
     page = await operator.open("/admin/frontier")
     by_name = await operator.part("/admin/frontier/urls", params={"source": "harbour"})

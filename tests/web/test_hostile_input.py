@@ -31,7 +31,7 @@ from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.asgi.forms import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission
 from headwater.sources.store import sources
 from headwater.web import WebOptions
@@ -237,7 +237,7 @@ async def fill(app: Litestar, database: Database) -> tuple[dict[str, str], list[
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
-            (queued,) = await frontier.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
+            (queued,) = await queue.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
             await conn.execute("UPDATE users SET role = 'moderator' WHERE email = 'mo@example.com'")
             found = await conn.execute(
                 """

@@ -32,9 +32,8 @@ from headwater.cli.terminal import (
 from headwater.cli.url_lines import STANDARD_INPUT, Format, is_a_terminal
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import retry_matching
+from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import Fate, FrontierUrl, Origin, Status, Submission, UrlCursor, UrlFilter
 from headwater.runtime import Runtime
 from headwater.sources.follow import find
@@ -71,7 +70,7 @@ async def submit(
     async with runtime.database.transaction() as conn:
         source_id = await _source_id(conn, source)
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
-        results = await store.submit(conn, submissions=submissions, now=runtime.tools.clock())
+        results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
     for result in results:
         if as_json:
             print_json({"url": result.url, "fate": result.fate, "id": result.id, "reason": result.reason})
@@ -202,7 +201,7 @@ async def retry(
         raise Invalid("Give the ids of URLs, or select them by --status, --host, --source.")
     async with runtime.database.transaction() as conn:
         wanted = UrlFilter(status, await _source_id(conn, source), host)
-        count = len(await store.retry(conn, ids=ids, now=runtime.tools.clock())) if ids else 0
+        count = len(await changes.retry(conn, ids=ids, now=runtime.tools.clock())) if ids else 0
     if not ids:
         count = (await retry_matching(runtime.database, runtime.tools.clock, wanted=wanted)).retried
     if as_json:

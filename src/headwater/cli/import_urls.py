@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from headwater.cli.url_lines import BadLine, Format, GivenUrl, LineBatch, batches
 from headwater.db import Connection, Database
 from headwater.errors import SourceNotFound
-from headwater.frontier import store
+from headwater.frontier.store import queue
 from headwater.frontier.types import Fate, Origin, Submission
 from headwater.sources.follow import find
 from headwater.types import Clock, SourceId
@@ -84,7 +84,7 @@ class UrlImporter:
         async with self._database.transaction() as conn:
             asked = [await self._submission(conn, line) for line in lines if isinstance(line, GivenUrl)]
             good = [(line, made) for line, made in asked if isinstance(made, Submission)]
-            results = await store.submit(conn, submissions=[made for _, made in good], now=self._clock())
+            results = await queue.submit(conn, submissions=[made for _, made in good], now=self._clock())
         problems += [made for _, made in asked if isinstance(made, BadLine)]
         for (line, _), result in zip(good, results, strict=True):
             if result.fate is Fate.INVALID:

@@ -33,7 +33,7 @@ from headwater.extraction.types import (
     Failure,
     UnreadablePage,
 )
-from headwater.frontier import store as frontier
+from headwater.frontier.store import changes
 from headwater.frontier.types import FrontierOptions
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
@@ -153,7 +153,7 @@ class Extractor:
             saved = await content.save(conn, records=records, now=now)
             by_page = {one.read.page.id: outcome for one, outcome in zip(placed, saved, strict=True)}
             settled = [settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
-            await frontier.settle(conn, contents=settled, now=now, options=self._frontier_options)
+            await changes.settle(conn, contents=settled, now=now, options=self._frontier_options)
             await outbox.enqueue(conn, entries=_changes(records, saved), now=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
 

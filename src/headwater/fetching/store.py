@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from headwater.db import Connection
-from headwater.frontier.keys import Place
+from headwater.frontier.keys import UrlKey
 from headwater.types import SourceId, UserId
 
 
@@ -55,4 +55,4 @@ async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> li
         """,
         {"now": now, "limit": limit},
     )
-    return [Place(shard, host_id, url_id).id for shard, host_id, url_id in await cur.fetchall()]
+    return [UrlKey(shard, host_id, url_id).id for shard, host_id, url_id in await cur.fetchall()]

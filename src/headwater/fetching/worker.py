@@ -14,7 +14,7 @@ from headwater.fetching.drain import Drain
 from headwater.fetching.tell import tell
 from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
-from headwater.frontier import store as frontier
+from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.hosts.outage import Attempt, OutageDetector, is_known
 from headwater.hosts.robots import origin_of
@@ -133,7 +133,7 @@ class Fetcher:
     async def _claim(self, limit: int, started: float) -> Sequence[Claimed]:
         now, lease = self._clock(), self._options.lease
         async with self._database.transaction() as conn:
-            hosts = await frontier.claim(
+            hosts = await claims.claim(
                 conn,
                 lease=new_id(),
                 now=now,
@@ -187,12 +187,12 @@ class Fetcher:
                 answers = [
                     HostAnswer(host=one.host, last_request_at=None, pages_paused_until=now + PUT_OFF) for one in theirs
                 ]
-                await frontier.answer(conn, answers=answers, now=now, options=self._frontier_options)
+                await claims.answer(conn, answers=answers, now=now, options=self._frontier_options)
         return [one for one in claimed if one not in theirs]
 
     async def _tidy(self, started: float) -> None:
         async with self._database.transaction() as conn:
-            await frontier.tidy(conn, now=self._clock())
+            await changes.tidy(conn, now=self._clock())
         self._tidy_at = started + TIDIED_EVERY_S
 
     async def _knock_again(self, started: float) -> None:
@@ -201,7 +201,7 @@ class Fetcher:
         async with self._database.transaction() as conn:
             blocked = await store.blocked_long_ago(conn, now=now, limit=KNOCKED_AT_ONCE)
             if blocked:
-                await frontier.retry(conn, ids=blocked, now=now)
+                await changes.retry(conn, ids=blocked, now=now)
         self._knock_at = started + KNOCKED_EVERY_S
 
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
@@ -243,7 +243,7 @@ class Fetcher:
         async with self._database.transaction() as conn:
             for part in in_parts([page for harvest in batch for page in harvest.pages]):
                 await pages.keep(conn, pages=part, now=self._clock())
-            await frontier.answer(
+            await claims.answer(
                 conn,
                 answers=[_answer(harvest) for harvest in batch],
                 now=self._clock(),
@@ -266,10 +266,10 @@ class Fetcher:
         for harvest in batch:
             if harvest.robots_changed:
                 async with self._database.transaction() as conn:
-                    await frontier.revive_blocked(conn, host=harvest.host.host, now=now)
+                    await changes.revive_blocked(conn, host=harvest.host.host, now=now)
         if any(robots.sitemaps for harvest in batch for robots in harvest.robots):
             async with self._database.transaction() as conn:
-                await frontier.submit(
+                await queue.submit(
                     conn, submissions=await _sitemaps(conn, batch), now=now, options=self._frontier_options
                 )
 

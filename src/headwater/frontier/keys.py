@@ -1,4 +1,4 @@
-"""The ids of URLs, made of digests: nothing is looked up to know where a URL belongs. Pure."""
+"""The keys of URLs are digests: no lookup is needed to find the row of a URL. Pure."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -9,8 +9,8 @@ from headwater.urls import key_of, read_url
 _WHOLE = 2**64 - 1
 
 
-class Place(NamedTuple):
-    """Where a URL is kept: the columns of its key. Everybody writes rows in this order, so that nobody deadlocks."""
+class UrlKey(NamedTuple):
+    """The columns of a URL's key. All transactions write rows in this order, so that they cannot deadlock."""
 
     shard: int
     host_id: int
@@ -18,38 +18,38 @@ class Place(NamedTuple):
 
     @property
     def id(self) -> UUID:
-        """What the API calls it by: its host's half and its own."""
+        """The id in the API: 64 bits of the host and 64 of the URL."""
         return UUID(int=(self.host_id & _WHOLE) << 64 | self.url_id & _WHOLE)
 
 
 class Located(NamedTuple):
-    """A URL as it is asked for, the form under which equal pages meet, its host, and where it is kept."""
+    """A URL as requested, its canonical form, its host and its key."""
 
     url: str
     canonical: str
     host: str
-    place: Place
+    key: UrlKey
 
 
 def locate(url: str) -> Located:
-    """Where a URL belongs. Raises InvalidUrl."""
-    asked, form, host = read_url(url)
+    """The host and key of a URL. Raises InvalidUrl."""
+    requested, canonical, host = read_url(url)
     host_id = host_id_of(host)
-    return Located(asked, form, host, Place(shard_of(host_id), host_id, from_bytes(key_of(form)[:8])))
+    return Located(requested, canonical, host, UrlKey(shard_of(host_id), host_id, from_bytes(key_of(canonical)[:8])))
 
 
-def place_of(id: UUID) -> Place:  # noqa: A002  what else should an id be called
-    """Where the URL of this id is kept."""
+def url_key_of(id: UUID) -> UrlKey:  # noqa: A002
+    """The key of the URL with this id."""
     host_id = from_bytes(id.bytes[:8])
-    return Place(shard_of(host_id), host_id, from_bytes(id.bytes[8:]))
+    return UrlKey(shard_of(host_id), host_id, from_bytes(id.bytes[8:]))
 
 
 def shortened(url: str, host: str) -> str:
-    """As it is stored: without https and the host, which stand in the host's row already."""
+    """As stored: without https and the host, which are in the row of the host."""
     start = f"https://{host}/"
     return url[len(start) - 1 :] if url.startswith(start) else url
 
 
 def lengthened(stored: str, host: str) -> str:
-    """What was shortened, whole again."""
+    """The whole URL again."""
     return f"https://{host}{stored}" if stored.startswith("/") else stored

@@ -1,11 +1,10 @@
-"""Trying again all URLs that fit a filter: page by page, each in a transaction of its own, so that few wait for it."""
+"""Retrying all URLs that pass a filter: page by page, each in a short transaction of its own."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from headwater.db import Connection, Database
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import changes, listing
 from headwater.frontier.types import Status, UrlCursor, UrlFilter
 from headwater.types import Clock
 
@@ -15,7 +14,7 @@ RETRIED = frozenset({Status.FAILED, Status.DEAD})
 
 @dataclass(frozen=True, slots=True)
 class RetriedPart:
-    """How many URLs wait again, and where to go on; None at the end."""
+    """How many URLs are retried, and where to continue; None at the end."""
 
     retried: int
     next: UrlCursor | None
@@ -30,19 +29,18 @@ async def retry_matching(
     pages: int | None = None,
     note: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> RetriedPart:
-    """Try again what failed or is dead and fits, looking through so many pages, or through all.
+    """Retry failed and dead URLs that match, on so many pages, or on all.
 
     `note` is called in the transaction of each page that changes something.
     """
+    statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}
+    every = replace(wanted, status=None)
     retried, looked = 0, 0
     while True:
         async with database.transaction() as conn:
-            page = await listing.list_urls(
-                conn, wanted=replace(wanted, status=None), now=clock(), limit=PAGE, after=after
-            )
-            statuses = RETRIED if wanted.status is None else RETRIED & {wanted.status}
+            page = await listing.list_urls(conn, wanted=every, now=clock(), limit=PAGE, after=after)
             ids = [url.id for url in page.urls if url.status in statuses]
-            retried += len(await store.retry(conn, ids=ids, now=clock())) if ids else 0
+            retried += len(await changes.retry(conn, ids=ids, now=clock())) if ids else 0
             if ids and note:
                 await note(conn)
         after, looked = page.next, looked + 1

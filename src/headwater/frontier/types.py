@@ -1,4 +1,4 @@
-"""A URL of the frontier: as it is submitted, claimed, answered and shown. Pure data."""
+"""A URL of the frontier: as submitted, claimed, fetched and shown. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from headwater.frontier.keys import Place
+from headwater.frontier.keys import UrlKey
 from headwater.hosts.decide import EASED_AFTER, MAX_DELAY
 from headwater.hosts.types import NOT_SLOWED, Pace
 from headwater.types import PageKind, SourceId
 
 
 class Origin(StrEnum):
-    """Who found a URL."""
+    """How a URL was found."""
 
     FEED = "feed"
     SITEMAP = "sitemap"
@@ -23,17 +23,17 @@ class Origin(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a URL stands, in the seed's words."""
+    """The status of a URL, as seed 000 names it."""
 
     PENDING = "pending"
-    FETCHING = "fetching"  # its host is in a fetcher's hands
+    FETCHING = "fetching"  # its host is leased to a fetcher
     FETCHED = "fetched"
-    FAILED = "failed"  # waits for another try
+    FAILED = "failed"  # waits for a retry
     DEAD = "dead"
 
 
 class Submission(NamedTuple):
-    """A URL that somebody found. Priority None: 5, and the origin's bonus on it."""
+    """A URL to queue. Priority None: the default of its origin."""
 
     url: str
     origin: Origin
@@ -46,31 +46,31 @@ class Submission(NamedTuple):
 
 
 class Fate(StrEnum):
-    """What came of a submission."""
+    """The result of a submission."""
 
     QUEUED = "queued"
-    KNOWN = "known"  # raised or brought forward when it is still pending, else left as it is
+    KNOWN = "known"  # raised or brought forward if pending, else unchanged
     REVIVED = "revived"  # was dead
     INVALID = "invalid"
 
 
 class Submitted(NamedTuple):
-    """A submission, and what came of it. `reason` says why an invalid one is."""
+    """A submission and its result; `reason` says why it is invalid."""
 
     url: str
     fate: Fate
-    place: Place | None = None
+    key: UrlKey | None = None
     reason: str | None = None
 
     @property
     def id(self) -> UUID | None:
-        """What the API calls it by; made when it is asked for, which few do."""
-        return self.place and self.place.id
+        """The id in the API; computed on access, because few callers use it."""
+        return self.key and self.key.id
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedUrl:
-    """A URL in a fetcher's hands, through its host."""
+    """A URL claimed with its host."""
 
     id: UUID
     url: str
@@ -84,26 +84,26 @@ class ClaimedUrl:
     fetch_count: int
     retry_count: int
     failing_since: datetime | None
-    interval: timedelta | None  # how often it is fetched again, as far as known
+    interval: timedelta | None  # how often it is fetched again, if known
     status: Status = Status.PENDING  # when it was claimed
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedHost:
-    """A host in a fetcher's hands until the lease ends, with its best due URLs, the most urgent first."""
+    """A host leased to a fetcher, with its due URLs, the most urgent first."""
 
     host: str
     lease: UUID
-    delay: timedelta  # between two requests: settings, robots, the source's own, what 429s taught
-    not_before: datetime  # the first request goes out no earlier
+    delay: timedelta  # from settings, robots.txt, its sources and earlier 429s
+    not_before: datetime  # of the first request
     urls: Sequence[ClaimedUrl]
     pace: Pace = NOT_SLOWED
-    answered_at: datetime | None = None  # when it last answered anything
+    answered_at: datetime | None = None  # its last response of any kind
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """200: the body is kept."""
+    """200: the body is stored."""
 
     etag: str | None
     last_modified: str | None
@@ -111,7 +111,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """304, or the same content again."""
+    """304, or the same content as before."""
 
     etag: str | None = None
     last_modified: str | None = None
@@ -119,7 +119,7 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """The URL leads to another, which is queued in its place (or known); this one becomes its alias."""
+    """The URL redirects to another, which is queued; this one becomes its alias."""
 
     to: str
     is_permanent: bool
@@ -127,15 +127,15 @@ class Redirected:
 
 @dataclass(frozen=True, slots=True)
 class FetchFailed:
-    """It did not work this time; tried again until it has failed for long enough."""
+    """A failure that is retried."""
 
-    reason: str  # a class in one word: timeout, network, dns, upstream_failure, rate_limited, forbidden …
+    reason: str  # timeout, network, dns, upstream_failure, rate_limited, forbidden …
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hopeless:
-    """No use in trying again: gone, not_found, robots_blocked, not_html, too_large …"""
+    """A failure that is not retried: gone, not_found, robots_blocked, not_html, too_large …"""
 
     reason: str
     detail: str
@@ -146,7 +146,7 @@ Answer = Fetched | Unchanged | Redirected | FetchFailed | Hopeless
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of one claimed URL."""
+    """The outcome for one claimed URL."""
 
     url: ClaimedUrl
     answer: Answer
@@ -155,20 +155,20 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class HostAnswer:
-    """A claimed host given back: what came of its URLs, and what was learned of it. URLs not listed wait on."""
+    """A claimed host, released with the outcomes for its URLs. URLs without an outcome stay due."""
 
     host: ClaimedHost
     last_request_at: datetime | None
     answered: Sequence[Answered] = field(default=())
-    blocked_until: datetime | None = None  # for all kinds of requests: Retry-After, or silence
-    pages_paused_until: datetime | None = None  # for pages alone: robots.txt that cannot be read, a test for a browser
+    blocked_until: datetime | None = None  # for all requests: Retry-After, or no response
+    pages_paused_until: datetime | None = None  # for pages only: robots.txt unreachable, bot challenge
     was_rate_limited: bool = False
-    answered_at: datetime | None = None  # None: nothing was heard from it
+    answered_at: datetime | None = None  # None: no response
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What reading a fetched page came to: its content, and whether that differs from the last time."""
+    """A fetched page that was read: the hash of its content, and whether that changed."""
 
     url: str
     content_hash: bytes | None
@@ -177,33 +177,33 @@ class Settled:
 
     @staticmethod
     def dead(url: str, reason: str) -> "Settled":
-        """A page that is of no use, now or later."""
+        """A page that is not fetched again."""
         return Settled(url, None, changed=False, dead_reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class RecrawlOptions:
-    """How often one kind of page is fetched again. Unchanged: half as often; changed: twice as often."""
+    """How often one kind of page is fetched again: unchanged, half as often; changed, twice as often."""
 
     first: timedelta
     shortest: timedelta
     longest: timedelta
-    ends: bool  # what stays unchanged for longer than `longest` is not asked for again
+    ends: bool  # not fetched again once unchanged for `longest`
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierOptions:
-    """How the frontier decides; from settings."""
+    """Options of the frontier, from settings."""
 
-    min_delay: timedelta = timedelta(seconds=1)  # between two requests of a host
-    max_crawl_delay: timedelta = timedelta(seconds=30)  # a longer one in robots.txt counts as this
-    max_delay: timedelta = MAX_DELAY  # however often a host said 429
+    min_delay: timedelta = timedelta(seconds=1)  # between two requests to a host
+    max_crawl_delay: timedelta = timedelta(seconds=30)  # the longest Crawl-delay that counts
+    max_delay: timedelta = MAX_DELAY  # after any number of 429s
     eased_after: int = EASED_AFTER  # successes that halve the delay of a slowed host again
     max_retries: int = 8
-    retry_span: timedelta = timedelta(hours=24)  # the retries of a URL fill at least this
-    rate_limited_span: timedelta = timedelta(days=7)  # 429s are the host's affair: a URL dies of them only after this
-    revive_after: timedelta = timedelta(hours=24)  # a dead URL is tried again when a feed lists it after this
-    alias_kept: timedelta = timedelta(days=30)  # of a redirect that is not permanent
+    retry_span: timedelta = timedelta(hours=24)  # over which the retries of a URL spread
+    rate_limited_span: timedelta = timedelta(days=7)  # 429s for so long make a URL dead
+    revive_after: timedelta = timedelta(hours=24)  # a dead URL that a feed lists is retried after this
+    alias_kept: timedelta = timedelta(days=30)  # of a temporary redirect
     max_depth: int = 10
     max_length: int = 1024
     max_host_urls: int = 500_000
@@ -220,13 +220,16 @@ class FrontierOptions:
 
     @property
     def most_slowed(self) -> int:
-        """How often a delay can be doubled before it is the longest."""
+        """How often a delay can be doubled until it is `max_delay`."""
         return (self.max_delay // self.min_delay).bit_length() if self.min_delay else 10
+
+
+DEFAULTS = FrontierOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierUrl:
-    """A URL as it is shown."""
+    """A URL as shown."""
 
     id: UUID
     url: str
@@ -251,7 +254,7 @@ class FrontierUrl:
 
 @dataclass(frozen=True, slots=True)
 class UrlFilter:
-    """Which URLs are wanted; None wants all."""
+    """Which URLs to list; None means all."""
 
     status: Status | None = None
     source_id: SourceId | None = None
@@ -262,7 +265,7 @@ class UrlFilter:
 
 @dataclass(frozen=True, slots=True)
 class UrlCursor:
-    """The last URL that was looked at."""
+    """The last URL of a page."""
 
     discovered_at: datetime
     id: UUID
@@ -270,9 +273,9 @@ class UrlCursor:
 
 @dataclass(frozen=True, slots=True)
 class UrlPage:
-    """Some of the URLs that were asked for, the newest first. `next` is None at the end.
+    """A page of URLs, the newest first. `next` is None at the end.
 
-    A page may hold fewer than were asked for, even none, and not be the last: only so many are looked through at once.
+    A page before the end may have fewer URLs than its limit, even none: a filter reads only so many rows at once.
     """
 
     urls: Sequence[FrontierUrl]
@@ -280,7 +283,7 @@ class UrlPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class UrlCounts:
     """How many URLs of a source have each status."""
 
     source_id: SourceId | None
@@ -292,13 +295,12 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """All of them."""
         return self.pending + self.fetching + self.fetched + self.failed + self.dead
 
 
 @dataclass(frozen=True, slots=True)
 class UrlTotal:
-    """How many URLs pass a filter; where that is not exact, there are at least so many."""
+    """How many URLs pass a filter; if not exact, at least so many."""
 
     urls: int
     is_exact: bool
@@ -306,7 +308,7 @@ class UrlTotal:
 
 @dataclass(frozen=True, slots=True)
 class FrontierStats:
-    """The whole frontier, from counters."""
+    """URLs by status, in all and by source."""
 
     by_status: dict[Status, int]
-    by_source: Sequence[Tally]
+    by_source: Sequence[UrlCounts]

@@ -16,7 +16,7 @@ from headwater.articles.store import records
 from headwater.articles.types import Kept, Listed, NewArticle
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
-from headwater.frontier import store as frontier
+from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
 from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.keys import host_id_of
@@ -330,7 +330,7 @@ class Poller:
             found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
             wakes: list[Wake] = []
             if found:
-                _, wakes = await frontier.add(conn, submissions=found, now=now, options=self._frontier_options)
+                _, wakes = await queue.add(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
             overtaken = await store.answer(conn, answers=[answer for answer, _ in written])
             for answer in (answer for answer, _ in written if answer.feed.source_id in overtaken):

@@ -14,8 +14,7 @@ from headwater.analytics import store as analytics
 from headwater.articles.store import links, locks
 from headwater.audit import store as audit
 from headwater.db import Connection
-from headwater.frontier import store as frontier
-from headwater.frontier.listing import store as listing
+from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
 from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
@@ -53,7 +52,7 @@ async def remove_counters(conn: Connection, removal: Removal) -> None:
     """Delete the few rows that others write for a source without referring to it. Last of all."""
     if removal.kind is RemovalKind.SOURCE:
         await counts.remove_of_source(conn, source_id=SourceId(removal.id))
-        await frontier.forget_tallies(conn, source_id=SourceId(removal.id))
+        await changes.delete_counts(conn, source_id=SourceId(removal.id))
 
 
 async def _remove(
@@ -85,7 +84,7 @@ async def _articles(conn: Connection, source_id: SourceId, limit: int, _now: dat
 
 async def _forget_unowned(conn: Connection, ids: Sequence[ArticleId], source_id: SourceId | None) -> None:
     urls = await locks.lock(conn, ids=ids)
-    submitted = await frontier.find_submitted(conn, urls=list(urls.values()), except_for=source_id)
+    submitted = await changes.find_submitted(conn, urls=list(urls.values()), except_for=source_id)
     unwanted = [article_id for article_id, url in urls.items() if url not in submitted]
     await locks.remove_unlisted(conn, ids=unwanted, except_for=source_id)
 
@@ -96,9 +95,9 @@ async def _urls(conn: Connection, source_id: SourceId, limit: int, now: datetime
         return 0
     heirs = await _heirs(conn, found.urls)
     if heirs:
-        await frontier.hand_on(conn, sources=heirs)
+        await changes.set_sources(conn, sources=heirs)
         return len(heirs)  # the others in another transaction: URLs are written once in each
-    await frontier.delete(conn, ids=[one.id for one in found.urls])
+    await changes.delete(conn, ids=[one.id for one in found.urls])
     return len(found.urls)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from headwater.alerts.store import facts
 from headwater.db import Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
@@ -27,7 +27,7 @@ async def repair_schedules(
         feeds = await polling.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:
         latest = now + LONGEST_FETCH_WAIT
-        await frontier.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
+        await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
         hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
     async with database.transaction() as conn:
         waiting = await pages.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)

@@ -45,7 +45,7 @@ async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, R
 
 async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
     """Which of these the frontier knows, whatever came of them."""
-    places = {url: locate(url).place for url in urls}
+    places = {url: locate(url).key for url in urls}
     return set(
         await fetch_column(
             conn,

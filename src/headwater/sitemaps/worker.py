@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headwater.db import Connection, Database
-from headwater.frontier import store as frontier
 from headwater.frontier.keys import locate
+from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled, Submission
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
@@ -145,10 +145,10 @@ class Mapper:
         """Queue URLs; sitemaps that were given up and have changed since are tried again. Returns which are new."""
         if not wanted:
             return []
-        results = await frontier.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
-        again = {one.url: locate(one.url).place.id for one in wanted if _is_retired(known.get(one.url))}
+        results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
+        again = {one.url: locate(one.url).key.id for one in wanted if _is_retired(known.get(one.url))}
         if again:
-            await frontier.retry(conn, ids=list(again.values()), now=now)
+            await changes.retry(conn, ids=list(again.values()), now=now)
         return [result.fate is Fate.QUEUED or result.url in again for result in results]
 
     async def _write_failure(self, conn: Connection, page: Page, failure: UnreadableSitemap) -> Mapped:
@@ -161,7 +161,7 @@ class Mapper:
         before = (await store.find_readings(conn, urls=[page.url])).get(page.url)
         if before is None and failure.reason != UNREADABLE:
             reason = f"{failure.reason}: {failure.detail}"
-            await frontier.settle(
+            await changes.settle(
                 conn, contents=[Settled.dead(page.url, reason)], now=now, options=self._frontier_options
             )
             return Mapped(page, 0, 0, failure=failure.reason)
@@ -175,7 +175,7 @@ class Mapper:
         await store.keep_reading(conn, reading=replace(reading, retired_at=now if over else None))
         digest = hashlib.sha256(page.body).digest()
         settled = Settled.dead(page.url, RETIRED) if over else Settled(page.url, digest, reading.new_count > 0)
-        await frontier.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+        await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
 
 
 def _is_retired(reading: Reading | None) -> bool:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from headwater.db import Connection
 from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
-from headwater.frontier import store as frontier
+from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate
 from headwater.ids import new_id
 from headwater.polling import store as polling
@@ -171,7 +171,7 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
 async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source no more, and keep it: nothing of it is polled, and none of its lists are fetched."""
     await sources.set_enabled(conn, source_id=source.id, enabled=False)
-    await frontier.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
+    await changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
     await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
     return replace(source, enabled=False)
 
@@ -231,5 +231,5 @@ async def leave(conn: Connection, source: Source) -> None:
 async def _enter(conn: Connection, source: Source, now: datetime) -> None:
     """Queue the pages that reading a source begins from; what is known of them, even dead, is tried again at once."""
     if source.enabled and (pages := entrances(source)):
-        queued = await frontier.submit(conn, submissions=pages, now=now)
-        await frontier.retry(conn, ids=[one.id for one in queued if one.id and one.fate is Fate.KNOWN], now=now)
+        queued = await queue.submit(conn, submissions=pages, now=now)
+        await changes.retry(conn, ids=[one.id for one in queued if one.id and one.fate is Fate.KNOWN], now=now)

@@ -6,7 +6,7 @@ from datetime import datetime
 from headwater.db import Connection, fetch_one
 from headwater.errors import InvalidUrl
 from headwater.frontier.keys import locate
-from headwater.frontier.rows import KIND_OF
+from headwater.frontier.store.tables import KIND_OF
 from headwater.spider.types import SpideredSource
 from headwater.types import PageKind, SourceId
 
@@ -32,11 +32,11 @@ async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, Page
     places: dict[tuple[int, int], list[str]] = {}
     for url in urls:
         try:
-            place = locate(url).place
+            place = locate(url).key
         except InvalidUrl:
             continue
         places.setdefault((place.host_id, place.url_id), []).append(url)
-    shards = [locate(named[0]).place.shard for named in places.values()]
+    shards = [locate(named[0]).key.shard for named in places.values()]
     cur = await conn.execute(
         """
         SELECT given.host_id, given.url_id, known.kind

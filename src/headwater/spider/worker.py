@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headwater.db import Connection, Database
-from headwater.frontier import store as frontier
+from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled
 from headwater.observability.log import get_logger
 from headwater.pages import store as pages
@@ -120,12 +120,12 @@ class Spider:
             if is_list:  # what was too much for us once is asked again, more seldom
                 again = Settled(page.url, None, changed=False)
                 settled = again if links == UNREADABLE else Settled.dead(page.url, links)
-                await frontier.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+                await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
             return Spidered(page, 0, 0, links)
         queued = await self._queue(conn, page, source, links)
         if is_list:  # how often an article is fetched is extraction's affair
             digest = hashlib.sha256("\n".join([*links.articles, *links.lists]).encode()).digest()
-            await frontier.settle(
+            await changes.settle(
                 conn, contents=[Settled(page.url, digest, changed=queued > 0)], now=now, options=self._frontier_options
             )
         return Spidered(page, links.found, queued)
@@ -140,7 +140,7 @@ class Spider:
         known = await store.find_known(conn, urls=[one.url for one in found])
         wanted = affordable(found, known, budget - spent)
         results = (
-            await frontier.submit(conn, submissions=wanted, now=now, options=self._frontier_options) if wanted else []
+            await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options) if wanted else []
         )
         queued = sum(result.fate is Fate.QUEUED for result in results)
         if source is not None and queued:

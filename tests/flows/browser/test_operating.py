@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from headwater.analytics.types import ReaderAction
 from headwater.db import Database
-from headwater.frontier import store
+from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, Hopeless, HostAnswer, Origin, Submission
 from headwater.ids import new_id
 from headwater_lab.zoo import Zoo
@@ -45,14 +45,14 @@ def dead(served: Served) -> None:
     async def fill(database: Database) -> None:
         now = datetime.now(UTC)
         async with database.as_system() as conn:
-            ids = [one.id for one in await store.submit(conn, submissions=submitted(), now=now) if one.id]
-            await store.retry(conn, ids=ids, now=now)  # where an earlier test left them
+            ids = [one.id for one in await queue.submit(conn, submissions=submitted(), now=now) if one.id]
+            await changes.retry(conn, ids=ids, now=now)  # where an earlier test left them
         async with database.as_system() as conn:
             later = now + timedelta(minutes=1)
-            hosts = await store.claim(conn, lease=new_id(), now=later, leased_until=later, hosts=50, urls_per_host=9)
+            hosts = await claims.claim(conn, lease=new_id(), now=later, leased_until=later, hosts=50, urls_per_host=9)
             gone = Hopeless("gone", "410 Gone")
             answers = [HostAnswer(host, now, [Answered(url, gone, now) for url in host.urls]) for host in hosts]
-            await store.answer(conn, answers=answers, now=later)
+            await claims.answer(conn, answers=answers, now=later)
 
     served.run(fill)
 

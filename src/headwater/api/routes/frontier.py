@@ -30,9 +30,8 @@ from headwater.asgi.cursor import encode_cursor
 from headwater.asgi.handlers import Db, Now
 from headwater.db import Connection
 from headwater.errors import UrlNotFound
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import retry_matching
+from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlCursor, UrlFilter
 from headwater.types import Clock, SourceId
 
@@ -93,7 +92,7 @@ async def submit(database: Db, clock: Now, data: JSONBody[SubmittedUrl]) -> Subm
     async with database.transaction() as conn:
         if data.source_id and not await api.known_sources(conn, ids=[SourceId(data.source_id)]):
             raise field_error("body", "source_id", "source not found")
-        [submitted] = await store.submit(conn, submissions=[_submission(data)], now=clock())
+        [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=clock())
     if submitted.fate is Fate.INVALID:
         raise field_error("body", "url", submitted.reason or "cannot be fetched")
     return _result(submitted)
@@ -115,7 +114,7 @@ async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> RetryR
     """Retry URLs at once: those with these ids, or all failed and dead ones that match a filter."""
     if data.ids is not None:
         async with database.transaction() as conn:
-            return RetryResponse(retried=len(await store.retry(conn, ids=data.ids, now=clock())), next_cursor=None)
+            return RetryResponse(retried=len(await changes.retry(conn, ids=data.ids, now=clock())), next_cursor=None)
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
     after = _url_cursor(data.cursor, "body")
     part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES)
@@ -128,7 +127,7 @@ async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> RetryR
 async def remove(database: Db, url_id: UrlId) -> None:
     """Delete a URL. It is queued again if it is found again."""
     async with database.transaction() as conn:
-        if not await store.delete(conn, ids=[url_id]):
+        if not await changes.delete(conn, ids=[url_id]):
             raise UrlNotFound(url_id)
 
 
@@ -157,7 +156,7 @@ async def _submit_batch(
     known = await api.known_sources(conn, ids=list(wanted)) if wanted else set[SourceId]()
     checked = [_of_known_source(one, known) for one in items]
     submissions = [_submission(one) for one in checked if isinstance(one, SubmittedUrl)]
-    submitted = iter(await store.submit(conn, submissions=submissions, now=clock()))
+    submitted = iter(await queue.submit(conn, submissions=submissions, now=clock()))
     return [_result(next(submitted)) if isinstance(one, SubmittedUrl) else one for one in checked]
 
 

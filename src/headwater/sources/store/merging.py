@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from headwater.db import Connection, fetch_column
-from headwater.frontier.keys import Place
+from headwater.frontier.keys import UrlKey
 from headwater.sources.types import FeedPlace, Pair
 from headwater.types import SourceId
 
@@ -96,4 +96,4 @@ async def list_index_pages(conn: Connection, *, source_id: SourceId) -> list[UUI
     cur = await conn.execute(
         "SELECT shard, host_id, url_id FROM frontier_url WHERE source_id = %(id)s AND kind <> 'a'", {"id": source_id}
     )
-    return [Place(*row).id for row in await cur.fetchall()]
+    return [UrlKey(*row).id for row in await cur.fetchall()]

@@ -24,9 +24,8 @@ from headwater.audit import store as audit
 from headwater.audit.types import Deed
 from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
-from headwater.frontier import store
-from headwater.frontier.listing import store as listing
 from headwater.frontier.retrying import RETRIED, retry_matching
+from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import (
     Fate,
     FrontierOptions,
@@ -34,7 +33,7 @@ from headwater.frontier.types import (
     Origin,
     Status,
     Submission,
-    Tally,
+    UrlCounts,
     UrlCursor,
     UrlFilter,
 )
@@ -175,7 +174,7 @@ async def submit(
     async with database.transaction() as conn:
         if submission.source_id and not await list_labels(conn, source_ids=[submission.source_id]):
             raise Invalid("Source not found.")
-        [submitted] = await store.submit(conn, submissions=[submission], now=clock())
+        [submitted] = await queue.submit(conn, submissions=[submission], now=clock())
     if submitted.fate is Fate.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
     words = {
@@ -202,7 +201,7 @@ async def retry(
     ids = read_ids(data.ids)
     async with database.transaction() as conn:
         found = await _find(conn, ids, clock)
-        await store.retry(conn, ids=[url.id for url in found], now=clock())
+        await changes.retry(conn, ids=[url.id for url in found], now=clock())
         first = found[0]
         await audit.record(
             conn,
@@ -232,7 +231,7 @@ async def remove(
     ids = read_ids(data.ids)
     async with database.transaction() as conn:
         found = await _find(conn, ids, clock)
-        await store.delete(conn, ids=[url.id for url in found])
+        await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
             await audit.record(
                 conn,
@@ -421,7 +420,7 @@ async def _statistics(conn: Connection, clock: Clock) -> dict[str, object]:
     }
 
 
-def _ids(tallies: Sequence[Tally]) -> list[SourceId]:
+def _ids(tallies: Sequence[UrlCounts]) -> list[SourceId]:
     return [one.source_id for one in tallies if one.source_id]
 
 

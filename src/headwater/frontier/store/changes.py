@@ -1,0 +1,297 @@
+"""Changes to known URLs: their schedule once their page was read, retries, deletion, another source, repair."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from headwater.db import Connection
+from headwater.errors import InvalidUrl
+from headwater.frontier.decide import recrawl_after_read
+from headwater.frontier.keys import UrlKey, locate, url_key_of
+from headwater.frontier.store.tables import (
+    GIVEN_KEYS,
+    IS_GIVEN,
+    KIND_OF,
+    KNOWN_HOST,
+    UrlChanges,
+    key_columns,
+    write_changes,
+    write_counts,
+)
+from headwater.frontier.types import DEFAULTS, FrontierOptions, Settled
+from headwater.hosts.arrays import numbers, texts, times
+from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.types import Wake
+from headwater.types import SourceId
+
+
+async def settle(
+    conn: Connection, *, contents: Sequence[Settled], now: datetime, options: FrontierOptions = DEFAULTS
+) -> None:
+    """Schedule fetched pages once they were read: how often they are fetched from now on, or never again."""
+    by_key = {key: one for one in contents if (key := _key_or_none(one.url)) is not None}
+    if not by_key:
+        return
+    changes = UrlChanges()
+    pages: list[tuple[UrlKey, Settled, timedelta, datetime | None]] = []
+    for *columns, kind, interval_s, fetch_count, fetched_at, due_at, source_id, band in await _fetched(
+        conn, keys=sorted(by_key)
+    ):
+        key = UrlKey(*columns)
+        page = by_key[key]
+        again = recrawl_after_read(
+            KIND_OF[kind],
+            None if interval_s is None else timedelta(seconds=interval_s),
+            fetch_count,
+            fetched_at or now,
+            has_changed=page.changed,
+            options=options,
+        )
+        next_fetch_at = None if page.dead_reason else again.next_fetch_at
+        pages.append((key, page, again.interval, next_fetch_at))
+        if page.dead_reason:
+            changes.move(source_id, "f", "d")
+        if next_fetch_at is not None and (due_at is None or next_fetch_at < due_at):
+            changes.wakes.append(Wake(KNOWN_HOST, key.host_id, band, next_fetch_at, 0))
+    if pages:
+        await _settle(conn, pages=pages)
+        await write_changes(conn, changes=changes)
+
+
+def _key_or_none(url: str) -> UrlKey | None:
+    try:
+        return locate(url).key
+    except InvalidUrl:
+        return None
+
+
+async def _fetched(conn: Connection, *, keys: Sequence[UrlKey]) -> list[tuple[Any, ...]]:
+    """The schedules of fetched pages, under lock."""
+    cur = await conn.execute(
+        f"""
+        SELECT page.*
+        FROM {GIVEN_KEYS}
+        CROSS JOIN LATERAL (
+            SELECT shard, host_id, url_id, kind::text, interval_s, fetch_count, last_fetched_at,
+                nullif(next_fetch_at, 'infinity'), source_id, band
+            FROM frontier_url
+            WHERE {IS_GIVEN} AND status = 'f'
+            FOR UPDATE
+        ) AS page
+        """,
+        key_columns(keys),
+    )
+    return await cur.fetchall()
+
+
+async def _settle(conn: Connection, *, pages: Sequence[tuple[UrlKey, Settled, timedelta, datetime | None]]) -> None:
+    await conn.execute(
+        f"""
+        UPDATE frontier_url
+        SET content_hash = coalesce(given.content_hash, frontier_url.content_hash), interval_s = given.interval_s,
+            next_fetch_at = coalesce(given.next_fetch_at, 'infinity'), last_error = given.reason,
+            status = CASE WHEN given.reason IS NULL THEN 'f' ELSE 'd' END::"char"
+        FROM unnest(
+            %(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[], %(times)s::timestamptz[],
+            %(intervals)s::integer[], %(hashes)b::bytea[], %(reasons)s::text[]
+        ) AS given (shard, host_id, url_id, next_fetch_at, interval_s, content_hash, reason)
+        WHERE {IS_GIVEN}
+        """,
+        {
+            **key_columns([key for key, _, _, _ in pages]),
+            "times": times([next_fetch_at for _, _, _, next_fetch_at in pages]),
+            "intervals": numbers([int(interval.total_seconds()) for _, _, interval, _ in pages]),
+            "hashes": [page.content_hash for _, page, _, _ in pages],
+            "reasons": texts([page.dead_reason for _, page, _, _ in pages]),
+        },
+    )
+
+
+async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
+    """Retry the URLs of a host that robots.txt disallowed. Returns how many."""
+    host_id = host_id_of(host)
+    cur = await conn.execute(
+        """
+        UPDATE frontier_url
+        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+        WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
+        RETURNING source_id, band
+        """,
+        {"now": now, "shard": shard_of(host_id), "host_id": host_id},
+    )
+    changes = UrlChanges()
+    for source_id, band in await cur.fetchall():
+        changes.requeue(host_id, source_id, band, now, "b")
+    await write_changes(conn, changes=changes)
+    return len(changes.wakes)
+
+
+async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
+    """Retry URLs at once, with all their retries. Returns those that exist."""
+    cur = await conn.execute(
+        f"""
+        WITH given AS MATERIALIZED (
+            SELECT url.*
+            FROM {GIVEN_KEYS}
+            CROSS JOIN LATERAL (
+                SELECT shard, host_id, url_id, status FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
+            ) AS url
+        )
+        UPDATE frontier_url
+        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+        FROM given
+        WHERE {IS_GIVEN}
+        RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
+        """,
+        {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now},
+    )
+    changes = UrlChanges()
+    retried: set[UUID] = set()
+    for host_id, url_id, source_id, band, letter in await cur.fetchall():
+        changes.requeue(host_id, source_id, band, now, letter)
+        retried.add(UrlKey(0, host_id, url_id).id)
+    await write_changes(conn, changes=changes)
+    return [one for one in ids if one in retried]
+
+
+async def delete(conn: Connection, *, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete URLs and their aliases. Returns those that existed."""
+    cur = await conn.execute(
+        f"""
+        WITH given AS MATERIALIZED (
+            SELECT * FROM {GIVEN_KEYS}
+        ), gone AS (
+            DELETE FROM frontier_url
+            USING given
+            WHERE {IS_GIVEN}
+            RETURNING frontier_url.host_id, frontier_url.url_id, source_id, status::text AS letter
+        ), pointing AS (
+            DELETE FROM frontier_alias
+            USING given
+            WHERE frontier_alias.to_host_id = given.host_id AND frontier_alias.to_url_id = given.url_id
+        ), aliases AS (
+            DELETE FROM frontier_alias
+            USING given
+            WHERE frontier_alias.shard = given.shard AND frontier_alias.host_id = given.host_id
+                AND frontier_alias.url_id = given.url_id
+            RETURNING frontier_alias.host_id, frontier_alias.url_id
+        )
+        SELECT host_id, url_id, source_id, letter FROM gone
+        UNION ALL
+        SELECT host_id, url_id, NULL, NULL FROM aliases
+        """,
+        key_columns(sorted({url_key_of(one) for one in ids})),
+    )
+    changes = UrlChanges()
+    deleted: set[UUID] = set()
+    for host_id, url_id, source_id, letter in await cur.fetchall():
+        deleted.add(UrlKey(0, host_id, url_id).id)
+        if letter is not None:
+            changes.remove(host_id, source_id, letter)
+    await write_changes(conn, changes=changes)
+    return [one for one in ids if one in deleted]
+
+
+async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | None]) -> None:
+    """Assign URLs to other sources, or to none."""
+    rows = sorted((url_key_of(one), to) for one, to in sources.items())
+    cur = await conn.execute(
+        f"""
+        WITH keys AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(shards)s::smallint[], %(host_ids)s::bigint[], %(url_ids)s::bigint[], %(source_ids)b::uuid[]
+            ) AS given (shard, host_id, url_id, source_id)
+        ), given AS MATERIALIZED (
+            SELECT url.*, given.source_id AS new_source_id
+            FROM keys AS given
+            CROSS JOIN LATERAL (
+                SELECT shard, host_id, url_id, source_id FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
+            ) AS url
+        )
+        UPDATE frontier_url
+        SET source_id = given.new_source_id
+        FROM given
+        WHERE {IS_GIVEN}
+        RETURNING given.source_id, given.new_source_id, status::text
+        """,
+        {**key_columns([key for key, _ in rows]), "source_ids": [to for _, to in rows]},
+    )
+    changes = UrlChanges()
+    for before, after, letter in await cur.fetchall():
+        changes.count(before, letter, -1)
+        changes.count(after, letter, 1)
+    await write_counts(conn, changes=changes)
+
+
+async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: SourceId | None = None) -> set[str]:
+    """Those of these URLs that were submitted manually, other than for the given source."""
+    by_key = {key: url for url in urls if (key := _key_or_none(url)) is not None}
+    if not by_key:
+        return set()
+    cur = await conn.execute(
+        f"""
+        SELECT shard, host_id, url_id
+        FROM {GIVEN_KEYS}
+        JOIN frontier_url USING (shard, host_id, url_id)
+        WHERE origin = 'm' AND source_id IS DISTINCT FROM %(except_for)s::uuid
+        """,
+        {**key_columns(sorted(by_key)), "except_for": except_for},
+    )
+    return {by_key[UrlKey(*row)] for row in await cur.fetchall()}
+
+
+async def delete_counts(conn: Connection, *, source_id: SourceId) -> None:
+    """Delete the counters of a removed source. Waits for a `tidy` that is summing them up."""
+    await conn.execute("SELECT pg_advisory_xact_lock(hashtext('frontier_tally'))")
+    await conn.execute("DELETE FROM frontier_tally WHERE source_id = %(source_id)s", {"source_id": source_id})
+
+
+async def tidy(conn: Connection, *, now: datetime) -> int:
+    """Sum up the counters that batches inserted, and delete expired aliases. Returns how many counters are left."""
+    cur = await conn.execute(
+        """
+        WITH turn AS MATERIALIZED (
+            SELECT pg_try_advisory_xact_lock(hashtext('frontier_tally')) AS is_mine
+        ), noted AS (
+            DELETE FROM frontier_tally
+            WHERE (SELECT is_mine FROM turn)
+            RETURNING source_id, pending, fetched, failed, dead
+        )
+        INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
+        SELECT source_id, sum(pending), sum(fetched), sum(failed), sum(dead) FROM noted GROUP BY source_id
+        """
+    )
+    await conn.execute("DELETE FROM frontier_alias WHERE expires_at <= %(now)s", {"now": now})
+    return cur.rowcount
+
+
+async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> None:
+    """Make URLs due whose wait is longer than any allowed, as a clock that was ahead wrote it.
+
+    URLs discovered by that clock are always repaired; all others only `thoroughly`, which reads the whole table.
+    """
+    await conn.execute(
+        """
+        UPDATE frontier_url
+        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
+            discovered_at = %(now)s,
+            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END
+        WHERE discovered_at > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now},
+    )
+    if not thoroughly:
+        return
+    await conn.execute(
+        """
+        UPDATE frontier_url
+        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
+            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END,
+            failing_since = CASE WHEN failing_since > %(now)s THEN %(now)s ELSE failing_since END
+        WHERE (next_fetch_at > %(latest)s AND next_fetch_at < 'infinity')
+            OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
+        """,
+        {"now": now, "latest": latest},
+    )

@@ -1,0 +1,279 @@
+"""One URL, lists of URLs, and how many have each status."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from headwater.db import Connection, fetch_all
+from headwater.frontier.keys import UrlKey, lengthened, url_key_of
+from headwater.frontier.store.tables import KIND_OF, ORIGIN_LETTER, ORIGIN_OF, STATUS_LETTER, STATUS_OF
+from headwater.frontier.types import (
+    FrontierStats,
+    FrontierUrl,
+    Status,
+    UrlCounts,
+    UrlCursor,
+    UrlFilter,
+    UrlPage,
+    UrlTotal,
+)
+from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
+from headwater.hosts.store.looking import LONGEST_LEASE
+from headwater.hosts.store.pages import EVERY_BAND, parts
+from headwater.types import SourceId
+
+LOOKED_THROUGH = 2_000
+COUNTED_THROUGH = 10_000
+
+_STATUS: Final = """
+    CASE
+        WHEN lease IS NOT NULL AND claimed > 0 AND free_at > %(now)s AND next_fetch_at <= %(now)s THEN 'g'
+        WHEN status = 'b' THEN 'd'
+        ELSE status::text
+    END
+"""
+_BEFORE: Final = """
+    (
+        %(after_at)s::timestamptz IS NULL
+        OR (discovered_at, host_id, url_id) < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
+    ) AND discovered_at <= coalesce(%(after_at)s, 'infinity')
+"""
+_MATCHES: Final = """
+    (%(status)s::text IS NULL OR shown_status = %(status)s)
+    AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
+    AND (%(source_id)s::uuid IS NULL OR source_id = %(source_id)s)
+    AND (%(text)s::text IS NULL OR strpos(lower(name || url), lower(%(text)s)) > 0)
+"""
+_AFTER_STATUS: Final = """
+    nullif(next_fetch_at, 'infinity'), last_fetched_at, fetch_count, content_hash, etag, last_modified, retry_count,
+    last_error
+"""
+
+
+def _frontier_url(row: tuple[Any, ...]) -> FrontierUrl:
+    """From the columns of FrontierUrl, with host_id and url_id instead of its id."""
+    host_id, url_id, stored, host, source_id, origin, kind, parent_url, depth, priority, status, *more = row
+    id_, url = UrlKey(0, host_id, url_id).id, lengthened(stored, host)
+    origin, kind, status = ORIGIN_OF[origin], KIND_OF[kind], STATUS_OF[status]
+    return FrontierUrl(id_, url, host, source_id, origin, kind, parent_url, depth, priority, status, *more)
+
+
+async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
+    """A URL, or the target of an alias."""
+    cur = await conn.execute(
+        f"""
+        WITH wanted AS MATERIALIZED (
+            SELECT %(host_id)s::bigint AS host_id, %(url_id)s::bigint AS url_id
+            UNION ALL
+            SELECT to_host_id, to_url_id
+            FROM frontier_alias
+            WHERE shard = %(shard)s AND host_id = %(host_id)s AND url_id = %(url_id)s AND expires_at > %(now)s
+        )
+        SELECT host_id, url_id, url, name, source_id, origin::text, kind::text, parent_url, depth, priority,
+            {_STATUS}, {_AFTER_STATUS}, discovered_at
+        FROM wanted
+        JOIN frontier_url USING (host_id, url_id)
+        JOIN hosts USING (shard, host_id)
+        WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
+        LIMIT 1
+        """,
+        {**url_key_of(id)._asdict(), "now": now, "shards": SHARDS},
+    )
+    row = await cur.fetchone()
+    return _frontier_url(row) if row else None
+
+
+async def list_urls(
+    conn: Connection, *, wanted: UrlFilter, now: datetime, limit: int, after: UrlCursor | None = None
+) -> UrlPage:
+    """URLs that pass the filter, the newest first; those of one host in the order of their ids."""
+    is_filtered = any(one is not None for one in (wanted.status, wanted.origin, wanted.text))
+    is_filtered |= wanted.source_id is not None and wanted.host is not None
+    look = LOOKED_THROUGH if is_filtered else limit
+    key = None if after is None else url_key_of(after.id)
+    cur = await conn.execute(
+        f"""
+        WITH seen AS MATERIALIZED (
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'time' AND {_BEFORE}
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'source' AND source_id = %(source_id)s AND {_BEFORE}
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+                    AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
+                ORDER BY url_id
+                LIMIT %(look)s
+            )
+        ), numbered AS MATERIALIZED (
+            SELECT *, row_number() OVER () AS number FROM seen
+        ), shown AS (
+            SELECT numbered.*, host.name, {_STATUS} AS shown_status
+            FROM numbered
+            LEFT JOIN LATERAL (
+                SELECT name, lease, claimed, free_at
+                FROM hosts
+                WHERE hosts.shard = numbered.shard AND hosts.host_id = numbered.host_id
+                LIMIT 1
+            ) AS host ON true
+        ), matching AS MATERIALIZED (
+            SELECT * FROM shown WHERE {_MATCHES} ORDER BY number LIMIT %(limit)s
+        )
+        SELECT edge.*, matching.host_id, matching.url_id, url, name, source_id, origin::text, kind::text, parent_url,
+            depth, priority, shown_status, {_AFTER_STATUS}, matching.discovered_at
+        FROM (SELECT max(number) FROM numbered) AS looked (most)
+        LEFT JOIN LATERAL (
+            SELECT number, discovered_at, host_id, url_id FROM numbered WHERE number = looked.most
+        ) AS edge ON true
+        LEFT JOIN matching ON true
+        ORDER BY matching.number
+        """,
+        {
+            **_filter_values(wanted, now),
+            "look": look,
+            "limit": limit,
+            "after_at": None if after is None else after.discovered_at,
+            "after_host": None if key is None else key.host_id,
+            "after_url": None if key is None else key.url_id,
+        },
+    )
+    rows = await cur.fetchall()
+    urls = [_frontier_url(row[4:]) for row in rows if row[4] is not None]
+    if len(urls) == limit:
+        return UrlPage(urls, UrlCursor(urls[-1].discovered_at, urls[-1].id))
+    looked, discovered_at, host_id, url_id = rows[0][:4]
+    if looked is None or looked < look:
+        return UrlPage(urls, None)
+    return UrlPage(urls, UrlCursor(discovered_at, UrlKey(0, host_id, url_id).id))
+
+
+def _filter_values(wanted: UrlFilter, now: datetime) -> dict[str, object]:
+    host_id = host_id_of((wanted.host or "").lower())
+    return {
+        "by": "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time",
+        "now": now,
+        "shard": shard_of(host_id),
+        "host_id": host_id,
+        "source_id": wanted.source_id,
+        "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
+        "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
+        "text": wanted.text,
+    }
+
+
+async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> UrlTotal:
+    """How many URLs pass a filter: by status and source from counters, else among the first ten thousand."""
+    if wanted.host is None and wanted.origin is None and wanted.text is None:
+        return UrlTotal(await _count_by_counters(conn, wanted=wanted, now=now), is_exact=True)
+    cur = await conn.execute(
+        f"""
+        WITH seen AS MATERIALIZED (
+            (SELECT * FROM frontier_url WHERE %(by)s = 'time' ORDER BY discovered_at DESC LIMIT %(look)s)
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'source' AND source_id = %(source_id)s
+                ORDER BY discovered_at DESC
+                LIMIT %(look)s
+            )
+            UNION ALL
+            (
+                SELECT *
+                FROM frontier_url
+                WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+                ORDER BY url_id
+                LIMIT %(look)s
+            )
+        )
+        SELECT count(*) FILTER (WHERE {_MATCHES}), count(*)
+        FROM seen
+        LEFT JOIN LATERAL (
+            SELECT name, lease, claimed, free_at
+            FROM hosts
+            WHERE hosts.shard = seen.shard AND hosts.host_id = seen.host_id
+            LIMIT 1
+        ) AS host ON true
+        CROSS JOIN LATERAL (SELECT {_STATUS} AS shown_status) AS shown
+        """,
+        {**_filter_values(wanted, now), "look": COUNTED_THROUGH},
+    )
+    row = await cur.fetchone()
+    assert row is not None, "an aggregate is always one row"
+    return UrlTotal(row[0], is_exact=row[1] < COUNTED_THROUGH)
+
+
+async def _count_by_counters(conn: Connection, *, wanted: UrlFilter, now: datetime) -> int:
+    counted = await stats(conn, now=now)
+    if wanted.source_id is None:
+        return counted.by_status[wanted.status] if wanted.status else sum(counted.by_status.values())
+    of_source = next((one for one in counted.by_source if one.source_id == wanted.source_id), None)
+    if of_source is None:
+        return 0
+    return getattr(of_source, wanted.status.value) if wanted.status else of_source.total
+
+
+async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
+    """How many URLs have each status, in all and by source: from counters, and those being fetched."""
+    counted = await fetch_all(
+        conn,
+        UrlCounts,
+        """
+        SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
+            sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
+        FROM frontier_tally
+        WHERE source_id IS NULL OR EXISTS (SELECT FROM sources WHERE sources.id = source_id)
+        GROUP BY source_id
+        ORDER BY source_id NULLS FIRST
+        """,
+    )
+    fetching = await _count_fetching(conn, now=now)
+    by_source = [_with_fetching(one, fetching.get(one.source_id, 0)) for one in counted]
+    return FrontierStats({status: sum(getattr(one, status.value) for one in by_source) for status in Status}, by_source)
+
+
+def _with_fetching(counts: UrlCounts, fetching: int) -> UrlCounts:
+    """Counters count a URL as pending until it is fetched."""
+    fetching = min(fetching, max(counts.pending, 0))
+    return replace(counts, pending=max(counts.pending, 0) - fetching, fetching=fetching)
+
+
+async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId | None, int]:
+    """How many never-fetched URLs of each source are being fetched. Leased hosts are few, and ready within an hour."""
+    cur = await conn.execute(
+        """
+        SELECT due.source_id, count(*)
+        FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
+        CROSS JOIN LATERAL (
+            SELECT shard, host_id, claimed
+            FROM hosts
+            WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
+                AND pages_ready_at > %(now)s AND pages_ready_at < %(until)s AND lease IS NOT NULL AND claimed > 0
+        ) AS held
+        CROSS JOIN LATERAL (
+            SELECT frontier_url.source_id
+            FROM frontier_url
+            WHERE frontier_url.shard = held.shard AND frontier_url.band = ANY (ARRAY[0, 1, 2, 3]::smallint[])
+                AND frontier_url.host_id = held.host_id AND next_fetch_at <= %(now)s AND next_fetch_at < 'infinity'
+                AND status = 'p'
+            LIMIT held.claimed
+        ) AS due
+        GROUP BY due.source_id
+        """,
+        {**parts(EVERY_BAND, ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
+    )
+    return {SourceId(row[0]) if row[0] else None: row[1] for row in await cur.fetchall()}

@@ -1,0 +1,312 @@
+"""Queueing URLs: new ones are inserted, known ones raised or brought forward, dead ones revived."""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from uuid import UUID
+
+from headwater.db import Connection, fetch_column
+from headwater.errors import InvalidUrl
+from headwater.frontier.decide import CRAWLED, POISON, band_of, priority_of, trap
+from headwater.frontier.keys import Located, UrlKey, locate, shortened
+from headwater.frontier.store.tables import KIND_LETTER, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
+from headwater.frontier.types import DEFAULTS, Fate, FrontierOptions, Origin, Submission, Submitted
+from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
+from headwater.hosts.store.waking import wake_for_pages
+from headwater.hosts.types import Wake
+from headwater.types import SourceId
+
+MAX_HOPS = 5  # from alias to alias
+MAX_DEPTH = 32_767  # of a smallint
+SOURCE_DELETED = "source_deleted"
+
+AddedRow = tuple[str, Sequence[int], UUID | None, str]
+"""The result for some URLs of a batch, their numbers, and for a single one its source or the target of its alias."""
+
+
+async def submit(
+    conn: Connection, *, submissions: Sequence[Submission], now: datetime, options: FrontierOptions = DEFAULTS
+) -> list[Submitted]:
+    """Queue URLs. A known one that is pending is raised or brought forward; others stay as they are.
+
+    Returns the result of each, in the order given.
+    """
+    results, wakes = await add(conn, submissions=submissions, now=now, options=options)
+    await wake_for_pages(conn, wakes=wakes)
+    return results
+
+
+async def add(
+    conn: Connection, *, submissions: Sequence[Submission], now: datetime, options: FrontierOptions = DEFAULTS
+) -> tuple[list[Submitted], list[Wake]]:
+    """As `submit`, for a caller that writes hosts later in the transaction: it still has to wake these."""
+    results, changes = await add_uncounted(conn, submissions, now, options)
+    await write_counts(conn, changes=changes)
+    return results, changes.wakes
+
+
+async def add_uncounted(
+    conn: Connection, submissions: Sequence[Submission], now: datetime, options: FrontierOptions, hops: int = MAX_HOPS
+) -> tuple[list[Submitted], UrlChanges]:
+    """Write the URLs only. Instead of an alias, its target is queued."""
+    deleted = await _find_deleted(conn, source_ids={one.source_id for one in submissions if one.source_id is not None})
+    results, batch = merge(submissions, now, options, deleted)
+    changes = UrlChanges()
+    rows = await _add(conn, batch=batch, now=now, options=options) if batch else []
+    fates, aliases = _fates_of(rows, batch, changes)
+    for one, (fate, reason) in zip(batch, fates, strict=True):
+        key = None if fate is Fate.INVALID else one.located.key
+        for position, number in enumerate(one.numbers):  # new for the first submission of a URL only
+            shown = Fate.KNOWN if key and position else fate
+            results[number] = Submitted(submissions[number].url, shown, key, reason)
+    if aliases and hops:
+        targets = [one.at_target(to_url) for one, to_url in aliases]
+        found, more = await add_uncounted(conn, targets, now, options, hops - 1)
+        changes.add(more)
+        for (one, _), result in zip(aliases, found, strict=True):
+            for number in one.numbers:
+                results[number] = result._replace(url=submissions[number].url)
+    return [one for one in results if one is not None], changes
+
+
+@dataclass(slots=True)
+class BatchUrl:
+    """One URL of a batch, with all its submissions."""
+
+    located: Located
+    submission: Submission
+    priority: int
+    next_fetch_at: datetime
+    can_revive: bool
+    numbers: tuple[int, ...]  # of its submissions
+
+    def merge(self, other: "BatchUrl") -> None:
+        """Take the higher priority and the earlier time."""
+        if other.priority > self.priority:
+            self.located, self.submission, self.priority = other.located, other.submission, other.priority
+        self.next_fetch_at = min(self.next_fetch_at, other.next_fetch_at)
+        self.can_revive |= other.can_revive
+        self.numbers += other.numbers
+
+    def at_target(self, url: str) -> Submission:
+        """The submission of an alias, for the URL that it leads to."""
+        origin = Origin.FEED if self.can_revive else self.submission.origin
+        return self.submission._replace(url=url, priority=self.priority, not_before=self.next_fetch_at, origin=origin)
+
+
+def merge(
+    submissions: Sequence[Submission], now: datetime, options: FrontierOptions, deleted: Container[SourceId] = ()
+) -> tuple[list[Submitted | None], list[BatchUrl]]:
+    """The results of invalid submissions; the URLs of the others, each once, in the order of the table's key."""
+    results: list[Submitted | None] = [None] * len(submissions)
+    batch: dict[UrlKey, BatchUrl] = {}
+    for number, submission in enumerate(submissions):
+        try:
+            located = locate(submission.url)
+        except InvalidUrl as error:
+            results[number] = Submitted(submission.url, Fate.INVALID, reason=error.reason)
+            continue
+        reason = trap(located.canonical, origin=submission.origin, depth=submission.depth, options=options)
+        if submission.source_id is not None and submission.source_id in deleted:
+            reason = SOURCE_DELETED
+        if reason is not None:
+            results[number] = Submitted(submission.url, Fate.INVALID, reason=reason)
+            continue
+        due_at = now if submission.not_before is None else max(now, submission.not_before)
+        can_revive = submission.origin is Origin.FEED
+        one = BatchUrl(located, submission, priority_of(submission), due_at, can_revive, (number,))
+        if (known := batch.setdefault(located.key, one)) is not one:
+            known.merge(one)
+    return results, [batch[key] for key in sorted(batch)]
+
+
+def batch_columns(batch: Sequence[BatchUrl]) -> dict[str, str]:
+    """A batch as arrays."""
+    submissions = [one.submission for one in batch]
+    return {
+        **key_columns([one.located.key for one in batch]),
+        "urls": texts([shortened(one.located.url, one.located.host) for one in batch]),
+        "source_ids": uuids([one.source_id for one in submissions]),
+        "origins": letters(alike([one.origin for one in submissions], ORIGIN_LETTER.__getitem__)),
+        "kinds": letters(alike([one.kind for one in submissions], KIND_LETTER.__getitem__)),
+        "parents": texts([one.parent_url for one in submissions]),
+        "depths": numbers([min(one.depth, MAX_DEPTH) for one in submissions]),
+        "priorities": numbers([one.priority for one in batch]),
+        "bands": numbers([band_of(one.priority) for one in batch]),
+        "times": times([one.next_fetch_at for one in batch]),
+        "can_revive": flags([one.can_revive for one in batch]),
+        "positions": numbers(_positions_in_host(batch)),
+    }
+
+
+def _positions_in_host(batch: Sequence[BatchUrl]) -> list[int | None]:
+    """The position of each URL among those of its host that the cap applies to."""
+    counts: defaultdict[int, int] = defaultdict(int)
+    positions: list[int | None] = []
+    for one in batch:
+        if one.submission.origin in CRAWLED:
+            counts[one.located.key.host_id] += 1
+            positions.append(counts[one.located.key.host_id])
+        else:
+            positions.append(None)
+    return positions
+
+
+def _fates_of(
+    rows: Iterable[AddedRow], batch: Sequence[BatchUrl], changes: UrlChanges
+) -> tuple[list[tuple[Fate, str | None]], list[tuple[BatchUrl, str]]]:
+    """The result for each URL of a batch with its reason, and which of them are aliases of which URL."""
+    fates: list[tuple[Fate, str | None]] = [(Fate.KNOWN, None)] * len(batch)
+    aliases: list[tuple[BatchUrl, str]] = []
+    for result, numbered, source_id, to_url in rows:
+        if result == "queued":
+            for number in numbered:
+                fates[number - 1] = Fate.QUEUED, None
+            _count_queued([batch[number - 1] for number in sorted(numbered)], changes)
+            continue
+        position = numbered[0] - 1
+        if result == "alias":
+            aliases.append((batch[position], to_url))
+        elif result == "full":
+            fates[position] = Fate.INVALID, "host_full"
+        else:
+            changes.wakes.append(_wake_for([batch[position]], 0))
+            if result == "revived":
+                fates[position] = Fate.REVIVED, None
+                changes.move(source_id, "d", "p")
+    return fates, aliases
+
+
+def _count_queued(queued: Sequence[BatchUrl], changes: UrlChanges) -> None:
+    """URLs of one host are next to each other, and mostly of one source."""
+    for _, group in groupby(queued, key=lambda one: one.located.key.host_id):
+        ones = list(group)
+        changes.wakes.append(_wake_for(ones, len(ones)))
+        for source_id, of_source in groupby([one.submission.source_id for one in ones]):
+            changes.count(source_id, "p", sum(1 for _ in of_source))
+
+
+def _wake_for(ones: Sequence[BatchUrl], more: int) -> Wake:
+    located = ones[0].located
+    band = band_of(max(one.priority for one in ones))
+    return Wake(located.host, located.key.host_id, band, min(one.next_fetch_at for one in ones), more)
+
+
+async def _find_deleted(conn: Connection, *, source_ids: set[SourceId]) -> set[SourceId]:
+    """Those of these sources that do not exist; the others cannot be deleted before the transaction ends.
+
+    So no URL is queued for a deleted source, however late a worker submits it.
+    """
+    if not source_ids:
+        return set()
+    found = await fetch_column(
+        conn, "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
+    )
+    return source_ids.difference(found)
+
+
+async def _add(
+    conn: Connection, *, batch: Sequence[BatchUrl], now: datetime, options: FrontierOptions
+) -> list[AddedRow]:
+    """Insert new URLs, raise pending ones, revive dead ones that a feed lists again. Returns what is not simply known.
+
+    An article that is now submitted as a sitemap or a list of links is fetched again without its validators.
+    The arrays go through a CTE, so that the plan is the same however long they are: by the index, one URL at a time.
+    """
+    cur = conn.cursor(binary=True)
+    await cur.execute(
+        """
+        WITH batch AS MATERIALIZED (
+            SELECT %(shards)s::smallint[] AS shards, %(host_ids)s::bigint[] AS host_ids,
+                %(url_ids)s::bigint[] AS url_ids, %(urls)s::text[] AS urls, %(source_ids)s::uuid[] AS source_ids,
+                %(origins)s::text[] AS origins, %(kinds)s::text[] AS kinds, %(parents)s::text[] AS parents,
+                %(depths)s::smallint[] AS depths, %(priorities)s::smallint[] AS priorities,
+                %(bands)s::smallint[] AS bands, %(times)s::timestamptz[] AS times,
+                %(can_revive)s::boolean[] AS can_revive, %(positions)s::integer[] AS positions
+        ), looked AS MATERIALIZED (
+            SELECT given.*, old.status, old.status IS NULL AND alias.to_url IS NULL AS is_new,
+                old.status = 'p' AND (given.priority > old.priority OR given.next_fetch_at < old.next_fetch_at)
+                    AS is_raised,
+                old.status IN ('p', 'r', 'f') AND old.kind = 'a' AND given.kind <> 'a' AS is_more,
+                old.status IN ('d', 'b') AND given.can_revive
+                    AND coalesce(old.last_fetched_at, '-infinity') <= %(dead_before)s
+                    AND old.last_error IS DISTINCT FROM %(poison)s AS is_revived,
+                alias.to_url, coalesce(coalesce(queue.url_count, 0) + given.position > %(most)s, false) AS is_full
+            FROM batch
+            CROSS JOIN LATERAL unnest(
+                shards, host_ids, url_ids, urls, source_ids, origins, kinds, parents, depths, priorities, bands, times,
+                can_revive, positions
+            ) WITH ORDINALITY AS given (
+                shard, host_id, url_id, url, source_id, origin, kind, parent_url, depth, priority, band, next_fetch_at,
+                can_revive, position, number
+            )
+            LEFT JOIN LATERAL (
+                SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
+                FROM frontier_url
+                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                LIMIT 1
+            ) AS old ON true
+            LEFT JOIN LATERAL (
+                SELECT to_url
+                FROM frontier_alias
+                WHERE old.status IS NULL AND (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                    AND expires_at > %(now)s
+                LIMIT 1
+            ) AS alias ON true
+            LEFT JOIN LATERAL (
+                SELECT url_count
+                FROM hosts
+                WHERE given.position IS NOT NULL AND (shard, host_id) = (given.shard, given.host_id)
+                LIMIT 1
+            ) AS queue ON true
+        ), added AS (
+            INSERT INTO frontier_url (
+                host_id, url_id, next_fetch_at, discovered_at, source_id, shard, band, priority, depth, origin, kind,
+                url, parent_url
+            )
+            SELECT host_id, url_id, next_fetch_at, %(now)s, source_id, shard, band, priority, depth, origin::"char",
+                kind::"char", url, parent_url
+            FROM looked
+            WHERE is_new AND NOT is_full
+            ORDER BY shard, host_id, url_id
+            ON CONFLICT DO NOTHING
+            RETURNING host_id, url_id
+        ), changed AS (
+            UPDATE frontier_url
+            SET priority = greatest(frontier_url.priority, looked.priority),
+                band = least(frontier_url.band, looked.band),
+                next_fetch_at = least(frontier_url.next_fetch_at, looked.next_fetch_at),
+                status = CASE WHEN is_revived THEN 'p' ELSE frontier_url.status END,
+                kind = CASE WHEN is_more THEN looked.kind::"char" ELSE frontier_url.kind END,
+                interval_s = CASE WHEN is_more THEN NULL ELSE interval_s END,
+                etag = CASE WHEN is_more THEN NULL ELSE etag END,
+                last_modified = CASE WHEN is_more THEN NULL ELSE last_modified END,
+                retry_count = CASE WHEN is_revived THEN 0 ELSE retry_count END,
+                failing_since = CASE WHEN is_revived THEN NULL ELSE failing_since END,
+                last_error = CASE WHEN is_revived THEN NULL ELSE last_error END
+            FROM looked
+            WHERE (is_raised OR is_revived OR is_more)
+                AND frontier_url.shard = looked.shard AND frontier_url.host_id = looked.host_id
+                AND frontier_url.url_id = looked.url_id AND frontier_url.status = looked.status
+            RETURNING CASE WHEN is_revived THEN 'revived' ELSE 'known' END AS fate, looked.number,
+                frontier_url.source_id
+        )
+        SELECT 'queued', coalesce(array_agg(number), '{}'), NULL, NULL FROM added JOIN looked USING (host_id, url_id)
+        UNION ALL
+        SELECT fate, ARRAY[number], source_id, NULL FROM changed
+        UNION ALL
+        SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
+        FROM looked
+        WHERE to_url IS NOT NULL OR (is_new AND is_full)
+        """,
+        {
+            **batch_columns(batch),
+            "now": now,
+            "dead_before": now - options.revive_after,
+            "poison": POISON,
+            "most": options.max_host_urls,
+        },
+    )
+    return await cur.fetchall()
