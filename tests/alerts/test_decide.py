@@ -98,7 +98,7 @@ def test_why_a_feed_is_off_is_said(reason: str | None, said: str) -> None:
     feed = replace(a_feed(off_for=48 * HOUR), reason=reason)
     (one,) = holding(facts(disabled=[feed]), [], LIMITS)
 
-    assert one.summary == f"BBC has been off since 2026-02-27 12:00 UTC{said}."
+    assert one.summary == f"BBC has been disabled since 2026-02-27 12:00 UTC{said}."
 
 
 @pytest.mark.parametrize(("errors", "alerts"), [(0, False), (3, False), (4, True), (100, True)])

@@ -128,7 +128,7 @@ async def test_five_hundred_incidents_fill_no_page(operator: Person, database: D
 
 @pytest.mark.parametrize(
     "table",
-    ["incidents", "incident_messages", "incident_tellings", "alert_samples", "alert_state", "own_outages"],
+    ["incidents", "incident_messages", "incident_notices", "alert_samples", "alert_state", "own_outages"],
 )
 async def test_no_reader_sees_any_of_it(operator: Person, database: Database, clock: MovableClock, table: str) -> None:
     await evaluate(database, clock)

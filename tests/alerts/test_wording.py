@@ -31,12 +31,12 @@ def a_message(*notices: Notice) -> Message:
     ("notices", "subject"),
     [
         ([a_notice()], "[Headwater] A critical feed fails: BBC has failed 4 times in a row."),
-        ([a_notice(NoticeKind.ENDED)], "[Headwater] Over: A critical feed fails"),
+        ([a_notice(NoticeKind.ENDED)], "[Headwater] Resolved: A critical feed fails"),
         ([a_notice(), a_notice(number=2)], "[Headwater] 2 incidents began"),
-        ([a_notice(), a_notice(NoticeKind.ENDED, number=2)], "[Headwater] 1 incident began, 1 incident over"),
+        ([a_notice(), a_notice(NoticeKind.ENDED, number=2)], "[Headwater] 1 incident began, 1 incident resolved"),
         (
             [a_notice(), a_notice(NoticeKind.ENDED)],
-            "[Headwater] Over: A critical feed fails",
+            "[Headwater] Resolved: A critical feed fails",
         ),  # before anybody was told
         ([], "[Headwater] This is a test"),
     ],

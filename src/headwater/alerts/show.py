@@ -1,4 +1,4 @@
-"""What the last evaluation saw, as gauges for Prometheus."""
+"""The facts of the last evaluation as Prometheus gauges."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,7 +23,7 @@ LABELLED = (
 
 
 def show_facts(facts: Facts | None, incidents: Mapping[str, int]) -> None:
-    """Set the gauges. Where nothing is known they say nothing, rather than what was true once."""
+    """Set the gauges. Without facts they have no value: an old one would be wrong."""
     for gauge in LABELLED:
         gauge.clear()
     for gauge in PLAIN:

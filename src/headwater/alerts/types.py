@@ -25,7 +25,6 @@ class Condition(StrEnum):
 # Conditions of one feed each: hundreds may begin within minutes, and are sent in one message.
 OF_A_FEED = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.CRITICAL_FEED_FAILING})
 WARNINGS = frozenset({Condition.SYSTEM_FEED_DISABLED_LONG, Condition.QUEUE_GROWS})
-# Titles of incidents.
 TITLES: Mapping[Condition, str] = {
     Condition.SYSTEM_FEEDS_DISABLED: "Many system feeds are disabled",
     Condition.SYSTEM_FEED_DISABLED_LONG: "A system feed has been disabled for long",
@@ -40,6 +39,9 @@ HOST_TITLES: Mapping[Condition, str] = {
     Condition.SYSTEM_FEED_DISABLED_LONG: "A host of system feeds has been paused for long",
     Condition.CRITICAL_FEED_FAILING: "The host of a critical feed is paused",
 }
+HOST = "host:"  # before the name of a paused host whose feeds are one incident
+WEBHOOK = "webhook"
+MAIL = "mail:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +55,15 @@ class Thresholds:
     disabled_least: int = 2  # one disabled feed is not a widespread issue, however few feeds there are
     stage_stopped: timedelta = timedelta(minutes=15)
     queue_window: timedelta = timedelta(hours=6)
-    queue_least: int = 1000  # entries; what is smaller is soon done
+    queue_least: int = 1000  # smaller queues are soon empty
 
 
 @dataclass(frozen=True, slots=True)
 class AlertOptions:
-    """How the alerting stage works; from settings."""
-
     thresholds: Thresholds = field(default_factory=Thresholds)
     every: timedelta = timedelta(minutes=1)
-    settle: timedelta = timedelta(minutes=10)  # how long a condition must be gone until its incident is over
-    digest: timedelta = timedelta(hours=1)  # least time between two messages about single feeds
+    settle: timedelta = timedelta(minutes=10)  # how long a condition must be gone until its incident ends
+    digest: timedelta = timedelta(hours=1)  # minimum time between two messages about single feeds
     webhook_url: str | None = None
     recipients: Sequence[str] = ()
     site: str = "http://127.0.0.1:8000"
@@ -75,17 +75,12 @@ class AlertOptions:
         return [*([WEBHOOK] if self.webhook_url else []), *(f"{MAIL}{address}" for address in self.recipients)]
 
 
-HOST = "host:"  # before the name of a paused host whose feeds are one incident
-WEBHOOK = "webhook"
-MAIL = "mail:"
-
-
 @dataclass(frozen=True, slots=True)
 class FeedFact:
-    """A system or critical feed, as far as alerts go.
+    """A system or critical feed.
 
-    `disabled_at` is set when it is not active: disabled by polling, by a person, or with its whole source. Failures of
-    a paused host are not counted against its feeds: they are seen by `host` and `failing_since` alone.
+    `disabled_at` is set when it is not active: disabled by polling, by an operator, or with its whole source. Failures
+    of a paused host are not counted for its feeds; only `host` and `failing_since` show them.
     """
 
     id: SourceId
@@ -108,7 +103,7 @@ class OutageFact:
 
 @dataclass(frozen=True, slots=True)
 class StageFact:
-    """Whether a stage has work that is due, since when, and whether some is being done."""
+    """Since when a stage has due work, and whether some is in progress."""
 
     due_since: datetime | None = None
     is_busy: bool = False
@@ -116,7 +111,7 @@ class StageFact:
 
 @dataclass(frozen=True, slots=True)
 class FactSample:
-    """What must be seen over time, at one time."""
+    """The facts that conditions compare over time, at one time."""
 
     at: datetime
     stages: Mapping[str, StageFact] = field(default_factory=dict[str, StageFact])
@@ -125,8 +120,8 @@ class FactSample:
 
 @dataclass(frozen=True, slots=True)
 class FeedCounts:
-    """Sources by how they do; and of the system's own feeds, how many there are and how many bring nothing: those that
-    are disabled, on a paused host, or without a success for too long."""
+    """Sources by state, the number of system feeds, and how many of those are disabled, on a paused host, or without a
+    success for too long."""
 
     states: Mapping[str, int] = field(default_factory=dict[str, int])
     system: int = 0
@@ -135,11 +130,11 @@ class FeedCounts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All that the conditions are judged by, as it is now."""
+    """All that the conditions are evaluated by."""
 
     sample: FactSample
     counts: FeedCounts = field(default_factory=FeedCounts)
-    disabled: Sequence[FeedFact] = ()  # system feeds that bring nothing, the longest first
+    disabled: Sequence[FeedFact] = ()  # system feeds that are disabled or failing, the longest first
     critical: Sequence[FeedFact] = ()  # critical feeds, the most errors first
     outages: Sequence[OutageFact] = ()
     clock_problem: str | None = None  # why this machine's clock cannot be trusted
@@ -147,7 +142,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class HeldCondition:
-    """A condition that holds now. With its subject it names the incident: a feed, host, stage, queue, or nothing."""
+    """A condition that holds now. With its subject (a feed, host, stage, queue or nothing) it names the incident."""
 
     condition: Condition
     subject: str
@@ -157,13 +152,13 @@ class HeldCondition:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A condition from when it began to hold until it was over for a while."""
+    """A condition, from when it began to hold until it had not held for a while."""
 
     id: UUID
     condition: Condition
     subject: str
     summary: str
-    since: datetime  # when what is wrong began, which may be long before it counted
+    since: datetime  # when the problem began, which may be long before the incident
     began_at: datetime
     last_held_at: datetime
     ended_at: datetime | None = None
@@ -175,7 +170,6 @@ class Incident:
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
         return HOST_TITLES[self.condition] if self.host else TITLES[self.condition]
 
     @property
@@ -189,13 +183,11 @@ class IncidentChanges:
     """What an evaluation does to the incidents."""
 
     began: Sequence[HeldCondition]
-    going_on: Sequence[Incident]  # with what is known of them now
+    going_on: Sequence[Incident]  # updated
     ended: Sequence[Incident]
 
 
 class NoticeKind(StrEnum):
-    """What a notice reports of an incident."""
-
     BEGAN = "began"
     ENDED = "ended"
 
@@ -211,7 +203,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is sent. Its id is the same for every attempt, so that receivers can ignore duplicates."""
+    """Notices sent together. The id is the same for every attempt, so that receivers can ignore duplicates."""
 
     id: UUID
     channel: str
@@ -222,8 +214,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class NoticeStatus:
-    """The status of a notice."""
-
     channel: str
     kind: NoticeKind
     sent_at: datetime | None
@@ -241,18 +231,17 @@ class ReportedIncident:
     """An incident as a page or a command shows it."""
 
     incident: Incident
-    told: Sequence[NoticeStatus] = ()
+    notices: Sequence[NoticeStatus] = ()
 
     @property
     def late(self) -> list[NoticeStatus]:
         """Notices that were not sent yet."""
-        return [one for one in self.told if one.sent_at is None]
+        return [one for one in self.notices if one.sent_at is None]
 
     @property
-    def told_to(self) -> list[str]:
+    def sent_to(self) -> list[str]:
         """Channels to which all notices were sent."""
-        late = {one.name for one in self.late}
-        return sorted({one.name for one in self.told} - late)
+        return sorted({one.name for one in self.notices} - {one.name for one in self.late})
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,4 +258,4 @@ class Evaluation:
     """Work of the stage: evaluate the conditions."""
 
 
-Work = Evaluation | Message
+AlertWork = Evaluation | Message

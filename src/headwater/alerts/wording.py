@@ -1,9 +1,9 @@
 """The text of a message: subject and body of an email, JSON for a webhook. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
+from headwater.alerts.decide import moment
 from headwater.alerts.types import Incident, Message, NoticeKind
 
 LISTED = 20
@@ -12,48 +12,46 @@ PAYLOAD_LISTED = 200  # most receivers refuse what is larger than some hundred k
 
 def began_and_ended(message: Message) -> tuple[list[Incident], list[Incident]]:
     """Incidents that began, and that ended; one that did both before a message was sent has ended."""
-    over = {notice.incident.id: notice.incident for notice in message.notices if notice.kind is NoticeKind.ENDED}
+    ended = {notice.incident.id: notice.incident for notice in message.notices if notice.kind is NoticeKind.ENDED}
     began = [notice.incident for notice in message.notices if notice.kind is NoticeKind.BEGAN]
-    return [one for one in began if one.id not in over], list(over.values())
+    return [one for one in began if one.id not in ended], list(ended.values())
 
 
 def subject_of(message: Message) -> str:
-    """One line."""
-    began, over = began_and_ended(message)
-    match began, over:
+    began, ended = began_and_ended(message)
+    match began, ended:
         case [one], []:
-            said = f"{one.title}: {one.summary}"
+            subject = f"{one.title}: {one.summary}"
         case [], [one]:
-            said = f"Over: {one.title}"
+            subject = f"Resolved: {one.title}"
         case [], []:
-            said = "This is a test"
+            subject = "This is a test"
         case _:
-            said = _counts(began, over)
-    return f"[Headwater] {_one_line(said)}"
+            subject = _counts(began, ended)
+    return f"[Headwater] {_one_line(subject)}"
 
 
 def text_of(message: Message, *, site: str) -> str:
-    """The body of the email."""
-    began, over = began_and_ended(message)
-    if not began and not over:
+    began, ended = began_and_ended(message)
+    if not began and not ended:
         return f"This is a test: alerts of the Headwater at {site} arrive here.\n"
-    parts = [*_listed("", began), *_listed("Over: ", over)]
-    return "\n".join([f"{_counts(began, over)}, says the Headwater at {site}.", "", *parts, f"{site}/admin/alerts", ""])
+    parts = [*_listed("", began), *_listed("Resolved: ", ended)]
+    return "\n".join([f"{_counts(began, ended)} at {site}.", "", *parts, f"{site}/admin/alerts", ""])
 
 
 def payload_of(message: Message, *, site: str) -> dict[str, Any]:
     """The JSON of the webhook; Slack and Mattermost show its `text`."""
-    began, over = began_and_ended(message)
-    incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in over)]
+    began, ended = began_and_ended(message)
+    incidents = [*(_fields(one, "firing") for one in began), *(_fields(one, "resolved") for one in ended)]
     return {
-        "text": _escaped(text_of(message, site=site)),
+        "text": _escape(text_of(message, site=site)),
         "id": str(message.id),
         "attempt": message.attempts,
         "sent_by": "headwater",
         "site": site,
         "link": f"{site}/admin/alerts",
         "began": len(began),
-        "ended": len(over),
+        "ended": len(ended),
         "incidents": incidents[:PAYLOAD_LISTED],
     }
 
@@ -84,14 +82,14 @@ def _listed(prefix: str, incidents: Sequence[Incident]) -> list[str]:
 
 def _span(incident: Incident) -> str:
     if incident.ended_at is None:
-        return f"Since {_moment(incident.since)}."
-    return f"From {_moment(incident.began_at)} to {_moment(incident.last_held_at)}."
+        return f"Since {moment(incident.since)}."
+    return f"From {moment(incident.began_at)} to {moment(incident.last_held_at)}."
 
 
-def _counts(began: Sequence[Incident], over: Sequence[Incident]) -> str:
+def _counts(began: Sequence[Incident], ended: Sequence[Incident]) -> str:
     parts = [
-        f"{len(some)} incident{'' if len(some) == 1 else 's'} {said}"
-        for some, said in ((began, "began"), (over, "over"))
+        f"{len(some)} incident{'' if len(some) == 1 else 's'} {verb}"
+        for some, verb in ((began, "began"), (ended, "resolved"))
         if some
     ]
     return ", ".join(parts)
@@ -102,10 +100,6 @@ def _one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:500]
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Without commands of Slack, which stand in angle brackets: <!channel> notifies all."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _moment(at: datetime) -> str:
-    return at.strftime("%Y-%m-%d %H:%M UTC")

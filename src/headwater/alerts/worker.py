@@ -17,12 +17,12 @@ from headwater.alerts.types import (
     MAIL,
     OF_A_FEED,
     AlertOptions,
+    AlertWork,
     Evaluation,
     Facts,
     Incident,
     IncidentChanges,
     Message,
-    Work,
 )
 from headwater.alerts.wording import payload_of, subject_of, text_of
 from headwater.db import Connection, Database
@@ -36,14 +36,12 @@ from headwater.types import Clock
 
 log = get_logger()
 
-LOOKED_EVERY = timedelta(seconds=5)
-SENDING = timedelta(minutes=2)  # the lease of a message
+CLAIM_EVERY = timedelta(seconds=5)
+LEASE = timedelta(minutes=2)  # of a message
 INCIDENTS_KEPT = timedelta(days=365)
 
 
 class Alerter:
-    """The alerting stage."""
-
     name = "alerting"
     concurrency = 2
 
@@ -52,24 +50,24 @@ class Alerter:
         self._mailer = mailer
         self._clock = clock
         self._options = options
-        self._look_at: datetime | None = None
+        self._claim_at: datetime | None = None
         self._evaluated_at: datetime | None = None
 
-    async def claim(self, limit: int) -> Sequence[Work]:
+    async def claim(self, limit: int) -> Sequence[AlertWork]:
         """Messages to be sent, and an evaluation when one is due. Raises DatabaseUnavailable."""
         now = self._clock()
-        if self._look_at is not None and timedelta(0) < self._look_at - now <= LOOKED_EVERY:
-            return ()  # a time further away was set by a clock that was ahead
+        if self._claim_at is not None and timedelta(0) < self._claim_at - now <= CLAIM_EVERY:
+            return ()  # a later time was set by a clock that was ahead
         async with self._database.transaction() as conn:
             self._evaluated_at = await facts_store.evaluated_at(conn)
             due = [Evaluation()] if self._is_due(self._evaluated_at, now) else []
             messages = await messages_store.claim(
-                conn, channels=self._options.channels, now=now, leased_until=now + SENDING, limit=limit - len(due)
+                conn, channels=self._options.channels, now=now, leased_until=now + LEASE, limit=limit - len(due)
             )
-        self._look_at = None if messages else now + min(LOOKED_EVERY, self._options.every)
+        self._claim_at = None if messages else now + min(CLAIM_EVERY, self._options.every)
         return [*due, *messages]
 
-    async def work(self, item: Work) -> None:
+    async def work(self, item: AlertWork) -> None:
         """Evaluate, or send a message. Raises DatabaseUnavailable: then it is done again."""
         match item:
             case Evaluation():
@@ -98,14 +96,14 @@ class Alerter:
             await self._write_messages(conn, now)
             if problem is None:
                 await facts_store.remove_old(
-                    conn, samples_before=now - self._looks_back, incidents_before=now - INCIDENTS_KEPT
+                    conn, samples_before=now - self._window, incidents_before=now - INCIDENTS_KEPT
                 )
-        self._look_at = None  # what was written is sent at once
+        self._claim_at = None  # new messages are sent at once
         _log_incidents(begun, decided.ended)
         return decided
 
     @property
-    def _looks_back(self) -> timedelta:
+    def _window(self) -> timedelta:
         limits = self._options.thresholds
         return max(limits.queue_window, limits.stage_stopped)
 
@@ -115,7 +113,7 @@ class Alerter:
 
     async def _decide(self, conn: Connection, facts: Facts) -> tuple[IncidentChanges, Sequence[Incident]]:
         now = facts.sample.at
-        past = await facts_store.list_samples(conn, after=now - self._looks_back)
+        past = await facts_store.list_samples(conn, after=now - self._window)
         holds = holding(facts, past, self._options.thresholds)
         decided = changes(await incidents.list_open(conn), holds, now, self._options.settle)
         begun = await incidents.add(conn, holds=decided.began, now=now)
@@ -126,9 +124,9 @@ class Alerter:
     async def _write_messages(self, conn: Connection, now: datetime) -> None:
         channels = self._options.channels
         await messages_store.add_pending(conn, channels=channels)
-        untold = await messages_store.list_pending(conn, channels=channels)
-        told_at = await messages_store.last_feed_messages(conn, channels=channels)
-        for channel, notices in due_notices(untold, told_at, now, self._options.digest).items():
+        unsent = await messages_store.list_pending(conn, channels=channels)
+        feeds_sent_at = await messages_store.last_feed_messages(conn, channels=channels)
+        for channel, notices in due_notices(unsent, feeds_sent_at, now, self._options.digest).items():
             of_feeds = any(notice.incident.condition in OF_A_FEED for notice in notices)
             await messages_store.add(conn, channel=channel, notices=notices, is_of_feeds=of_feeds, now=now)
 
@@ -136,22 +134,14 @@ class Alerter:
         error = await send(message, self._mailer, self._options)
         kind = message.channel.partition(":")[0]
         metrics.ALERT_MESSAGES.labels(channel=kind, outcome="failed" if error else "sent").inc()
-        now = self._clock()
+        now, until = self._clock(), self._clock() + wait(message.attempts)
         async with self._database.transaction() as conn:
             if error is None:
                 await messages_store.set_sent(conn, message_id=message.id, now=now)
-            else:
-                await messages_store.set_failed(
-                    conn, message_id=message.id, until=now + wait(message.attempts), error=error
-                )
-        if error is not None:
-            log.warning(
-                "alert not sent",
-                channel=message.channel,
-                attempts=message.attempts,
-                error=error,
-                next_try=(now + wait(message.attempts)).isoformat(),
-            )
+                return
+            await messages_store.set_failed(conn, message_id=message.id, until=until, error=error)
+        details = {"attempts": message.attempts, "error": error, "next_try": until.isoformat()}
+        log.warning("alert not sent", channel=message.channel, **details)
 
 
 async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str | None:
@@ -160,12 +150,8 @@ async def send(message: Message, mailer: Mailer, options: AlertOptions) -> str |
         assert options.webhook_url is not None, "only what is configured is claimed"
         headers = {"Idempotency-Key": str(message.id)}
         return await post_json(options.webhook_url, payload_of(message, site=options.site), headers=headers)
-    sent = await mailer.send(
-        message.channel.removeprefix(MAIL),
-        subject_of(message),
-        text_of(message, site=options.site),
-        message_id=f"<{message.id}@headwater.alerts>",
-    )
+    address, text = message.channel.removeprefix(MAIL), text_of(message, site=options.site)
+    sent = await mailer.send(address, subject_of(message), text, message_id=f"<{message.id}@headwater.alerts>")
     return None if sent else "The mail server did not accept it; see the log."
 
 
@@ -174,4 +160,4 @@ def _log_incidents(begun: Sequence[Incident], ended: Sequence[Incident]) -> None
         write = log.warning if one.severity == "warning" else log.error
         write("incident began", condition=one.condition.value, subject=one.subject, summary=one.summary)
     for one in ended:
-        log.info("incident over", condition=one.condition.value, subject=one.subject)
+        log.info("incident ended", condition=one.condition.value, subject=one.subject)

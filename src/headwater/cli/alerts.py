@@ -86,13 +86,13 @@ def _row(shown: ReportedIncident) -> tuple[str, ...]:
     one = shown.incident
     ended = _time(one.ended_at) if one.ended_at else "open"
     late = sorted({delivery.name for delivery in shown.late})
-    reported = ", ".join([*shown.told_to, *(f"{name} (not yet)" for name in late)]) or "none"
+    reported = ", ".join([*shown.sent_to, *(f"{name} (not yet)" for name in late)]) or "none"
     return _time(one.began_at), ended, one.severity, one.condition.value, one.summary, reported
 
 
 def _record(board: IncidentBoard) -> dict[str, Any]:
     def one(shown: ReportedIncident) -> dict[str, Any]:
-        return asdict(shown.incident) | {"severity": shown.incident.severity, "told": shown.told}
+        return asdict(shown.incident) | {"severity": shown.incident.severity, "notices": shown.notices}
 
     return {
         "evaluated_at": board.evaluated_at,

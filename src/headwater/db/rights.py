@@ -71,7 +71,7 @@ INTERNAL: frozenset[str] = frozenset(
         "blocked_domains",
         "incidents",
         "incident_messages",
-        "incident_tellings",
+        "incident_notices",
         "alert_samples",
         "alert_state",
         "own_outages",

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+import msgspec
 from psycopg.types.json import Jsonb
 
-from headwater.alerts.rows import facts_of, json_of_facts, sample_of, stage_rows
 from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
-from headwater.db import Connection, fetch_all, fetch_value
+from headwater.db import Connection, fetch_all, fetch_column, fetch_value
 from headwater.hosts.store.looking import find_busy
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.store.pages import next_ready_at
@@ -16,68 +16,66 @@ from headwater.outbox import store as outbox
 from headwater.pages import store as pages
 from headwater.types import PageKind
 
-LISTED = 1000  # feeds that are off or critical; the others are counted
-
-
+LISTED = 1000  # disabled or critical feeds; the others are only counted
 PAGE_STAGES = {"extracting": PageKind.ARTICLE, "mapping": PageKind.SITEMAP, "spidering": PageKind.LIST}
-_PAUSED: Final = """
+# Pauses that are worth an alert: those for 429 only after several in a row.
+_IS_PAUSED: Final = """
+    paused_until IS NOT NULL AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+"""
+# A feed that is due does not count as failing: after a pause all feeds of a host are due, and polled within minutes.
+_IS_FAILING: Final = "failing_since < %(failed_before)s AND next_poll_at > %(now)s"
+_PAUSED: Final = f"""
     WITH paused AS MATERIALIZED (
-        SELECT name AS host, alike_class, (
-                SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name
-            ) AS since
+        SELECT name AS host, alike_class,
+            (SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name) AS since
         FROM hosts
-        WHERE paused_until IS NOT NULL
-            AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
+        WHERE {_IS_PAUSED}
     )
+"""
+_FEEDS: Final = """
+    consecutive_errors AS errors, paused.host, paused.alike_class AS paused_for
+    FROM sources
+    JOIN feed_state ON feed_state.source_id = sources.id
+    LEFT JOIN paused ON paused.host = feed_state.host
 """
 
 
 async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> Facts:
-    """All facts as they are now."""
-    outages = [OutageFact(outage.stage, outage.since) for outage in await list_outages(conn, now=now)]
+    values = {
+        "most_refusals": limits.critical_errors, "failed_before": now - limits.no_success, "now": now, "limit": LISTED
+    }  # fmt: skip
     return Facts(
         sample=FactSample(now, await _stages(conn, now=now), await _queues(conn)),
-        counts=await _count_feeds(conn, now=now, limits=limits),
-        disabled=await _disabled(conn, now=now, limits=limits),
-        critical=await _critical(conn, now=now, limits=limits),
-        outages=outages,
+        counts=await _count_feeds(conn, values),
+        disabled=await _disabled(conn, values),
+        critical=await _critical(conn, values),
+        outages=[OutageFact(outage.stage, outage.since) for outage in await list_outages(conn, now=now)],
     )
 
 
-async def _count_feeds(conn: Connection, *, now: datetime, limits: Thresholds) -> FeedCounts:
+async def _count_feeds(conn: Connection, values: Mapping[str, object]) -> FeedCounts:
     cur = await conn.execute(
-        """
+        f"""
         SELECT state, count(*) AS sources,
             count(*) FILTER (WHERE is_system AND has_feed) AS system,
             count(*) FILTER (
                 WHERE is_system
                     AND has_feed
-                    AND (
-                        NOT enabled
-                        OR feed_disabled_at IS NOT NULL
-                        OR (
-                            paused_until IS NOT NULL
-                            AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
-                        )
-                        OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
-                    )
+                    AND (NOT enabled OR feed_disabled_at IS NOT NULL OR ({_IS_PAUSED}) OR ({_IS_FAILING}))
             ) AS system_disabled
         FROM source_health
         LEFT JOIN feed_state ON feed_state.source_id = source_health.id
         LEFT JOIN hosts USING (shard, host_id)
         GROUP BY state
         """,
-        {"most_refusals": limits.critical_errors, "failed_before": now - limits.no_success, "now": now},
+        values,
     )
     rows = await cur.fetchall()
     return FeedCounts({row[0]: row[1] for row in rows}, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
-async def _disabled(conn: Connection, *, now: datetime, limits: Thresholds) -> list[FeedFact]:
-    """System feeds that are disabled, failing or on a paused host; there they fail since the first of them did.
-
-    A feed that is due does not count as failing: after a pause all feeds of a host are due, and polled within minutes.
-    """
+async def _disabled(conn: Connection, values: Mapping[str, object]) -> list[FeedFact]:
+    """System feeds that are disabled, failing or on a paused host; there they fail since the first of them did."""
     return await fetch_all(
         conn,
         FeedFact,
@@ -87,55 +85,39 @@ async def _disabled(conn: Connection, *, now: datetime, limits: Thresholds) -> l
             coalesce(feed_disabled_at, CASE WHEN NOT enabled THEN coalesce(inactive_since, sources.updated_at) END)
                 AS disabled_at,
             coalesce(feed_disable_reason, CASE WHEN NOT enabled THEN 'is_active: false' END) AS reason,
-            consecutive_errors AS errors, least(failing_since, paused.since) AS failing_since, paused.host,
-            paused.alike_class AS paused_for
-        FROM sources
-        JOIN feed_state ON feed_state.source_id = sources.id
-        LEFT JOIN paused ON paused.host = feed_state.host
+            least(failing_since, paused.since) AS failing_since, {_FEEDS}
         WHERE is_system
-            AND (
-                feed_disabled_at IS NOT NULL
-                OR NOT enabled
-                OR paused.host IS NOT NULL
-                OR (failing_since < %(failed_before)s AND next_poll_at > %(now)s)
-            )
+            AND (feed_disabled_at IS NOT NULL OR NOT enabled OR paused.host IS NOT NULL OR ({_IS_FAILING}))
         ORDER BY disabled_at, failing_since, id
         LIMIT %(limit)s
         """,
-        {
-            "most_refusals": limits.critical_errors,
-            "failed_before": now - limits.no_success,
-            "now": now,
-            "limit": LISTED,
-        },
+        values,
     )
 
 
-async def _critical(conn: Connection, *, now: datetime, limits: Thresholds) -> list[FeedFact]:
+async def _critical(conn: Connection, values: Mapping[str, object]) -> list[FeedFact]:
     return await fetch_all(
         conn,
         FeedFact,
         f"""
         {_PAUSED}
         SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
-            consecutive_errors AS errors,
             CASE WHEN paused.host IS NOT NULL OR next_poll_at > %(now)s THEN least(failing_since, paused.since) END
-                AS failing_since,
-            paused.host, paused.alike_class AS paused_for
-        FROM sources
-        JOIN feed_state ON feed_state.source_id = sources.id
-        LEFT JOIN paused ON paused.host = feed_state.host
+                AS failing_since, {_FEEDS}
         WHERE is_critical AND enabled
         ORDER BY (paused.host IS NOT NULL) DESC, consecutive_errors DESC, failing_since NULLS LAST, id
         LIMIT %(limit)s
         """,
-        {"most_refusals": limits.critical_errors, "now": now, "limit": LISTED},
+        values,
     )
 
 
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
-    """Since when each stage has due work. Moving and rediscovery are not included: no one waits for them."""
-    busy = await _busy(conn, now=now)
+    """Since when each stage has due work. Moving and rediscovery are not included: they are not urgent."""
+    kinds = await fetch_column(
+        conn, "SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
+    )
+    busy = {*await find_busy(conn, now=now), *kinds}
     found = {"polling": StageFact(await _feed_due_since(conn, now=now), "polling" in busy)}
     ready_at = await next_ready_at(conn)
     found["fetching"] = StageFact(ready_at if ready_at and ready_at <= now else None, "fetching" in busy)
@@ -161,7 +143,7 @@ async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
 
 
 async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None:
-    """Not `oldest_due_at` of polling, which looks at the next host only: one that is new comes before all others."""
+    """Not `oldest_due_at` of polling, which reads the next host only: a new one comes before all others."""
     return await fetch_value(
         conn,
         """
@@ -174,25 +156,17 @@ async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None
     )
 
 
-async def _busy(conn: Connection, *, now: datetime) -> set[str]:
-    """Which stages have something in hand: polling, fetching, and the kinds of pages that are being read."""
-    cur = await conn.execute(
-        "SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
-    )
-    return await find_busy(conn, now=now) | {row[0] for row in await cur.fetchall()}
-
-
 async def _queues(conn: Connection) -> dict[str, int]:
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
-        SELECT (SELECT greatest(coalesce(sum(pending), 0), 0)::bigint FROM frontier_tally),
-            (SELECT count(*) FROM pages),
-            (SELECT count(*) FROM outbox WHERE reason IS NULL)
-        """
+        SELECT jsonb_build_object(
+            'frontier', (SELECT greatest(coalesce(sum(pending), 0), 0)::bigint FROM frontier_tally),
+            'pages', (SELECT count(*) FROM pages),
+            'outbox', (SELECT count(*) FROM outbox WHERE reason IS NULL)
+        )
+        """,
     )
-    row = await cur.fetchone()
-    assert row is not None
-    return dict(zip(("frontier", "pages", "outbox"), row, strict=True))
 
 
 async def try_lock(conn: Connection) -> bool:
@@ -201,7 +175,6 @@ async def try_lock(conn: Connection) -> bool:
 
 
 async def evaluated_at(conn: Connection) -> datetime | None:
-    """When the last evaluation was."""
     return await fetch_value(conn, "SELECT evaluated_at FROM alert_state")
 
 
@@ -211,18 +184,13 @@ async def save(conn: Connection, *, facts: Facts) -> None:
         """
         WITH seen AS (
             INSERT INTO alert_samples (at, stages, queues)
-            VALUES (%(at)s, %(stages)s, %(queues)s)
+            VALUES (%(at)s, %(facts)s::jsonb -> 'sample' -> 'stages', %(facts)s::jsonb -> 'sample' -> 'queues')
             ON CONFLICT (at) DO NOTHING
         )
         UPDATE alert_state
         SET evaluated_at = %(at)s, facts = %(facts)s
         """,
-        {
-            "at": facts.sample.at,
-            "stages": Jsonb(stage_rows(facts.sample)),
-            "queues": Jsonb(dict(facts.sample.queues)),
-            "facts": Jsonb(json_of_facts(facts)),
-        },
+        {"at": facts.sample.at, "facts": Jsonb(msgspec.to_builtins(facts))},
     )
 
 
@@ -230,19 +198,17 @@ async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
     """The facts of the last evaluation, and the number of open incidents by condition."""
     cur = await conn.execute(
         """
-        SELECT evaluated_at, facts,
-            (
-                SELECT coalesce(jsonb_object_agg(condition, incidents), '{}')
-                FROM (SELECT condition, count(*) AS incidents FROM incidents WHERE ended_at IS NULL GROUP BY condition)
-                    AS counted
-            )
+        SELECT facts, (
+            SELECT coalesce(jsonb_object_agg(condition, incidents), '{}')
+            FROM (SELECT condition, count(*) AS incidents FROM incidents WHERE ended_at IS NULL GROUP BY condition)
+                AS counted
+        )
         FROM alert_state
+        WHERE evaluated_at IS NOT NULL
         """
     )
     row = await cur.fetchone()
-    if row is None or row[0] is None:
-        return None, {}
-    return facts_of(row[0], row[1]), row[2]
+    return (msgspec.convert(row[0], Facts), row[1]) if row else (None, {})
 
 
 async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]:
@@ -250,32 +216,39 @@ async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]
     cur = await conn.execute(
         "SELECT at, stages, queues FROM alert_samples WHERE at >= %(after)s ORDER BY at", {"after": after}
     )
-    return [sample_of(*row) for row in await cur.fetchall()]
+    return [
+        FactSample(at, msgspec.convert(stages, dict[str, StageFact]), queues)
+        for at, stages, queues in await cur.fetchall()
+    ]
 
 
 async def remove_old(conn: Connection, *, samples_before: datetime, incidents_before: datetime) -> None:
-    """Delete old samples, incidents and messages."""
     await conn.execute("DELETE FROM alert_samples WHERE at < %(before)s", {"before": samples_before})
     await conn.execute("DELETE FROM incidents WHERE ended_at < %(before)s", {"before": incidents_before})
     await conn.execute(
         """
         DELETE FROM incident_messages
         WHERE sent_at < %(before)s
-            AND NOT EXISTS (SELECT FROM incident_tellings WHERE message_id = incident_messages.id)
+            AND NOT EXISTS (SELECT FROM incident_notices WHERE message_id = incident_messages.id)
         """,
         {"before": incidents_before},
     )
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> None:
-    """Set times that a clock wrote while it was ahead to now: they would silence alerts or keep incidents open."""
+    """Set times that a clock wrote while it was ahead to now: they would suppress alerts or keep incidents open."""
     await conn.execute(
         """
-        UPDATE incidents
-        SET since = least(since, %(now)s), began_at = least(began_at, %(now)s),
-            last_held_at = least(last_held_at, %(now)s),
-            ended_at = CASE WHEN ended_at IS NOT NULL THEN least(ended_at, %(now)s) END
-        WHERE greatest(since, began_at, last_held_at, ended_at) > %(now)s::timestamptz + interval '1 hour'
+        WITH repaired AS (
+            UPDATE incidents
+            SET since = least(since, %(now)s), began_at = least(began_at, %(now)s),
+                last_held_at = least(last_held_at, %(now)s),
+                ended_at = CASE WHEN ended_at IS NOT NULL THEN least(ended_at, %(now)s) END
+            WHERE greatest(since, began_at, last_held_at, ended_at) > %(now)s::timestamptz + interval '1 hour'
+        ), removed AS (
+            DELETE FROM alert_samples WHERE at > %(now)s::timestamptz + interval '1 hour'
+        )
+        UPDATE alert_state SET evaluated_at = NULL WHERE evaluated_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},
     )
@@ -285,14 +258,6 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> None:
         SET made_at = %(now)s, sent_at = CASE WHEN sent_at IS NOT NULL THEN least(sent_at, %(now)s) END
         WHERE made_at > %(now)s::timestamptz + interval '1 hour'
         """,
-        {"now": now},
-    )
-    await conn.execute(
-        "UPDATE alert_state SET evaluated_at = NULL WHERE evaluated_at > %(now)s::timestamptz + interval '1 hour'",
-        {"now": now},
-    )
-    await conn.execute(
-        "DELETE FROM alert_samples WHERE at > %(now)s::timestamptz + interval '1 hour'",
         {"now": now},
     )
     await conn.execute(

@@ -1,57 +1,52 @@
-"""Messages about incidents: what each channel has yet to be sent."""
+"""Messages about incidents, and the notices that each channel has not been sent yet."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from headwater.alerts.rows import MessageRow, TellingRow
-from headwater.alerts.store.incidents import INCIDENT
-from headwater.alerts.types import Message, Notice
-from headwater.db import Connection, fetch_all
+from headwater.alerts.store.incidents import INCIDENT, incident_of
+from headwater.alerts.types import Message, Notice, NoticeKind
+from headwater.db import Connection
 from headwater.ids import new_id
 
-_PENDING: Final = f"""
-    SELECT {INCIDENT}, channel, kind::text, message_id
-    FROM incident_tellings
+_NOTICES: Final = f"""
+    SELECT message_id, channel, kind::text, {INCIDENT}
+    FROM incident_notices
     JOIN incidents ON incidents.id = incident_id
 """
 
 
 async def add_pending(conn: Connection, *, channels: Sequence[str]) -> None:
-    """Queue every open incident for these channels, unless it was sent already."""
+    """Queue every open incident for these channels, unless it was queued before."""
     await conn.execute(
         """
-        INSERT INTO incident_tellings (incident_id, channel, kind)
+        INSERT INTO incident_notices (incident_id, channel, kind)
         SELECT id, channel, 'began'
         FROM incidents
         CROSS JOIN unnest(%(channels)s::text[]) AS channel
         WHERE ended_at IS NULL
-        ON CONFLICT ON CONSTRAINT incident_tellings_pkey DO NOTHING
+        ON CONFLICT ON CONSTRAINT incident_notices_pkey DO NOTHING
         """,
         {"channels": list(channels)},
     )
 
 
 async def list_pending(conn: Connection, *, channels: Sequence[str]) -> list[Notice]:
-    """What these channels have yet to be sent, except channels with an unsent message."""
-    rows = await fetch_all(
-        conn,
-        TellingRow,
+    """Unsent notices of these channels, except channels with an unsent message."""
+    cur = await conn.execute(
         f"""
-        {_PENDING}
+        {_NOTICES}
         WHERE message_id IS NULL
             AND channel = ANY(%(channels)s)
             AND NOT EXISTS (
-                SELECT
-                FROM incident_messages
-                WHERE incident_messages.channel = incident_tellings.channel AND sent_at IS NULL
+                SELECT FROM incident_messages WHERE channel = incident_notices.channel AND sent_at IS NULL
             )
         ORDER BY began_at, id, kind
         """,
         {"channels": list(channels)},
     )
-    return [row.notice for row in rows]
+    return [Notice(incident_of(row), channel, NoticeKind(kind)) for _, channel, kind, *row in await cur.fetchall()]
 
 
 async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> dict[str, datetime]:
@@ -69,30 +64,28 @@ async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> di
 
 
 async def add(conn: Connection, *, channel: str, notices: Sequence[Notice], is_of_feeds: bool, now: datetime) -> None:
-    """Add a message with its contents."""
-    message_id = new_id()
+    """Add a message that contains these notices."""
+    values = {
+        "id": new_id(), "channel": channel, "is_of_feeds": is_of_feeds, "now": now,
+        "ids": [notice.incident.id for notice in notices], "kinds": [notice.kind.value for notice in notices],
+    }  # fmt: skip
     await conn.execute(
         """
         INSERT INTO incident_messages (id, channel, is_of_feeds, made_at, ready_at)
         VALUES (%(id)s, %(channel)s, %(is_of_feeds)s, %(now)s, %(now)s)
         """,
-        {"id": message_id, "channel": channel, "is_of_feeds": is_of_feeds, "now": now},
+        values,
     )
     await conn.execute(
         """
-        UPDATE incident_tellings
-        SET message_id = %(message_id)s
+        UPDATE incident_notices
+        SET message_id = %(id)s
         FROM unnest(%(ids)s::uuid[], %(kinds)s::text[]) AS given (incident_id, kind)
-        WHERE incident_tellings.incident_id = given.incident_id
-            AND incident_tellings.kind = given.kind
+        WHERE incident_notices.incident_id = given.incident_id
+            AND incident_notices.kind = given.kind
             AND channel = %(channel)s
         """,
-        {
-            "message_id": message_id,
-            "channel": channel,
-            "ids": [notice.incident.id for notice in notices],
-            "kinds": [notice.kind.value for notice in notices],
-        },
+        values,
     )
 
 
@@ -100,9 +93,7 @@ async def claim(
     conn: Connection, *, channels: Sequence[str], now: datetime, leased_until: datetime, limit: int
 ) -> list[Message]:
     """Claim messages to be sent, until the lease ends; then they are sent again, with the same id."""
-    found = await fetch_all(
-        conn,
-        MessageRow,
+    cur = await conn.execute(
         """
         WITH ready AS (
             SELECT id
@@ -120,26 +111,22 @@ async def claim(
         """,
         {"channels": list(channels), "now": now, "leased_until": leased_until, "limit": limit},
     )
-    notices = await _tellings(conn, message_ids=[row.id for row in found]) if found else {}
-    return [Message(row.id, row.channel, row.made_at, row.attempts, notices.get(row.id, ())) for row in found]
-
-
-async def _tellings(conn: Connection, *, message_ids: Sequence[UUID]) -> dict[UUID, list[Notice]]:
-    rows = await fetch_all(
-        conn,
-        TellingRow,
-        _PENDING + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind",
-        {"ids": list(message_ids)},
+    messages = await cur.fetchall()
+    if not messages:
+        return []
+    notices: dict[UUID, list[Notice]] = {message[0]: [] for message in messages}
+    cur = await conn.execute(
+        _NOTICES + " WHERE message_id = ANY(%(ids)s) ORDER BY began_at, id, kind", {"ids": list(notices)}
     )
-    found: dict[UUID, list[Notice]] = {}
-    for row in rows:
-        assert row.message_id is not None
-        found.setdefault(row.message_id, []).append(row.notice)
-    return found
+    for message_id, channel, kind, *row in await cur.fetchall():
+        notices[message_id].append(Notice(incident_of(row), channel, NoticeKind(kind)))
+    return [
+        Message(message_id, channel, made_at, attempts, notices[message_id])
+        for message_id, channel, made_at, attempts in messages
+    ]
 
 
 async def set_sent(conn: Connection, *, message_id: UUID, now: datetime) -> None:
-    """Mark the message as sent."""
     await conn.execute(
         "UPDATE incident_messages SET sent_at = %(now)s, error = NULL WHERE id = %(id)s AND sent_at IS NULL",
         {"id": message_id, "now": now},
@@ -149,10 +136,6 @@ async def set_sent(conn: Connection, *, message_id: UUID, now: datetime) -> None
 async def set_failed(conn: Connection, *, message_id: UUID, until: datetime, error: str) -> None:
     """Store the error; the message is sent again at `until`."""
     await conn.execute(
-        """
-        UPDATE incident_messages
-        SET ready_at = %(until)s, error = %(error)s
-        WHERE id = %(id)s AND sent_at IS NULL
-        """,
+        "UPDATE incident_messages SET ready_at = %(until)s, error = %(error)s WHERE id = %(id)s AND sent_at IS NULL",
         {"id": message_id, "until": until, "error": error},
     )

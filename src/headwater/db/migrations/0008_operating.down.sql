@@ -1,2 +1,2 @@
 DROP TABLE clock_state, own_outages, alert_state, alert_samples;
-DROP TABLE incident_tellings, incident_messages, incidents;
+DROP TABLE incident_notices, incident_messages, incidents;

@@ -34,20 +34,20 @@ CREATE UNIQUE INDEX incident_messages_unsent ON incident_messages (channel) WHER
 CREATE INDEX incident_messages_of_feeds ON incident_messages (channel, made_at) WHERE is_of_feeds;
 
 -- The start and the end of an incident are each reported once to each channel.
-CREATE TABLE incident_tellings (
+CREATE TABLE incident_notices (
     incident_id uuid NOT NULL REFERENCES incidents ON DELETE CASCADE,
     channel text NOT NULL,
-    kind varchar(10) NOT NULL CONSTRAINT incident_tellings_kind CHECK (kind IN ('began', 'ended')),
+    kind varchar(10) NOT NULL CONSTRAINT incident_notices_kind CHECK (kind IN ('began', 'ended')),
     message_id uuid REFERENCES incident_messages,
     PRIMARY KEY (incident_id, channel, kind)
 );
 
-CREATE INDEX incident_tellings_untold ON incident_tellings (channel) WHERE message_id IS NULL;
-CREATE INDEX incident_tellings_by_message ON incident_tellings (message_id) WHERE message_id IS NOT NULL;
+CREATE INDEX incident_notices_unsent ON incident_notices (channel) WHERE message_id IS NULL;
+CREATE INDEX incident_notices_by_message ON incident_notices (message_id) WHERE message_id IS NOT NULL;
 
 ALTER TABLE incidents ENABLE ROW LEVEL SECURITY;
 ALTER TABLE incident_messages ENABLE ROW LEVEL SECURITY;
-ALTER TABLE incident_tellings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE incident_notices ENABLE ROW LEVEL SECURITY;
 
 
 -- What alerting measures
