@@ -1,7 +1,6 @@
 """Settings: one frozen object, from the environment and an optional TOML file. Nothing else reads either.
 
-Each setting is a field with a type, a default, bounds and a sentence; `headwater settings` and docs/settings.md are
-made from them. Code below the composition root never sees this object: it takes the values it needs as arguments.
+`headwater settings` and docs/settings.md are made from the fields. Only the composition root uses this object.
 """
 
 import difflib
@@ -18,7 +17,6 @@ from urllib.parse import urlsplit
 
 import platformdirs
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic.fields import FieldInfo
 
 from headwater.errors import InvalidSettings
 from headwater.text import text_problem
@@ -31,8 +29,7 @@ API_TOKEN_LEAST = 16  # characters
 # Names that other programs set too, and that people expect to work without our prefix.
 PLAIN_NAMES = {
     "DATABASE_URL": "database_url",
-    # As seed 004 names them.
-    "FRONTIER_DB_URL": "database_url",
+    "FRONTIER_DB_URL": "database_url",  # from here to MAX_RETRIES, as seed 004 names them
     "WORKER_COUNT": "worker_count",
     "USER_AGENT": "user_agent",
     "REQUEST_TIMEOUT": "request_timeout",
@@ -41,13 +38,13 @@ PLAIN_NAMES = {
     "FEED_POLLER_ENABLED": "poll_enabled",
     "FEED_POLLER_POLL_INTERVAL": "poll_check_interval",
     "FEED_POLLER_MAX_CONCURRENCY": "poll_concurrency",
-    "LOG_LEVEL": "log_level",
-    "LOG_FORMAT": "log_format",
-    "ELASTICSEARCH_URL": "elasticsearch_url",
-    "ELASTICSEARCH_API_KEY": "elasticsearch_api_key",
-    "OPENROUTER_API_KEY": "openrouter_api_key",
-    "OPENROUTER_BASE_URL": "openrouter_base_url",
-}
+} | {
+    name.upper(): name
+    for name in (
+        "log_level", "log_format", "elasticsearch_url", "elasticsearch_api_key", "openrouter_api_key",
+        "openrouter_base_url",
+    )
+}  # fmt: skip
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*$")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -64,7 +61,7 @@ def _duration(value: object) -> object:
 
 
 def read_duration(text: str) -> timedelta:
-    """Read a duration such as 30s. Raises InvalidSettings."""
+    """A duration such as 30s. Raises InvalidSettings."""
     try:
         return cast("timedelta", _duration(text))
     except (ValueError, OverflowError) as error:
@@ -79,44 +76,30 @@ def _pairs(value: object) -> object:
     return {name.strip(): address.strip() for name, _, address in pairs}
 
 
-def _blank_is_none(value: object) -> object:
-    return None if value == "" else value
+def _matching(pattern: str) -> BeforeValidator:
+    """Text that matches; empty is None."""
 
+    def check(value: object) -> str | None:
+        if value == "":
+            return None
+        if not isinstance(value, str) or not re.fullmatch(pattern, value, re.DOTALL):
+            raise ValueError("it does not match")
+        return value
 
-def _token(value: object) -> object:
-    """A token that is valid in a header and too long to guess."""
-    if value == "":
-        return None
-    if not isinstance(value, str) or not re.fullmatch(rf"[\x21-\x7e]{{{API_TOKEN_LEAST},}}", value):
-        raise ValueError("not a token")
-    return value
+    return BeforeValidator(check)
 
 
 def _address(value: object) -> str:
     return str(ip_address(str(value)))
 
 
+def _network(value: object) -> str:
+    return str(ip_network(str(value), strict=False)) if "/" in str(value) else _address(value)
+
+
 def _listed(value: object) -> object:
     """Reads `10.0.0.1, 10.1.0.0/16`, or a TOML list of the same."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def _addressee(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[^\s@<>,]+@[^\s@<>,]+", value):
-        raise ValueError("not an address")
-    return value
-
-
-def _webhook(value: object) -> object:
-    if value == "":
-        return None
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s/]\S*", value):
-        raise ValueError("not a URL")
-    return value
-
-
-def _network(value: object) -> str:
-    return str(ip_network(str(value), strict=False)) if "/" in str(value) else _address(value)
 
 
 def _log_word(value: object) -> object:
@@ -129,11 +112,11 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[str, BeforeValidator(_address)]
 HostMap = Annotated[dict[str, Address], BeforeValidator(_pairs)]
 Networks = Annotated[tuple[Annotated[str, BeforeValidator(_network)], ...], BeforeValidator(_listed)]
-Addressees = Annotated[tuple[Annotated[str, BeforeValidator(_addressee)], ...], BeforeValidator(_listed)]
-Secret = Annotated[SecretStr | None, BeforeValidator(_blank_is_none)]
+Emails = Annotated[tuple[Annotated[str, _matching(r"[^\s@<>,]+@[^\s@<>,]+")], ...], BeforeValidator(_listed)]
+Secret = Annotated[SecretStr | None, _matching(".*")]
 
 
-# Each returns a Field, whose type is that of the setting, as pydantic's own Field does.
+# Like pydantic's Field, these are typed as the setting.
 def _time(default: str, least: str, most: str, description: str) -> Any:  # noqa: ANN401
     return Field(read_duration(default), ge=read_duration(least), le=read_duration(most), description=description)
 
@@ -158,8 +141,6 @@ def default_data_dir() -> Path:
 
 
 class Settings(BaseModel):
-    """Everything that can be set."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     database_url: Secret = _secret("PostgreSQL 15 or newer to use. Empty: an embedded server in `data_dir`.")
@@ -174,33 +155,28 @@ class Settings(BaseModel):
     )
     feeds_per_user: int = _int(5_000, 1, 1_000_000, "Maximum number of feeds one user may follow.")
     imports_per_day: int = _int(50, 1, 100_000, "Maximum number of OPML files one user may import in a day.")
-    suggestions_per_day: int = _int(
-        50, 1, 100_000, "Maximum number of public feeds one user may suggest in a day; at most 20 an hour."
-    )
+    suggestions_per_day: int = _int(50, 1, 100_000, "Maximum public feeds one user may suggest a day; 20 an hour.")
     retries_per_hour: int = _int(30, 1, 100_000, "Maximum number of feeds one user may retry by hand in an hour.")
     host: str = Field("127.0.0.1", min_length=1, description="Address the web server listens on.")
     port: int = _int(8000, 0, 65535, "Port the web server listens on; 0 picks a free one.")
     work_port: int = _int(0, 0, 65535, "Port on which `headwater work` serves /metrics and health; 0: none.")
-    api_token: Annotated[SecretStr | None, BeforeValidator(_token)] = _secret(
+    api_token: Annotated[SecretStr | None, _matching(rf"[\x21-\x7e]{{{API_TOKEN_LEAST},}}")] = _secret(
         "The operator's own API token, sent as `Authorization: Bearer …`. Empty: only users' tokens are accepted."
     )
     api_rate_per_token: int = _int(600, 0, 1_000_000, "API requests a minute with one token and process; 0: no limit.")
     api_rate_per_address: int = _int(
-        1200, 0, 1_000_000, "API requests a minute from one address, for each process; 0: no limit."
+        1200, 0, 1_000_000, "API requests a minute from one address and process; 0: no limit."
     )
     public_url: str = _text(
         "", r"^(https?://[^\s/?#@]+/?)?$", "Public URL of this instance, for links in emails. Empty: where it listens."
     )
     trusted_proxies: Networks = Field(
-        (),
-        description="Proxies in front of the web server whose X-Forwarded-For and X-Forwarded-Proto are trusted.",
+        (), description="Proxies in front of the web server whose X-Forwarded-For and X-Forwarded-Proto are trusted."
     )
     registration: bool = Field(True, description="Whether users may register. The first account can always be made.")
     confirm_email: bool = Field(False, description="Whether a new user must confirm their email before they log in.")
     hide_accounts: bool = Field(
-        False,
-        description="Whether registering with a taken email is reported by email only, not on the page. Implies "
-        "`confirm_email`.",
+        False, description="Whether a sign-up with a taken email is reported by email only. Implies `confirm_email`."
     )
     session_renewal: Duration = _time("15m", "1m", "1d", "Lifetime of a session's short-lived token.")
     session_lifetime: Duration = _time("30d", "1h", "400d", "How long an inactive user stays logged in.")
@@ -209,24 +185,20 @@ class Settings(BaseModel):
         "Headwater <headwater@localhost>", r"^[^\r\n@<>]*<?[^\s@<>]+@[^\s@<>]+>?$", "Sender of emails."
     )
     jwt_issuer: str = _text(
-        "",
-        r"^[!-~]{0,500}$",
-        "External issuer whose JWTs the API accepts, as in their claim `iss`. Supabase: "
-        "https://PROJECT.supabase.co/auth/v1. Empty: none.",
-    )
+        "", r"^[!-~]{0,500}$", "External issuer whose JWTs the API accepts, as in their claim `iss`. "
+        "Supabase: https://PROJECT.supabase.co/auth/v1. Empty: none.",
+    )  # fmt: skip
     jwt_audience: str = _text(
         "headwater", r"^[!-~]{1,500}$", "Audience those JWTs must have, their claim `aud`. Supabase: authenticated."
     )
     jwt_key: Secret = _secret("Key those JWTs are signed with: an HS256 secret, or a public key in PEM.")
-    jwks_url: Annotated[str | None, BeforeValidator(_blank_is_none)] = _text(
-        None, r"^https?://\S+$", "Where the issuer publishes its keys (JWKS), instead of `jwt_key`."
+    jwks_url: Annotated[str | None, _matching(r"https?://\S+")] = _secret(
+        "Where the issuer publishes its keys (JWKS), instead of `jwt_key`."
     )
     oidc_issuer: str = _text(
-        "",
-        r"^(https?://[^\s?#@]+)?$",
-        "OpenID Connect issuer with which users may also log in. Its redirect URI is `public_url` and "
-        "/auth/openid/callback. Empty: none.",
-    )
+        "", r"^(https?://[^\s?#@]+)?$", "OpenID Connect issuer with which users may also log in. "
+        "Its redirect URI is `public_url` and /auth/openid/callback. Empty: none.",
+    )  # fmt: skip
     oidc_client_id: str = _text("", r"^[!-~]{0,500}$", "Client id of Headwater at that issuer.")
     oidc_client_secret: Secret = _secret("Client secret of Headwater at that issuer.")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_log_word)] = Field(
@@ -258,26 +230,20 @@ class Settings(BaseModel):
         "1s", "1s", "10m", "Longest time between two checks for due feeds while none is due; a new feed waits as long."
     )
     poll_interval_min: Duration = _time("15m", "1s", "1d", "Shortest wait between two successful polls of a feed.")
-    poll_interval_max: Duration = _time(
-        "1d", "1s", "30d", "Longest wait between two successful polls of a feed, also if a site asks for more."
-    )
+    poll_interval_max: Duration = _time("1d", "1s", "30d", "Longest such wait of a feed, even if a site asks for more.")
     poll_host_delay: Duration = _time("3s", "0s", "1h", "Minimum time between two polls of feeds on the same host.")
     poll_concurrency: int = _int(10, 1, 500, "Maximum number of feeds one process polls at the same time.")
     poll_timeout: Duration = _time("30s", "100ms", "10m", "Maximum time of one poll, redirects and body included.")
     poll_max_bytes: int = _int(10_000_000, 1_000, 10**9, "Largest feed that is read, before and after decompression.")
     poll_max_entries: int = _int(50, 1, 10_000, "Maximum number of entries taken from one poll, the newest first.")
     parse_processes: int = _int(2, 1, 256, "Sandbox processes that parse feeds.")
-    parse_timeout: Duration = _time(
-        "10s", "100ms", "10m", "Maximum time to parse one feed before the process is killed."
-    )
+    parse_timeout: Duration = _time("10s", "100ms", "10m", "Time after which the parsing of a feed is killed.")
     parse_memory: int = _int(10**9, 10**8, 10**11, "Maximum memory, in bytes, of a process that parses feeds.")
     worker_count: int = _int(10, 1, 1000, "Maximum number of hosts one process fetches pages from at the same time.")
     user_agent: str = _text(
         "", r"^[ -~]{0,200}$", "User-Agent of requests. Empty: Headwater, its version and `contact_url`."
     )
-    request_timeout: Duration = _time(
-        "30s", "100ms", "10m", "Maximum time of one request for a page, redirects and body included."
-    )
+    request_timeout: Duration = _time("30s", "100ms", "10m", "Maximum time of one fetch, redirects and body included.")
     claim_retry_delay: Duration = _time(
         "1s", "10ms", "10m", "How long a fetcher that found no URL to fetch waits before it checks again."
     )
@@ -292,14 +258,9 @@ class Settings(BaseModel):
     )
     fetch_host_urls_max: int = _int(500_000, 1, 10**9, "Maximum URLs of one host found by sitemaps and links.")
     extract_processes: int = _int(2, 1, 256, "Sandbox processes that read pages and sitemaps.")
-    extract_timeout: Duration = _time(
-        "20s", "100ms", "10m", "Maximum time to read one page before the process is killed."
-    )
+    extract_timeout: Duration = _time("20s", "100ms", "10m", "Time after which the reading of a page is killed.")
     sitemap_max_age: Duration = _time(
-        "7d",
-        "1h",
-        "3650d",
-        "Maximum age of a sitemap's page to be fetched, by its last change; undated ones always are.",
+        "7d", "1h", "3650d", "Maximum age of a sitemap's page to fetch, by its last change; undated ones always are."
     )
     sitemap_max_urls: int = _int(1_000, 1, 50_000, "Maximum pages taken from a sitemap in one visit, the newest first.")
     sitemap_budget: int = _int(500, 1, 100_000, "Maximum number of sitemaps of one source read in a day.")
@@ -326,22 +287,19 @@ class Settings(BaseModel):
         1_000, 0, 1_000_000, "Maximum requests to the service a day for all users; then this machine does. 0: no limit."
     )
     retention_articles: Duration = _time(
-        "90d",
-        "0s",
-        "36500d",
-        "How long articles are kept at least, from when they were first seen and from their date; a month is dropped "
-        "when all of it is older, up to 31 days later. Starred articles are kept. 0: for ever.",
-    )
+        "90d", "0s", "36500d", "How long articles are kept at least, from when they were first seen and from their "
+        "date; a month is dropped when all of it is older, up to 31 days later. Starred articles are kept. 0: for ever."
+    )  # fmt: skip
     retention_events: Duration = _time("365d", "0s", "36500d", "How long account events are kept. 0: for ever.")
     retention_polls: Duration = _time("30d", "0s", "36500d", "How long poll outcomes are kept. 0: for ever.")
     retention_clicks: Duration = _time(
         "90d", "0s", "36500d", "How long views and clicks of users who agreed to analytics are kept. 0: for ever."
     )
-    alert_webhook_url: Annotated[SecretStr | None, BeforeValidator(_webhook)] = _secret(
+    alert_webhook_url: Annotated[SecretStr | None, _matching(r"https?://[^\s/]\S*")] = _secret(
         "Webhook for incidents, by POST: JSON with a `text`, as Slack reads it. A private address is allowed. "
         "Empty: none."
     )
-    alert_email: Addressees = Field(
+    alert_email: Emails = Field(
         (), description="Email addresses to which incidents are sent; needs `smtp_url`. Empty: none."
     )
     alert_every: Duration = _time("1m", "1s", "1h", "How often the alert conditions are evaluated.")
@@ -350,7 +308,7 @@ class Settings(BaseModel):
     )
     alert_disabled_least: int = _int(2, 1, 1_000_000, "Smallest number of disabled system feeds for that incident.")
     alert_disabled_for: Duration = _time(
-        "1d", "0s", "365d", "How long a system feed may be disabled before it is an incident."
+        "1d", "0s", "365d", "How long a system feed may be disabled before an incident."
     )
     alert_critical_errors: int = _int(
         3, 0, 1_000_000, "Failures in a row of a critical feed above which there is an incident."
@@ -375,8 +333,6 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings, and where each one that is not a default came from."""
-
     values: Settings
     origins: Mapping[str, str]
 
@@ -398,7 +354,7 @@ def load_settings(
     """Settings from the TOML file, then the environment over it, then `overrides`. Raises InvalidSettings."""
     environ = os.environ if environ is None else environ
     given = {
-        **dict(_from_file(_config_file(environ))),
+        **dict(_from_file(environ.get(CONFIG_VARIABLE, ""))),
         **dict(_from_environment(environ)),
         **{name: _Given(value, "command line", name) for name, value in (overrides or {}).items()},
     }
@@ -412,17 +368,11 @@ def load_settings(
     return LoadedSettings(values, {name: item.origin for name, item in given.items()})
 
 
-def _config_file(environ: Mapping[str, str]) -> Path | None:
-    named = environ.get(CONFIG_VARIABLE)
-    if named:
-        if not Path(named).is_file():
+def _from_file(named: str) -> Iterator[tuple[str, _Given]]:
+    path = Path(named or CONFIG_NAME)
+    if not path.is_file():
+        if named:
             raise InvalidSettings([f"{CONFIG_VARIABLE} is {named!r}: there is no such file."])
-        return Path(named)
-    return Path(CONFIG_NAME) if Path(CONFIG_NAME).is_file() else None
-
-
-def _from_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
-    if path is None:
         return
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -455,7 +405,8 @@ def _must_exist(name: str, label: str, prefix: str) -> None:
 def _problem(location: tuple[int | str, ...], given: Mapping[str, _Given]) -> str:
     name = str(location[0])
     item = given[name]
-    shown = "********" if _is_secret(Settings.model_fields[name]) else repr(item.value)
+    is_secret = SecretStr in get_args(Settings.model_fields[name].annotation)
+    shown = "********" if is_secret else repr(item.value)
     return f"{item.label} is {shown}: {allowed(name)} is needed."
 
 
@@ -499,10 +450,8 @@ def allowed(name: str) -> str:
         return "one of " + ", ".join(get_args(kind))
     if kind is bool:
         return "true or false"
-    if kind is float:
-        return f"a number from {bounds['ge']} to {bounds['le']}"
-    if kind is int:
-        return f"a whole number from {bounds['ge']} to {bounds['le']}"
+    if kind is int or kind is float:
+        return f"a {'whole ' if kind is int else ''}number from {bounds['ge']} to {bounds['le']}"
     if kind is timedelta:
         return f"a duration from {show_duration(bounds['ge'])} to {show_duration(bounds['le'])}, such as 30s, 15m or 2h"
     if kind is Path:
@@ -547,7 +496,3 @@ def show_duration(value: timedelta) -> str:
         if milliseconds and milliseconds % size == 0:
             return f"{milliseconds // size}{unit}"
     return f"{milliseconds}ms" if milliseconds else "0s"
-
-
-def _is_secret(field: FieldInfo) -> bool:
-    return field.annotation is SecretStr or SecretStr in get_args(field.annotation)
