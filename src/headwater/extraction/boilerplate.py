@@ -11,17 +11,7 @@ from itertools import islice
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 from lxml.html import HtmlElement
 
-from headwater.extraction.phrases import (
-    BOX,
-    CALL,
-    CALL_OPENS,
-    CAPTION,
-    DATELINE,
-    EMBED,
-    FOOT,
-    FOOT_ANYWHERE,
-    POINTER,
-)
+from headwater.extraction.phrases import BOX, CALL, CALL_OPENS, CAPTION, DATELINE, EMBED, FOOT, FOOT_ANYWHERE, POINTER
 from headwater.extraction.words import count_words
 
 _BOX_TAGS = frozenset(
@@ -99,10 +89,7 @@ def _may_be_article(element: HtmlElement) -> bool:
 
 def _open_shells(embedded: HtmlElement) -> None:
     """Trafilatura passes over what is called an embed; the words in it are quoted, and belong to the article."""
-    for element in (
-        embedded,
-        *(shell for shell in embedded.iterancestors() if EMBED.search(shell.get("class") or "")),
-    ):
+    for element in (embedded, *(shell for shell in embedded.iterancestors() if EMBED.search(shell.get("class") or ""))):
         element.attrib.pop("class", None)
 
 

@@ -20,7 +20,7 @@ from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
 from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.net.client import redirect_of
+from headwater.net.answers import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.pages.types import NewPage

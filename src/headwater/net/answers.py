@@ -1,8 +1,19 @@
-"""What every reader of answers asks of them: when to come again, and whether a person is wanted. Pure."""
+"""What the headers of a response mean: redirect, Retry-After, bot challenge. Pure."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+
+import can_ada
+
+from headwater.errors import InvalidUrl
+from headwater.net.types import FetchError, FetchFailure, Response
+from headwater.urls import MAX_LENGTH, masked, parse_url
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+QUOTED = 200
+_LOOSE_BYTES = re.compile("[\udc80-\udcff]")  # bytes of a header that are not UTF-8 come as lone surrogates
 
 _CHALLENGE_HEADERS = {
     "cf-mitigated": frozenset({"challenge"}),  # Cloudflare
@@ -12,31 +23,44 @@ _CHALLENGE_STATUSES = frozenset({403, 429, 503})
 _CHALLENGE_MARKS = (b"<title>just a moment", b"/cdn-cgi/challenge-platform/", b"/.well-known/ddos-guard/js-challenge/")
 
 
+def redirect_of(response: Response) -> str | None:
+    """The target of a redirect as a browser reads it; None if it is not one. Raises FetchError."""
+    if response.status not in REDIRECTS or "Location" not in response.headers:
+        return None
+    # Percent-encoded byte by byte, as browsers do: `/caf\xe9` is requested as `/caf%E9`.
+    location = _LOOSE_BYTES.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", response.headers["Location"])
+    try:
+        return parse_url(location, base=response.url)
+    except InvalidUrl as error:
+        # A URL that must not be followed is blocked; what is not a URL at all is a mistake of the site.
+        is_url = len(location.strip()) <= MAX_LENGTH and can_ada.can_parse(location.strip(), response.url)
+        kind = FetchFailure.BLOCKED if is_url else FetchFailure.REDIRECT_LOOP
+        shown = masked(location) if "//" in location else location.partition("?")[0]
+        raise FetchError(response.url, kind, f"it redirects to {shown[:QUOTED]!r}: {error.reason}") from error
+
+
 def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """The wait a Retry-After header asks for, given in seconds or as a date; None where it makes no sense."""
+    """The wait that a Retry-After header requests, in seconds or as a date; None without a valid one."""
     value = headers.get("Retry-After", "").strip()
     try:
-        wait = timedelta(seconds=int(value)) if value.isascii() and value.isdigit() else _until(value, now)
+        if value.isascii() and value.isdigit():
+            wait = timedelta(seconds=int(value))
+        else:
+            moment = parsedate_to_datetime(value)
+            wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
     except (ValueError, OverflowError):
         return None
     return wait if wait > timedelta(0) else None
 
 
 def names_challenge(headers: Mapping[str, str]) -> bool:
-    """Whether headers say that the answer is a test for a browser. Then it is, whatever its status: 200, 202, 405."""
+    """Whether headers name a bot challenge. Then it is one with any status: 200, 202, 405."""
     return any(headers.get(name, "").strip().lower() in tests for name, tests in _CHALLENGE_HEADERS.items())
 
 
 def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether a response is a bot challenge. Headwater reports it, and never tries to pass one."""
-    if names_challenge(headers):
-        return True
-    if status == 403 and headers.get("Server", "").lower() == "ddos-guard":
-        return True  # its own test: a refusal of the site behind it looks the same
+    if names_challenge(headers) or (status == 403 and headers.get("Server", "").lower() == "ddos-guard"):
+        return True  # of DDoS-Guard, a challenge and a 403 of the site behind it look the same
     page = body[:20_000].lower() if status in _CHALLENGE_STATUSES else b""
     return any(mark in page for mark in _CHALLENGE_MARKS)
-
-
-def _until(value: str, now: datetime) -> timedelta:
-    moment = parsedate_to_datetime(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now

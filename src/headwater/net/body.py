@@ -1,4 +1,4 @@
-"""The body of an answer, undone of its compression: bounded in size, before and after, and in time where it matters."""
+"""Reads and decompresses the body of a response: bounded in size, before and after, and in time for error pages."""
 
 import asyncio
 from contextlib import suppress
@@ -15,7 +15,7 @@ CHUNK_BYTES = 65_536
 
 
 async def read_whole(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -> bytes:
-    """All of it. Raises FetchError."""
+    """The complete body. Raises FetchError."""
     if (answer.content_length or 0) > max_bytes:
         raise _too_large(url, max_bytes)
     body = bytearray()
@@ -26,16 +26,16 @@ async def read_whole(answer: aiohttp.ClientResponse, url: str, max_bytes: int) -
 
 
 async def read_beginning(answer: aiohttp.ClientResponse, url: str, first_bytes: int) -> bytes:
-    """As much of it as is wanted. Raises FetchError."""
+    """The first bytes of the body. Raises FetchError."""
     body = bytearray()
     await _read_into(body, answer, url, enough=first_bytes, most_packed=first_bytes + CHUNK_BYTES)
     return bytes(body[:first_bytes])
 
 
 async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float | None) -> bytes:
-    """What comes of it soon: that it stalls, breaks off or cannot be decompressed takes nothing from its status.
+    """As much as arrives soon. A body that stalls, breaks off or cannot be decompressed does not hide its status.
 
-    Not all the time that is left is spent on it, so that the caller does not get a timeout instead.
+    At most half of the remaining time is spent on it, so that the caller does not get a timeout instead.
     """
     body = bytearray()
     left = inf if until is None else until - asyncio.get_running_loop().time()
@@ -48,34 +48,27 @@ async def read_error_page(answer: aiohttp.ClientResponse, url: str, until: float
 async def _read_into(
     body: bytearray, answer: aiohttp.ClientResponse, url: str, *, enough: int, most_packed: int
 ) -> None:
-    """Up to its end or until there is enough. Raises FetchError, also when more came than `most_packed` before that."""
+    """Read to the end, or until there is enough. Raises FetchError, also if more than `most_packed` arrives first."""
     unpacker = _unpacker_of(answer, url)
     packed = 0
     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
         packed += len(chunk)
-        if _unpack_into(body, unpacker, chunk, url, enough):
-            return
+        try:
+            for piece in undone(unpacker, chunk):
+                body += piece
+                if len(body) >= enough:
+                    return
+        except Undecodable as error:
+            raise FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed") from error
         if packed > most_packed:
             raise _too_large(url, most_packed)
     if packed and not unpacker.is_whole:
         raise FetchError(url, FetchFailure.BAD_ENCODING, "its compressed body ends too soon")
 
 
-def _unpack_into(body: bytearray, unpacker: Unpacker, chunk: bytes, url: str, enough: int) -> bool:
-    """Whether there is enough now."""
-    try:
-        for piece in undone(unpacker, chunk):
-            body += piece
-            if len(body) >= enough:
-                return True
-    except Undecodable as error:
-        raise FetchError(url, FetchFailure.BAD_ENCODING, "its body cannot be decompressed") from error
-    return False
-
-
 def _unpacker_of(answer: aiohttp.ClientResponse, url: str) -> Unpacker:
-    said = ",".join(answer.headers.getall("Content-Encoding", ())).lower()
-    encodings = [name for part in said.split(",") if (name := part.strip()) not in {"", "identity"}]
+    given = ",".join(answer.headers.getall("Content-Encoding", ())).lower()
+    encodings = [name for part in given.split(",") if (name := part.strip()) not in {"", "identity"}]
     if len(encodings) > 1:
         raise FetchError(url, FetchFailure.TOO_LARGE, "its body is compressed more than once, as bombs are")
     return unpacker_for(encodings[0] if encodings else "")

@@ -1,4 +1,4 @@
-"""The one HTTP client: a URL in, a response or a FetchError out. Bounded in time, size and redirects; guarded."""
+"""The HTTP client: a URL in, a response or a FetchError out. Bounded in time, size and redirects; guarded."""
 
 import asyncio
 import re
@@ -9,24 +9,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import aiohttp
 from yarl import URL
 
 from headwater.errors import InvalidUrl
+from headwater.net.answers import REDIRECTS, redirect_of
 from headwater.net.body import read_beginning, read_error_page, read_whole
 from headwater.net.guard import BlockedAddress, BlockedName, check_address, check_target
-from headwater.net.redirects import REDIRECTS, redirect_of
 from headwater.net.resolver import Resolver
 from headwater.net.types import FetchError, FetchFailure, Hop, Response
 from headwater.observability.log import get_logger
 from headwater.urls import parse_url
 
-_E = TypeVar("_E", bound=BaseException)
 _Reader = Callable[[aiohttp.ClientResponse, str, int], Awaitable[bytes]]
 Turn = Callable[[str], Awaitable[None]]
-"""Returns when a URL may be asked for: for who must space what it asks."""
+"""Waits until a URL may be requested."""
 _SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 
 log = get_logger()
@@ -35,6 +34,7 @@ MAX_REDIRECTS = 5
 KEEP_ALIVE_S = 5  # for the next feed of the same host, three seconds later by default
 OPEN_FILES = 65_536
 NOT_PUBLIC = "its name leads to an address that is not public"
+# As in `Connect call failed ('10.0.0.1', 80)`: an address that a name resolved to.
 _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F:.%\w]*', \d+(?:, \d+)*\)")
 
 
@@ -67,19 +67,16 @@ class Client:
         allow_many_connections()
         self._resolver = Resolver(self._resolve, allow_loopback=self._allow_loopback)
         connector = aiohttp.TCPConnector(
-            limit=0,
-            keepalive_timeout=KEEP_ALIVE_S,
-            resolver=self._resolver,
-            socket_factory=self._checked_socket,
+            limit=0, keepalive_timeout=KEEP_ALIVE_S, resolver=self._resolver, socket_factory=self._checked_socket
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate, br, zstd"},
             timeout=aiohttp.ClientTimeout(total=None),
-            auto_decompress=False,  # that is `unpack.py`'s
+            auto_decompress=False,  # done by `unpack.py`
         )
-        # aiohttp repeats a GET at once when the connection was reset: a second request, which no host's delay knows of.
+        # aiohttp repeats a GET at once when the connection was reset: a second request, without the host's delay.
         self._session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return self
 
@@ -100,7 +97,7 @@ class Client:
     ) -> Response:
         """The response at the end of at most five redirects. Raises FetchError, and what `turn` raises.
 
-        `turn` is waited for before each request but the first; that time is not part of `within`.
+        `turn` is awaited before each request but the first; that time is not part of `within`.
         """
         async with _in_time(url, within) as limit:
             return await self._follow(_followable(url), _Request(limit, max_bytes, headers or {}, turn=turn))
@@ -108,34 +105,38 @@ class Client:
     async def ask(
         self, url: str, *, within: timedelta, max_bytes: int, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """The response to one request, a redirect among them: for who must space what it asks. Raises FetchError."""
+        """The response to one request, which may be a redirect. Raises FetchError."""
         async with _in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, max_bytes, headers or {}))
 
     async def post(
         self, url: str, *, form: Mapping[str, str], within: timedelta, max_bytes: int, headers: Mapping[str, str]
     ) -> Response:
-        """The response to a form, which goes nowhere but to this URL. Raises FetchError."""
+        """The response to a form; redirects are not followed. Raises FetchError."""
         async with _in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, max_bytes, headers, method="POST", form=form))
 
     async def peek(self, url: str, *, within: timedelta, first_bytes: int) -> Response:
-        """The response to one request, of whose body no more than the beginning is read. Raises FetchError."""
+        """The response to one request, with only the beginning of its body. Raises FetchError."""
         async with _in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, first_bytes, read=read_beginning))
 
     async def head(self, url: str, *, within: timedelta) -> Response:
-        """The response to one request for the headers alone, a redirect among them. Raises FetchError."""
+        """The response to one HEAD request, which may be a redirect. Raises FetchError."""
         async with _in_time(url, within) as limit:
             return await self._ask(_followable(url), _Request(limit, 0, read=read_beginning, method="HEAD"))
 
     def check(self, url: str) -> None:
-        """Raises FetchError for a URL with an address or a port that is never asked; its name may still lead there."""
-        target = URL(_followable(url), encoded=True)
+        """Raises FetchError for a URL whose address or port is blocked; a name is not resolved here."""
         try:
-            check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
+            self._checked(_followable(url))
         except BlockedAddress as error:
             raise _failure(url, error) from error
+
+    def _checked(self, url: str) -> URL:
+        target = URL(url, encoded=True)
+        check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
+        return target
 
     async def _follow(self, url: str, request: _Request) -> Response:
         hops: list[Hop] = []
@@ -154,31 +155,31 @@ class Client:
             seen.add(url)
             if request.turn is not None:
                 self.check(url)
-                await _outside(request.limit, request.turn(url))
+                loop, until = asyncio.get_running_loop(), request.limit.when()
+                began = loop.time()
+                request.limit.reschedule(None)
+                await request.turn(url)
+                request.limit.reschedule(None if until is None else until + loop.time() - began)
 
     async def _ask(self, url: str, request: _Request, hops: tuple[Hop, ...] = ()) -> Response:
         assert self._session is not None, "open the client first"
-        target = URL(url, encoded=True)
         try:
-            check_target(target.raw_host or "", target.port or 0, allow_loopback=self._allow_loopback)
             async with self._session.request(
-                request.method, target, headers=request.headers, data=request.form, allow_redirects=False
+                request.method, self._checked(url), headers=request.headers, data=request.form, allow_redirects=False
             ) as answer:
-                body = await _body(answer, url, request)
-                return Response(url, answer.status, answer.headers, body, hops)
+                return Response(url, answer.status, answer.headers, await _body(answer, url, request), hops)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             raise _failure(url, error) from error
 
     def _checked_socket(self, address: _SocketAddress) -> socket.socket:
-        """The last look before a connection is made: at the very address it is made to."""
+        """Checks the address that is really connected to, just before the connection is made."""
         family, kind, protocol, _, sockaddr = address
         check_address(str(sockaddr[0]), allow_loopback=self._allow_loopback)
         return socket.socket(family, kind, protocol)
 
 
 def allow_many_connections() -> None:
-    """Systems let a process have 1024 open files unless it asks for more, and idle connections to that many hosts are
-    soon there: 200 polls a second times the seconds they are kept."""
+    """Raise the limit of open files, usually 1024: 200 polls a second, times the seconds a connection is kept."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     if now != resource.RLIM_INFINITY and now < wanted:
@@ -187,26 +188,17 @@ def allow_many_connections() -> None:
 
 @asynccontextmanager
 async def _in_time(url: str, within: timedelta) -> AsyncIterator[asyncio.Timeout]:
-    """What takes longer than it may ends in a FetchError."""
     try:
         async with asyncio.timeout(within.total_seconds()) as limit:
             yield limit
     except TimeoutError as error:
-        detail = f"no complete answer within {within.total_seconds():g} s"
-        raise FetchError(url, FetchFailure.TIMEOUT, detail) from error
-
-
-async def _outside(limit: asyncio.Timeout, waiting: Awaitable[None]) -> None:
-    """Wait without losing time."""
-    loop, until = asyncio.get_running_loop(), limit.when()
-    began = loop.time()
-    limit.reschedule(None)
-    await waiting
-    limit.reschedule(None if until is None else until + loop.time() - began)
+        raise FetchError(
+            url, FetchFailure.TIMEOUT, f"no complete answer within {within.total_seconds():g} s"
+        ) from error
 
 
 async def _body(answer: aiohttp.ClientResponse, url: str, request: _Request) -> bytes:
-    """The part that is wanted: of a redirect nothing, of an error page what comes soon."""
+    """Nothing of a redirect; of an error page what arrives soon."""
     if answer.status in REDIRECTS:
         return b""
     if not answer.ok:
@@ -222,39 +214,31 @@ def _followable(url: str) -> str:
 
 
 def _failure(url: str, error: Exception) -> FetchError:
-    blocked = _cause(error, BlockedAddress)
+    blocked: BaseException | None = error
+    while blocked is not None and not isinstance(blocked, BlockedAddress):
+        blocked = blocked.__cause__ or blocked.__context__
     if blocked is not None:
-        # Which address a name of the inside leads to is for the log: readers see this detail.
+        # Users see this detail, so an internal address that a name resolves to goes to the log only.
         shown = NOT_PUBLIC if _is_found_by_name(blocked.address, url) else str(blocked)
         log.info("address refused", url=url, address=blocked.address, reason=blocked.reason)
         detail = f"{shown}: Headwater does not connect there"
         return FetchError(url, FetchFailure.BLOCKED, detail, by_name=isinstance(blocked, BlockedName))
+    message = _SOCKET_ADDRESS.sub("", str(error))
     match error:
         case aiohttp.ClientConnectorDNSError():
             return FetchError(url, FetchFailure.DNS, "its name cannot be found")
         case aiohttp.ClientSSLError():
-            return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {_without_addresses(error)}")
+            return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {message}")
         case aiohttp.ClientResponseError():
             return FetchError(url, FetchFailure.NETWORK, "its answer is not proper HTTP")
         case _:
-            return FetchError(url, FetchFailure.NETWORK, _without_addresses(error) or type(error).__name__)
+            return FetchError(url, FetchFailure.NETWORK, message or type(error).__name__)
 
 
 def _is_found_by_name(address: str, url: str) -> bool:
-    """Whether it is an address, and not one that the URL names itself."""
+    """Whether a name resolved to this address, which the URL itself does not contain."""
     try:
         ip_address(address)
     except ValueError:
         return False
     return address not in url
-
-
-def _without_addresses(error: Exception) -> str:
-    """What an error says, without the addresses that a name led to: `Connect call failed ('10.0.0.1', 80)`."""
-    return _SOCKET_ADDRESS.sub("", str(error))
-
-
-def _cause(error: BaseException | None, kind: type[_E]) -> _E | None:
-    while error is not None and not isinstance(error, kind):
-        error = error.__cause__ or error.__context__
-    return error

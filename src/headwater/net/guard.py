@@ -1,8 +1,8 @@
-"""Where requests may go: an address, a port or a URL's host in, nothing or a BlockedAddress out. Pure.
+"""Which addresses, ports and hosts may be requested; raises BlockedAddress for all others. Pure.
 
-What is judged last is the address that is really connected to, never a name: rebinding a name gains nothing. The ranges
-are written out, from IANA's registries of special-purpose addresses, and not left to `ipaddress`, whose answer changes
-with the version of Python. A special range that a registry calls reachable is refused all the same: no page is there.
+The last check is of the address that is really connected to, never of a name, so DNS rebinding gains nothing. The
+ranges come from IANA's registries of special-purpose addresses, not from `ipaddress`, whose answer changes with the
+version of Python. A special range that a registry calls reachable is blocked too: it serves no pages.
 """
 
 import re
@@ -10,51 +10,53 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 _THIS_MACHINE = IPv4Address("127.0.0.1")
 
+# Azure's 168.63.129.16 is public only by its number. The nearest node of AS112's sinks may be an internal one.
 _CLOSED_V4 = {
-    IPv4Network("0.0.0.0/8"): "this network",
-    IPv4Network("10.0.0.0/8"): "private",
-    IPv4Network("100.64.0.0/10"): "shared by a provider's customers",
-    IPv4Network("127.0.0.0/8"): "this machine itself",
-    IPv4Network("168.63.129.16/32"): "a cloud's own service for its machines",  # Azure; public only by its number
-    IPv4Network("169.254.0.0/16"): "link-local",
-    IPv4Network("172.16.0.0/12"): "private",
-    IPv4Network("192.0.0.0/24"): "reserved for protocols",
-    IPv4Network("192.0.2.0/24"): "for documentation",
-    IPv4Network("192.31.196.0/24"): "a sink for stray DNS",  # AS112: the nearest node answers, often one inside
-    IPv4Network("192.52.193.0/24"): "a relay for multicast",
-    IPv4Network("192.88.99.0/24"): "a relay that is no longer used",
-    IPv4Network("192.168.0.0/16"): "private",
-    IPv4Network("192.175.48.0/24"): "a sink for stray DNS",
-    IPv4Network("198.18.0.0/15"): "for benchmarks",
-    IPv4Network("198.51.100.0/24"): "for documentation",
-    IPv4Network("203.0.113.0/24"): "for documentation",
-    IPv4Network("224.0.0.0/4"): "multicast",
-    IPv4Network("240.0.0.0/4"): "reserved",
+    IPv4Network(network): reason
+    for reason, networks in {
+        "this network": "0.0.0.0/8",
+        "private": "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16",
+        "shared by a provider's customers": "100.64.0.0/10",
+        "this machine itself": "127.0.0.0/8",
+        "a cloud's own service for its machines": "168.63.129.16/32",
+        "link-local": "169.254.0.0/16",
+        "reserved for protocols": "192.0.0.0/24",
+        "for documentation": "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24",
+        "a sink for stray DNS": "192.31.196.0/24 192.175.48.0/24",
+        "a relay for multicast": "192.52.193.0/24",
+        "a relay that is no longer used": "192.88.99.0/24",
+        "for benchmarks": "198.18.0.0/15",
+        "multicast": "224.0.0.0/4",
+        "reserved": "240.0.0.0/4",
+    }.items()
+    for network in networks.split()
 }
 
 _GLOBAL_V6 = IPv6Network("2000::/3")  # all allocated addresses; the rest is special or unassigned
+# In this order: IPv4-compatible (also `::`), SIIT and local NAT64, protocols (Teredo, benchmarks, ORCHID), 6to4.
 _CLOSED_V6 = {
-    IPv6Network("::1/128"): "this machine itself",
-    IPv6Network("::/96"): "a deprecated form of IPv4 address",  # compatible; also `::`
-    IPv6Network("::ffff:0:0:0/96"): "inside a translator",  # SIIT
-    IPv6Network("64:ff9b:1::/48"): "inside a translator",  # NAT64 for local use
-    IPv6Network("2001::/23"): "reserved for protocols",  # Teredo, benchmarks and ORCHID among them
-    IPv6Network("2001:db8::/32"): "for documentation",
-    IPv6Network("2002::/16"): "a deprecated tunnel",  # 6to4
-    IPv6Network("2620:4f:8000::/48"): "a sink for stray DNS",
-    IPv6Network("3fff::/20"): "for documentation",
-    IPv6Network("fc00::/7"): "private",
-    IPv6Network("fe80::/10"): "link-local",
-    IPv6Network("ff00::/8"): "multicast",
+    IPv6Network(network): reason
+    for reason, networks in {
+        "this machine itself": "::1/128",
+        "a deprecated form of IPv4 address": "::/96",
+        "inside a translator": "::ffff:0:0:0/96 64:ff9b:1::/48",
+        "for documentation": "2001:db8::/32 3fff::/20",
+        "reserved for protocols": "2001::/23",
+        "a deprecated tunnel": "2002::/16",
+        "a sink for stray DNS": "2620:4f:8000::/48",
+        "private": "fc00::/7",
+        "link-local": "fe80::/10",
+        "multicast": "ff00::/8",
+    }.items()
+    for network in networks.split()
 }
-# Forms that end in an IPv4 address and lead to it: what they carry is judged.
+# Forms that end in an IPv4 address and lead to it: the carried address is checked.
 _CARRIERS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))  # mapped, NAT64
 _ISATAP = 0x00005EFE  # before the IPv4 address, in any network; two bits beside it may be set (RFC 5214)
 _ISATAP_MASK = 0xFCFFFFFF
 
-# The ports that browsers refuse (https://fetch.spec.whatwg.org/#port-blocking): services that read lines, and may take
-# an HTTP request for commands of their own. No feed is served there, and every other port stays open: feeds do live on
-# 8080, 3000 or 8443, and what they must not reach is kept out by its address.
+# The ports that browsers refuse (https://fetch.spec.whatwg.org/#port-blocking): their services could read an HTTP
+# request as commands. All other ports are allowed: feeds are served on 8080, 3000 or 8443.
 _CLOSED_PORTS = {
     0: "nothing", 1: "tcpmux", 7: "echo", 9: "discard", 11: "systat", 13: "daytime", 15: "netstat", 17: "qotd",
     19: "chargen", 20: "ftp", 21: "ftp", 22: "ssh", 23: "telnet", 25: "smtp", 37: "time", 42: "name", 43: "whois",
@@ -82,13 +84,13 @@ class BlockedAddress(OSError):
 
 
 class BlockedName(BlockedAddress):
-    """A name that leads to nothing but such addresses: one of theirs, or all names while a network shows its door."""
+    """A name that resolves to such addresses only. Behind a captive portal every name does."""
 
 
 def check_target(host: str, port: int, *, allow_loopback: bool) -> None:
-    """Returns when nothing about a URL's host and port, as written, forbids a request. Raises BlockedAddress.
+    """Raises BlockedAddress for a URL's host and port that are blocked as written.
 
-    Names are not resolved here: each address that one leads to is judged by `check_address`, when it is connected to.
+    Names are not resolved here: `check_address` checks each address of a name when it is connected to.
     """
     check_port(port)
     if _LIKE_AN_ADDRESS.search(host):
@@ -98,49 +100,32 @@ def check_target(host: str, port: int, *, allow_loopback: bool) -> None:
 
 
 def check_port(port: int) -> None:
-    """Returns when a web server may be at this port. Raises BlockedAddress."""
+    """Raises BlockedAddress for a port that browsers refuse."""
     if port in _CLOSED_PORTS:
         raise BlockedAddress(f"port {port}", f"kept for {_CLOSED_PORTS[port]}")
 
 
 def check_address(address: str, *, allow_loopback: bool) -> None:
     """Raises BlockedAddress unless this is an address that may be connected to."""
-    reason = _refusal_as_written(address, allow_loopback=allow_loopback)
+    if "%" in address:
+        raise BlockedAddress(address, "bound to one network of this machine")
+    try:
+        reason = refusal(ip_address(address), allow_loopback=allow_loopback)
+    except ValueError:  # 127.1, 0x7f000001, 0177.0.0.1: programs differ in how they read these
+        reason = "not written as an address should be"
     if reason is not None:
         raise BlockedAddress(address, reason)
 
 
-def _refusal_as_written(address: str, *, allow_loopback: bool) -> str | None:
-    if "%" in address:
-        return "bound to one network of this machine"
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return "not written as an address should be"  # 127.1, 0x7f000001, 0177.0.0.1: readers differ over these
-    return refusal(parsed, allow_loopback=allow_loopback)
-
-
 def refusal(address: IPv4Address | IPv6Address, *, allow_loopback: bool) -> str | None:
     """Why this address is not connected to, or None."""
-    if isinstance(address, IPv6Address):
-        return _refusal_v6(address)
-    if allow_loopback and address == _THIS_MACHINE:
-        return None
-    return next((reason for network, reason in _CLOSED_V4.items() if address in network), None)
-
-
-def _refusal_v6(address: IPv6Address) -> str | None:
+    if isinstance(address, IPv4Address):
+        is_allowed = allow_loopback and address == _THIS_MACHINE
+        return None if is_allowed else next((why for network, why in _CLOSED_V4.items() if address in network), None)
     for network, reason in _CLOSED_V6.items():
         if address in network:
             return reason
-    if any(address in carrier for carrier in _CARRIERS):
-        return refusal(_last_32_bits(address), allow_loopback=False)
-    if address not in _GLOBAL_V6:
-        return "reserved"
-    if int(address) >> 32 & _ISATAP_MASK == _ISATAP:
-        return refusal(_last_32_bits(address), allow_loopback=False)
-    return None
-
-
-def _last_32_bits(address: IPv6Address) -> IPv4Address:
-    return IPv4Address(int(address) & 0xFFFFFFFF)
+    is_isatap = address in _GLOBAL_V6 and int(address) >> 32 & _ISATAP_MASK == _ISATAP
+    if is_isatap or any(address in carrier for carrier in _CARRIERS):
+        return refusal(IPv4Address(int(address) & 0xFFFFFFFF), allow_loopback=False)
+    return None if address in _GLOBAL_V6 else "reserved"

@@ -1,4 +1,4 @@
-"""Names in, addresses out: those given in settings and those of DNS, without what the guard would refuse."""
+"""Resolves names by the settings, then by DNS, without addresses that the guard refuses."""
 
 import asyncio
 import socket
@@ -12,14 +12,14 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from headwater.net.guard import BlockedAddress, BlockedName, check_address
 
-# A lookup holds its thread until the system gives up, half a minute for a name whose servers are silent, however long
-# since it is not awaited. The loop's own threads are four more than processors: six such names would stop all others.
-# Threads are made as they are needed; this many are more than the polls that one process can have under way.
+# A lookup blocks its thread until the system gives up: 30 s for a name whose servers do not answer, even if it is no
+# longer awaited. The event loop has only four threads more than processors, so six such names would block all others.
+# Threads are created on demand; this is more than one process has polls in progress.
 MOST_LOOKUPS = 512
 
 
 class Resolver(AbstractResolver):
-    """DNS, save for the names given in settings; drops what the guard would refuse."""
+    """Resolves a name and its subdomains as the settings say, others by DNS."""
 
     def __init__(self, overrides: Mapping[str, str], *, allow_loopback: bool) -> None:
         self._overrides = overrides
@@ -29,8 +29,13 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        override = self._override(host)
-        found = [_given(host, port, override)] if override else await self._ask_dns(host, port, family)
+        names = host.rstrip(".").split(".")
+        suffixes = (".".join(names[start:]) for start in range(len(names)))
+        if given := next((self._overrides[suffix] for suffix in suffixes if suffix in self._overrides), None):
+            family = socket.AF_INET if ip_address(given).version == 4 else socket.AF_INET6
+            found = [_found(host, port, family, [given])]
+        else:
+            found = await self._ask_dns(host, port, family)
         refusals = [self._refusal(result["host"]) for result in found]
         allowed = [result for result, refusal in zip(found, refusals, strict=True) if refusal is None]
         if not allowed and (refusal := next(filter(None, refusals), None)):
@@ -50,11 +55,6 @@ class Resolver(AbstractResolver):
             raise OSError(f"{host!r} is not a host name") from error
         return [_found(host, port, family, address) for family, _, _, _, address in infos]
 
-    def _override(self, host: str) -> str | None:
-        names = host.rstrip(".").split(".")
-        suffixes = (".".join(names[start:]) for start in range(len(names)))
-        return next((self._overrides[suffix] for suffix in suffixes if suffix in self._overrides), None)
-
     def _refusal(self, address: str) -> BlockedName | None:
         try:
             check_address(address, allow_loopback=self._allow_loopback)
@@ -63,16 +63,8 @@ class Resolver(AbstractResolver):
         return None
 
 
-def _given(host: str, port: int, address: str) -> ResolveResult:
-    family = socket.AF_INET if ip_address(address).version == 4 else socket.AF_INET6
-    return _result(host, port, family, address)
-
-
 def _found(host: str, port: int, family: socket.AddressFamily, address: Sequence[Any]) -> ResolveResult:
-    """An address bound to one network of this machine keeps its mark, for which the guard refuses it."""
+    """A scoped address keeps its mark (`%eth0`), for which the guard refuses it."""
     written, scope = str(address[0]), address[3] if len(address) > 3 else 0
-    return _result(host, port, family, f"{written}%{scope}" if scope and "%" not in written else written)
-
-
-def _result(host: str, port: int, family: socket.AddressFamily, address: str) -> ResolveResult:
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+    written = f"{written}%{scope}" if scope and "%" not in written else written
+    return ResolveResult(hostname=host, host=written, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)

@@ -1,6 +1,6 @@
-"""Compressed bodies, undone as they come: bytes in, pieces out, and in the end whether they were whole. Pure.
+"""Decompresses bodies as they arrive: bytes in, pieces of bounded size out, and at the end whether they were complete.
 
-Not done by aiohttp, which reports neither the number of bytes before decompression nor a truncated body.
+Not left to aiohttp, which reports neither the number of bytes before decompression nor a truncated body.
 """
 
 import struct
@@ -8,7 +8,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Protocol, cast
+from functools import partial
+from typing import Protocol, TypeAlias, cast
 
 import brotli
 
@@ -18,45 +19,18 @@ else:
     from backports import zstd
 
 PIECE_BYTES = 262_144
-MOST_MEMBERS = 1_000  # bodies of more than a few are made to keep us busy: each costs a decompressor of its own
-ZSTD_WINDOW_BITS = 23  # 8 MB, the most that a body may ask its reader to remember (RFC 9659)
+MOST_MEMBERS = 1_000  # each costs a decompressor; honest bodies have a few
+ZSTD_WINDOW_BITS = 23  # 8 MB, the largest window that a body may require (RFC 9659)
 GZIP_BITS, ZLIB_BITS, DEFLATE_BITS = 31, 15, -15
 GZIP_MARK = b"\x1f\x8b"
 
 
 class Undecodable(Exception):
-    """The body is not what its encoding says."""
-
-
-class Unpacker(Protocol):
-    """Undoes one body."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether its end has been reached."""
-        ...
-
-    def undo(self, data: bytes) -> Iterator[bytes]:
-        """What these next bytes give, in pieces of bounded size. Raises Undecodable, or the library's own error."""
-        ...
-
-
-class _Stream(Unpacker, Protocol):
-    """An unpacker of one member, after whose end others may stand."""
-
-    @property
-    def unused(self) -> bytes:
-        """What stands after its end."""
-        ...
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing of what it holds is missing; of its end something may be."""
-        ...
+    """The body does not match its encoding."""
 
 
 class _Brotli(Protocol):
-    """What brotli's decompressor is; the library ships without types."""
+    """The decompressor of brotli, which ships without types."""
 
     def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
     def is_finished(self) -> bool: ...
@@ -72,7 +46,7 @@ class Plain:
 
 
 class ZlibStream:
-    """Deflate with its header or without, or with that of gzip."""
+    """Deflate with zlib's header, with gzip's, or with none."""
 
     def __init__(self, bits: int) -> None:
         self._zlib = zlib.decompressobj(bits)
@@ -94,7 +68,7 @@ class ZlibStream:
 
 
 class GzipMember(ZlibStream):
-    """A member of gzip. The eight bytes at its end say only what it held: browsers do without them, and so do we."""
+    """A member of gzip. The eight bytes of its trailer are a checksum only: like browsers, it does without them."""
 
     def __init__(self) -> None:
         super().__init__(GZIP_BITS)
@@ -109,6 +83,7 @@ class GzipMember(ZlibStream):
 
     @property
     def is_complete(self) -> bool:
+        """Whether all content has arrived; part of the trailer may be missing."""
         end = struct.pack("<II", self._checksum, self._length & 0xFFFFFFFF)
         return self.is_whole or any(self._ends_with(end[at:]) for at in range(len(end)))
 
@@ -119,8 +94,8 @@ class GzipMember(ZlibStream):
         return ended.eof
 
 
-class ZstdStream:
-    """A frame of zstd, which may be one to be skipped."""
+class ZstdFrame:
+    """A frame of zstd, which may be a skippable one."""
 
     def __init__(self) -> None:
         self._zstd = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_BITS})
@@ -129,9 +104,7 @@ class ZstdStream:
     def is_whole(self) -> bool:
         return self._zstd.eof
 
-    @property
-    def is_complete(self) -> bool:
-        return self._zstd.eof
+    is_complete = is_whole
 
     @property
     def unused(self) -> bytes:
@@ -144,7 +117,7 @@ class ZstdStream:
 
 
 class Brotli:
-    """Brotli, after whose end nothing may stand."""
+    """Brotli; data after its end is an error."""
 
     def __init__(self) -> None:
         self._brotli = cast("_Brotli", brotli.Decompressor())  # pyright: ignore[reportUnknownMemberType] - untyped
@@ -176,7 +149,9 @@ class Deflate:
             data = self._head = self._head + data
             if len(data) < 2:
                 return
-            self._stream = ZlibStream(ZLIB_BITS if _has_zlib_header(data) else DEFLATE_BITS)
+            # zlib's header (RFC 1950): the method is deflate, and the two bytes are a multiple of 31.
+            has_header = data[0] & 0xF == 8 and int.from_bytes(data[:2]) % 31 == 0
+            self._stream = ZlibStream(ZLIB_BITS if has_header else DEFLATE_BITS)
         yield from self._stream.undo(data)
 
 
@@ -186,7 +161,7 @@ class Members:
     Browsers do the same with gzip, after which some servers send zeros or a line break.
     """
 
-    def __init__(self, begin: Callable[[], _Stream], mark: bytes) -> None:
+    def __init__(self, begin: Callable[[], GzipMember | ZstdFrame], mark: bytes) -> None:
         self._begin = begin
         self._mark = mark
         self._member = begin()
@@ -219,21 +194,13 @@ class Members:
         return True
 
 
-def _gzip() -> Members:
-    return Members(GzipMember, GZIP_MARK)
-
-
-def _zstd() -> Members:
-    return Members(ZstdStream, b"")
-
+Unpacker: TypeAlias = Plain | Deflate | Brotli | Members
 
 _UNPACKERS: dict[str, Callable[[], Unpacker]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": Deflate,
-    "x-deflate": Deflate,
+    **dict.fromkeys(("gzip", "x-gzip"), partial(Members, GzipMember, GZIP_MARK)),
+    **dict.fromkeys(("deflate", "x-deflate"), Deflate),
     "br": Brotli,
-    "zstd": _zstd,
+    "zstd": partial(Members, ZstdFrame, b""),
 }
 _ERRORS = (zlib.error, zstd.ZstdError, cast("type[Exception]", brotli.error))  # pyright: ignore[reportUnknownMemberType] - untyped
 
@@ -249,8 +216,3 @@ def undone(unpacker: Unpacker, data: bytes) -> Iterator[bytes]:
         yield from unpacker.undo(data)
     except _ERRORS as error:
         raise Undecodable(str(error)) from error
-
-
-def _has_zlib_header(data: bytes) -> bool:
-    """Whether it begins as RFC 1950 says: the method is deflate, and the two bytes are a multiple of 31."""
-    return data[0] & 0xF == 8 and int.from_bytes(data[:2]) % 31 == 0

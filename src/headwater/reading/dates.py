@@ -31,10 +31,7 @@ _FORMS = tuple(
             rf"(?:\s+(?P<zone>\S{{1,12}}))??\s+{_FULL_YEAR}",
         ),
         # January 2, 2006 3:04 PM EST
-        (
-            rf"{_WEEKDAY}{_NAME}\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+{_FULL_YEAR}",
-            rf"(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}",
-        ),
+        (rf"{_WEEKDAY}{_NAME}\.?\s+(?P<day>\d{{1,2}}){_NTH},?\s+{_FULL_YEAR}", rf"(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}"),
         # 2006-W01-1, 2006-002
         (
             rf"{_FULL_YEAR}-?(?:W(?P<week>\d\d)(?:-?(?P<weekday>[1-7]))?|(?P<ordinal>\d{{3}}))",
@@ -43,10 +40,7 @@ _FORMS = tuple(
         # 2004-július-13T9:15-03:00
         (rf"{_FULL_YEAR}-{_NAME}-(?P<day>\d{{1,2}})T{_TIME}{_ZONE}",),
         # 2004년 05월 28일 01:31:15
-        (
-            rf"{_FULL_YEAR}(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일",
-            rf"(?:\s+{_TIME})?{_ZONE}",
-        ),
+        (rf"{_FULL_YEAR}(?P<korean>년)\s*(?P<month>\d{{1,2}})월\s*(?P<day>\d{{1,2}})일", rf"(?:\s+{_TIME})?{_ZONE}"),
         # 2020年5月6日, 2020年5月6日 10時11分
         (
             rf"{_FULL_YEAR}年\s*(?P<month>\d{{1,2}})月\s*(?P<day>\d{{1,2}})日",
