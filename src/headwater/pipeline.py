@@ -1,8 +1,8 @@
 """The stages in order: the one page that shows the flow.
 
-    sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ pages ─▶ extracting ─▶ content, articles ─▶ indexing
-       ▲          │                   ▲                     ├────▶ mapping ──┐   sitemaps list URLs
-       ├─ moving ◀┤                   │                     └────▶ spidering ┤   pages link to them
+    sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ bodies ─▶ extracting ─▶ content, articles ─▶ indexing
+       ▲          │                   ▲                     ├────▶ sitemaps ─┐   sitemaps list URLs
+       ├─ moving ◀┤                   │                     └────▶ spider ───┤   pages link to them
        └ rediscovery ◀┘               └──────────────────────────────────────┘
 
 Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting, mailing, importing (OPML).
@@ -40,8 +40,8 @@ from headwater.removal.worker import Remover
 from headwater.retention.types import RetentionOptions
 from headwater.retention.worker import Retainer
 from headwater.sandbox import Sandbox
-from headwater.sitemaps.types import MappingOptions
-from headwater.sitemaps.worker import Mapper
+from headwater.sitemaps.types import SitemapOptions
+from headwater.sitemaps.worker import SitemapReader
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.health.counter import Counter
 from headwater.sources.import_worker import ImportWorker
@@ -82,7 +82,7 @@ class StageOptions:
     frontier: FrontierOptions
     fetching: FetchingOptions
     extraction: ExtractionOptions
-    mapping: MappingOptions
+    sitemaps: SitemapOptions
     spider: SpiderOptions
     retention: RetentionOptions
     index: IndexOptions
@@ -148,14 +148,14 @@ def make_extractor(tools: Tools) -> Extractor:
     return Extractor(tools.database, tools.page_sandbox, tools.clock, options.extraction, options.frontier)
 
 
-def make_mapper(tools: Tools) -> Mapper:
-    """The mapping stage."""
+def make_sitemap_reader(tools: Tools) -> SitemapReader:
+    """The sitemaps stage."""
     options = tools.options
-    return Mapper(tools.database, tools.page_sandbox, tools.clock, options.mapping, options.frontier)
+    return SitemapReader(tools.database, tools.page_sandbox, tools.clock, options.sitemaps, options.frontier)
 
 
 def make_spider(tools: Tools) -> Spider:
-    """The spidering stage."""
+    """The spider stage."""
     options = tools.options
     return Spider(tools.database, tools.page_sandbox, tools.clock, options.spider, options.frontier)
 
@@ -222,8 +222,8 @@ STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "rediscovery": make_rediscovery_worker,
     "fetching": make_fetcher,
     "extracting": make_extractor,
-    "mapping": make_mapper,
-    "spidering": make_spider,
+    "sitemaps": make_sitemap_reader,
+    "spider": make_spider,
     "counting": make_counter,
     "removing": make_remover,
     "retaining": make_retainer,

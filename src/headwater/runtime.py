@@ -38,7 +38,7 @@ from headwater.publishing.types import IndexOptions
 from headwater.retention.types import RetentionOptions
 from headwater.sandbox import Sandbox
 from headwater.settings import PREFIX, Settings, allowed, shown
-from headwater.sitemaps.types import Limits, MappingOptions
+from headwater.sitemaps.types import Limits, SitemapOptions
 from headwater.spider.types import SpiderOptions
 from headwater.web import WebOptions
 from headwater.web.routes.admin.settings import SettingLine
@@ -365,7 +365,7 @@ def options_of(settings: Settings) -> StageOptions:
         frontier=frontier_options(settings),
         fetching=fetching_options(settings),
         extraction=ExtractionOptions(concurrency=settings.extract_processes * 2, lease=lease * 2),
-        mapping=MappingOptions(
+        sitemaps=SitemapOptions(
             limits=Limits(
                 max_age=settings.sitemap_max_age,
                 max_pages=settings.sitemap_max_urls,

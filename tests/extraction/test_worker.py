@@ -12,6 +12,8 @@ from structlog.testing import capture_logs
 from headwater.articles.store.content import search
 from headwater.articles.store.records import keep as keep_articles
 from headwater.articles.types import Fate, Listed
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.db import Database
 from headwater.extraction.types import ExtractionOptions, ExtractionReport, Failed
 from headwater.extraction.worker import Extractor
@@ -27,8 +29,6 @@ from headwater.frontier.types import (
     UrlFilter,
 )
 from headwater.ids import new_id
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
 from headwater.types import PageKind, SourceId
 from tests.builders import a_source, an_article
@@ -76,8 +76,8 @@ async def fetched(
         for host in claimed:
             answered = [Answered(one, Fetched(None, None), START) for one in host.urls]
             await claims.answer(conn, answers=[HostAnswer(host, START, answered)], now=START)
-        page = NewPage(url, final_url or url, PageKind.ARTICLE, source, 0, "text/html; charset=utf-8", body, START)
-        await pages.keep(conn, pages=[page])
+        page = NewBody(url, final_url or url, PageKind.ARTICLE, source, 0, "text/html; charset=utf-8", body, START)
+        await bodies.keep(conn, bodies=[page])
 
 
 async def run(extractor: Extractor) -> list[ExtractionReport]:
@@ -132,7 +132,7 @@ async def test_a_page_becomes_an_article_that_can_be_found(
         ("High water at Tarn", "Ann Author, Bo Writer", URL)
     ]
     assert await rows(database, "SELECT source_id, entry_id FROM article_sources") == [(source, URL)]
-    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+    assert await rows(database, "SELECT count(*) FROM bodies") == [(0,)]
 
 
 async def test_the_frontier_learns_of_the_text(database: Database, extractor: Extractor) -> None:
@@ -310,7 +310,7 @@ async def test_a_page_without_an_article_is_dead_with_a_reason(
     known = await in_frontier(database)
     assert (known.status.value, known.last_error) == ("dead", reason)
     assert await rows(database, "SELECT url FROM articles") == [("https://river.example/well",)]
-    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+    assert await rows(database, "SELECT count(*) FROM bodies") == [(0,)]
 
 
 async def test_a_page_without_text_still_adds_to_an_article_that_is_here(
@@ -340,7 +340,7 @@ async def test_a_page_whose_readers_died_twice_is_not_given_to_a_third(
     assert isinstance(report.found, Failed)
     assert (await in_frontier(database)).last_error == "extraction_overrun"
     assert [line["log_level"] for line in logs] == ["warning"]
-    assert await rows(database, "SELECT count(*) FROM pages") == [(0,)]
+    assert await rows(database, "SELECT count(*) FROM bodies") == [(0,)]
 
 
 async def test_an_answer_under_a_lost_lease_is_not_kept(

@@ -13,6 +13,8 @@ from structlog.testing import capture_logs
 
 from headwater.accounts.access import add_user
 from headwater.accounts.types import Role
+from headwater.bodies import store as bodies
+from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
 from headwater.fetching.tell import outcome_name
@@ -27,8 +29,6 @@ from headwater.hosts.store.outages import list_outages
 from headwater.hosts.types import Robots
 from headwater.ids import new_id
 from headwater.net import Client
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage, Page
 from headwater.sources.store.custom import set_submitter
 from headwater.types import PageKind, SourceId
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
@@ -91,10 +91,10 @@ class Crawl:
         assert found is not None
         return found.status, found.last_error
 
-    async def kept(self, kind: PageKind = PageKind.ARTICLE) -> list[Page]:
+    async def kept(self, kind: PageKind = PageKind.ARTICLE) -> list[ClaimedBody]:
         until = self.clock() + timedelta(minutes=1)
         async with self.database.transaction() as conn:
-            return await pages.claim(conn, kind=kind, lease=new_id(), now=self.clock(), leased_until=until, limit=100)
+            return await bodies.claim(conn, kind=kind, lease=new_id(), now=self.clock(), leased_until=until, limit=100)
 
 
 @pytest.fixture
@@ -665,10 +665,10 @@ async def test_a_bug_of_ours_is_an_outcome_and_told_as_an_error(
 async def test_what_cannot_be_written_leaves_an_outcome_all_the_same(
     zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*_: object, pages: Sequence[NewPage]) -> None:
-        raise ZeroDivisionError(len(pages))
+    async def broken(*_: object, bodies: Sequence[NewBody]) -> None:
+        raise ZeroDivisionError(len(bodies))
 
-    monkeypatch.setattr(pages, "keep", broken)
+    monkeypatch.setattr(bodies, "keep", broken)
     url = zoo.url("h13.crowd", "/article/1.html")
     await crawl.submit(url)
 
@@ -728,7 +728,7 @@ async def test_a_sitemap_may_be_larger_than_a_page(zoo: Zoo, crawl: Crawl) -> No
 )
 def test_no_statement_carries_more_than_it_should(sizes: list[int], parts: list[int]) -> None:
     kept = [
-        NewPage("u", "u", PageKind.ARTICLE, None, 0, "", b"x" * size * 1_000_000, MovableClock().now) for size in sizes
+        NewBody("u", "u", PageKind.ARTICLE, None, 0, "", b"x" * size * 1_000_000, MovableClock().now) for size in sizes
     ]
 
     assert [len(part) for part in in_parts(kept)] == parts

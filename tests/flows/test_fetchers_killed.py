@@ -88,7 +88,7 @@ def test_fetchers_that_are_killed_lose_nothing_and_ask_no_host_within_its_delay(
     asked = Counter((visit.host, visit.path) for visit in visits if visit.path != "/robots.txt")
     again = asked.total() - len(asked)
 
-    assert len(asked) == len(urls) == count(server, "SELECT count(DISTINCT url) FROM pages")
+    assert len(asked) == len(urls) == count(server, "SELECT count(DISTINCT url) FROM bodies")
     assert impolite(visits, DELAY.total_seconds() - 0.005) == []
     assert again <= KILLED * OPTIONS.concurrency * OPTIONS.urls_per_host
     assert in_vain(visits) <= {fetcher.name for fetcher in killed}

@@ -8,13 +8,13 @@ from headwater.analytics import store as analytics
 from headwater.analytics.types import ReaderAction
 from headwater.articles.store import content, records
 from headwater.articles.types import Listed, NewContent
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.db import Connection, Database
 from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.sources.types import Source
 from headwater.types import ArticleId, PageKind, SourceId, UserId
 from tests.articles.builders import a_record
@@ -106,8 +106,8 @@ async def a_full_source(conn: Connection, url: str = "https://full.example/feed"
         article_id, key = await id_of(conn, one), an_article(one).url_key
         record = NewContent(article_id, one, key, a_record(f"A text about herons, number {number}. " * 20))
         await content.save(conn, records=[record], now=START)
-    page = NewPage(urls[0], urls[0], PageKind.ARTICLE, source.id, 0, "text/html", b"<p>", START)
-    await pages.keep(conn, pages=[page])
+    page = NewBody(urls[0], urls[0], PageKind.ARTICLE, source.id, 0, "text/html", b"<p>", START)
+    await bodies.keep(conn, bodies=[page])
     values = {"id": source.id, "now": START, "key": source.id.bytes}
     for statement in OF_SOURCE.split(";"):
         await conn.execute(statement.encode(), values)

@@ -52,7 +52,7 @@ async def assert_nothing_is_left(world: World, source: Source) -> None:
     async with world.database.as_system() as conn:
         assert await tables_with(conn, source.id) == set()
         assert await search(conn, words="the") == []
-    for table in ("articles", "content", "article_sources", "article_urls", "pages", "frontier_url", "sitemaps"):
+    for table in ("articles", "content", "article_sources", "article_urls", "bodies", "frontier_url", "sitemaps"):
         assert await count(world.database, table) == 0, table
 
 
@@ -110,7 +110,7 @@ async def test_urls_that_are_being_fetched_when_their_source_is_deleted_leave_no
     harvests = await asyncio.gather(*(world.fetcher.work(host) for host in hosts))
 
     assert sum(len(harvest.pages) for harvest in harvests) > 0, "they were fetched"
-    assert await count(world.database, "pages") == 0
+    assert await count(world.database, "bodies") == 0
     assert await extractor.claim(100) == []
     await assert_nothing_is_left(world, source)
 
@@ -122,7 +122,7 @@ async def test_urls_that_wait_when_their_source_is_deleted_are_fetched_for_nobod
 
     await world.fetch()
 
-    assert await count(world.database, "pages") == 0
+    assert await count(world.database, "bodies") == 0
     await assert_nothing_is_left(world, source)
 
 

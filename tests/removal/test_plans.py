@@ -40,7 +40,7 @@ SELECT date '2026-01-01' + d, md5(n::text)::uuid, 1, 1, 1, 1
 FROM generate_series(1, 2000) AS n, generate_series(1, 20) AS d;
 INSERT INTO events (id, user_id, event_type, created_at)
 SELECT gen_random_uuid(), md5('u' || (1 + mod(n, 99)))::uuid, 'x', now() FROM generate_series(1, 40000) AS n;
-INSERT INTO pages (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
+INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
 SELECT gen_random_uuid(), 'x', 'x', 'article', md5((1 + mod(n, 99))::text)::uuid, 0, 'x',
     repeat('x', 500)::bytea, now(), now()
 FROM generate_series(1, 10000) AS n;
@@ -58,7 +58,7 @@ REMOVING = {
     "articles.list_linked": (OF_SOURCE, 400),
     "articles.lock": ({"ids": SOME}, 1_000),
     "articles.unlink": ({"source_id": an_id("7"), "ids": SOME}, 2_000),
-    "pages.forget_of_source": (OF_SOURCE, 2_000),
+    "bodies.forget_of_source": (OF_SOURCE, 2_000),
     "polling.forget_events_of": (OF_SOURCE, 2_000),
     "library.marks.remove_of": (OF_USER, 3_000),
     "library.subscriptions.remove_of": (OF_USER, 1_000),

@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
+from headwater.bodies.types import ClaimedBody
 from headwater.ids import new_id
-from headwater.pages.types import Page
 from headwater.sitemaps.decide import after_failure, after_reading, child_submissions, is_over
-from headwater.sitemaps.types import Listed, MappingOptions, Reading, Sitemap, SitemapFormat
+from headwater.sitemaps.types import Listed, Reading, Sitemap, SitemapFormat, SitemapOptions
 from headwater.types import PageKind
 from tests.clock import START
 from tests.sitemaps.world import LIMITS
 
-OPTIONS = MappingOptions(limits=LIMITS, retire_after=timedelta(days=30))
+OPTIONS = SitemapOptions(limits=LIMITS, retire_after=timedelta(days=30))
 DAY = timedelta(days=1)
 LONG_AGO = START - 40 * DAY
 URL = "https://example.com/sitemap.xml"
-PAGE = Page(URL, URL, PageKind.SITEMAP, None, 0, "text/xml", b"", START, new_id(), new_id(), 0)
+PAGE = ClaimedBody(URL, URL, PageKind.SITEMAP, None, 0, "text/xml", b"", START, new_id(), new_id(), 0)
 READING = Reading(URL, None, START, 10, 0, START, START, 0, None)
 
 

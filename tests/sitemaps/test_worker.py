@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.frontier.store import queue
 from headwater.frontier.types import Origin, Status, Submission
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
 from headwater.sitemaps import store
-from headwater.sitemaps.worker import Mapped, Mapper
+from headwater.sitemaps.worker import SitemapReader, SitemapResult
 from headwater.sources.follow import switch_off, switch_on
 from headwater.types import PageKind
 from headwater_lab.zoo.sites import SITES
-from tests.sitemaps.world import FRONTIER, LIMITS, MAPPING, World
+from tests.sitemaps.world import FRONTIER, LIMITS, SITEMAPS, World
 
 pytestmark = pytest.mark.database
 
@@ -25,8 +25,8 @@ ATLAS, DAILY = "atlas", "daily"
 async def give(world: World, body: bytes, url: str, *, depth: int = 0) -> None:
     """A sitemap that was fetched, without anybody asking for it."""
     async with world.database.transaction() as conn:
-        page = NewPage(url, url, PageKind.SITEMAP, None, depth, "text/xml", body, world.clock())
-        await pages.keep(conn, pages=[page])
+        page = NewBody(url, url, PageKind.SITEMAP, None, depth, "text/xml", body, world.clock())
+        await bodies.keep(conn, bodies=[page])
 
 
 def index_of(*children: str, lastmod: str = "") -> bytes:
@@ -55,7 +55,7 @@ async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -
 
     async with world.database.transaction() as conn:
         off = await switch_off(conn, source, world.clock())
-    (done,) = await world.map()
+    (done,) = await world.read_sitemaps()
     left = await world.urls()
     async with world.database.transaction() as conn:
         await switch_on(conn, off, world.clock())
@@ -67,7 +67,7 @@ async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -
 
 async def test_only_what_is_new_enough_is_queued(world: World) -> None:
     hours = 24
-    world = world.with_mapping(limits=replace(LIMITS, max_age=timedelta(hours=hours)))
+    world = world.with_sitemaps(limits=replace(LIMITS, max_age=timedelta(hours=hours)))
     await world.follow(sitemap=world.zoo.url(ATLAS, "/sitemap_index.xml"))
     await world.run()
 
@@ -90,7 +90,7 @@ async def test_a_feed_with_sitemaps_beside_it_is_read_by_both(world: World) -> N
         feed=world.zoo.url(DAILY, "/feed.xml"), sitemap=world.zoo.url(DAILY, "/news-sitemap.xml")
     )
     await world.fetch()
-    (mapped,) = [one for one in await world.map() if one.page.url.endswith("/news-sitemap.xml")]
+    (mapped,) = [one for one in await world.read_sitemaps() if one.page.url.endswith("/news-sitemap.xml")]
 
     assert source.feed_url is not None
     assert (mapped.listed, mapped.queued, mapped.failure) == (100, 100, None)
@@ -99,12 +99,12 @@ async def test_a_feed_with_sitemaps_beside_it_is_read_by_both(world: World) -> N
 async def test_a_second_visit_brings_what_is_new(world: World) -> None:
     await world.follow(sitemap=world.zoo.url("courier", "/sitemap.txt"))
     await world.fetch()
-    (first,) = await world.map()
+    (first,) = await world.read_sitemaps()
     world.clock.move(hours=7)
-    second: list[Mapped] = []
+    second: list[SitemapResult] = []
     while not second:
         assert await world.fetch()
-        second = await world.map()
+        second = await world.read_sitemaps()
 
     assert (first.listed, first.queued) == (200, 200)
     assert abs(second[0].queued - 7 * 6) <= 1  # an article every ten minutes
@@ -114,7 +114,7 @@ async def test_a_web_page_in_place_of_a_sitemap_is_dead(world: World) -> None:
     url = world.zoo.url(DAILY, "/about")
     await world.follow(sitemap=url)
     await world.fetch()
-    done = {one.page.url: one.failure for one in await world.map()}
+    done = {one.page.url: one.failure for one in await world.read_sitemaps()}
 
     found = await world.find(url)
 
@@ -124,16 +124,16 @@ async def test_a_web_page_in_place_of_a_sitemap_is_dead(world: World) -> None:
 
 
 async def test_a_day_has_only_so_many_requests_for_sitemaps_and_the_next_day_has_them_anew(world: World) -> None:
-    world = world.with_mapping(budget=5)
+    world = world.with_sitemaps(budget=5)
     url = "https://example.com/sitemap.xml"
     source = await world.follow(sitemap=url)
     body = index_of(*(f"https://example.com/{number}.xml" for number in range(20)))
 
     async def visit() -> int:
         async with world.database.transaction() as conn:
-            page = NewPage(url, url, PageKind.SITEMAP, source.id, 0, "text/xml", body, world.clock())
-            await pages.keep(conn, pages=[page])
-        (mapped,) = await world.map()
+            page = NewBody(url, url, PageKind.SITEMAP, source.id, 0, "text/xml", body, world.clock())
+            await bodies.keep(conn, bodies=[page])
+        (mapped,) = await world.read_sitemaps()
         return mapped.queued
 
     assert [await visit(), await visit()] == [4, 0]
@@ -145,7 +145,7 @@ async def test_an_index_is_followed_only_so_deep(world: World) -> None:
     await give(world, index_of("https://example.com/a.xml"), "https://example.com/deep.xml", depth=3)
     await give(world, index_of("https://example.com/b.xml"), "https://example.com/less.xml", depth=2)
 
-    await world.map()
+    await world.read_sitemaps()
 
     assert [(url.url, url.depth) for url in await world.urls()] == [("https://example.com/b.xml", 3)]
 
@@ -156,7 +156,7 @@ async def test_an_index_that_lists_itself_or_another_that_lists_it_is_queued_onc
     await give(world, index_of(two, one), two)
 
     for _ in range(3):
-        await world.map()
+        await world.read_sitemaps()
 
     assert sorted(url.url for url in await world.urls()) == [one, two]
 
@@ -165,7 +165,7 @@ async def test_of_an_index_with_fifty_thousand_sitemaps_only_so_many_are_queued(
     children = [f"https://example.com/{number}.xml" for number in range(50_000)]
     await give(world, index_of(*children), "https://example.com/index.xml")
 
-    (done,) = await world.map()
+    (done,) = await world.read_sitemaps()
 
     assert done.queued <= LIMITS.max_children
     assert len(await world.urls()) <= LIMITS.max_children + 1
@@ -184,14 +184,14 @@ async def test_an_archive_is_retired_and_lives_again_when_its_index_says_that_it
     retired: list[bool] = []
     for _ in range(2):
         await give(world, old, child, depth=1)
-        retired += [one.is_retired for one in await world.map()]
+        retired += [one.is_retired for one in await world.read_sitemaps()]
     dead = await world.find(child)
     await give(world, index_of(child, lastmod="<lastmod>2026-03-01</lastmod>"), index)
-    await world.map()
+    await world.read_sitemaps()
     still_dead = await world.find(child)
     world.clock.move(days=1)
     await give(world, index_of(child, lastmod="<lastmod>2026-03-02T11:00Z</lastmod>"), index)
-    await world.map()
+    await world.read_sitemaps()
     alive = await world.find(child)
 
     assert retired == [False, True]
@@ -205,17 +205,17 @@ async def test_an_archive_is_retired_and_lives_again_when_its_index_says_that_it
 
 async def forget_pages(world: World) -> None:
     async with world.database.transaction() as conn:
-        await conn.execute("DELETE FROM pages")
+        await conn.execute("DELETE FROM bodies")
 
 
 async def test_a_sitemap_that_is_broken_for_a_day_is_not_given_up(world: World) -> None:
     url = world.zoo.url(DAILY, "/sitemap.xml")
     await world.follow(sitemap=url)
     await world.fetch()
-    await world.map()
+    await world.read_sitemaps()
     await give(world, b"<html>We are working on it</html>", url)
 
-    (done,) = await world.map()
+    (done,) = await world.read_sitemaps()
 
     async with world.database.transaction() as conn:
         reading = (await store.find_readings(conn, urls=[url]))[url]
@@ -228,11 +228,11 @@ async def test_a_sitemap_that_is_broken_for_a_day_is_not_given_up(world: World) 
 
 async def test_a_page_that_another_worker_has_taken_over_is_written_once(world: World) -> None:
     await give(world, b"https://example.com/a", "https://example.com/sitemap.txt")
-    (page,) = await world.mapper.claim(1)
+    (page,) = await world.sitemap_reader.claim(1)
     world.clock.move(minutes=10)
-    (again,) = await world.mapper.claim(1)
+    (again,) = await world.sitemap_reader.claim(1)
 
-    late, done = await world.mapper.work(page), await world.mapper.work(again)
+    late, done = await world.sitemap_reader.work(page), await world.sitemap_reader.work(again)
 
     assert (late.failure, late.queued) == ("taken_over", 0)
     assert (done.failure, done.queued) == (None, 1)
@@ -242,14 +242,14 @@ async def test_what_its_readers_die_of_is_given_up(world: World) -> None:
     url = "https://example.com/sitemap.txt"
     await give(world, b"https://example.com/a", url)
     for _ in range(3):
-        assert len(await world.mapper.claim(1)) == 1
+        assert len(await world.sitemap_reader.claim(1)) == 1
         world.clock.move(minutes=10)
 
-    (done,) = await world.map()
+    (done,) = await world.read_sitemaps()
 
     assert done.failure == "unreadable"
-    assert await world.mapper.claim(1) == []
-    assert await world.mapper.lag() == timedelta(0)
+    assert await world.sitemap_reader.claim(1) == []
+    assert await world.sitemap_reader.lag() == timedelta(0)
 
 
 async def test_a_sitemap_that_is_too_much_for_us_is_asked_again(world: World) -> None:
@@ -258,7 +258,7 @@ async def test_a_sitemap_that_is_too_much_for_us_is_asked_again(world: World) ->
     await world.fetch()
     limit = timedelta(seconds=1)
     async with Sandbox(processes=1, time_limit=limit, memory_limit=1_000_000_000) as sandbox:
-        hasty = Mapper(world.database, sandbox, world.clock, MAPPING, FRONTIER)
+        hasty = SitemapReader(world.database, sandbox, world.clock, SITEMAPS, FRONTIER)
         done = [await hasty.work(page) for page in await hasty.claim(1)]
 
     found = await world.find(url)

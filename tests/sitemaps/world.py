@@ -15,12 +15,12 @@ from headwater.frontier.store import listing
 from headwater.frontier.types import FrontierOptions, FrontierUrl, UrlFilter
 from headwater.net import Client
 from headwater.sandbox import Sandbox
-from headwater.sitemaps.types import Limits, MappingOptions
-from headwater.sitemaps.worker import Mapped, Mapper
+from headwater.sitemaps.types import Limits, SitemapOptions
+from headwater.sitemaps.worker import SitemapReader, SitemapResult
 from headwater.sources.follow import follow
 from headwater.sources.types import Source, Wishes
 from headwater.spider.types import SpiderOptions
-from headwater.spider.worker import Spider, Spidered
+from headwater.spider.worker import Spider, SpiderResult
 from headwater.types import PageKind
 from headwater_lab.zoo import DOMAIN, Zoo
 from tests.clock import MovableClock
@@ -39,13 +39,13 @@ FETCHING = FetchingOptions(
     robot="Test",
 )
 LIMITS = Limits(max_age=timedelta(days=7), max_pages=1_000, max_children=100, max_bytes=5_000_000)
-MAPPING = MappingOptions(limits=LIMITS)
+SITEMAPS = SitemapOptions(limits=LIMITS)
 SPIDER = SpiderOptions()
 
 
 @dataclass(frozen=True)
 class World:
-    """A small Headwater: fetching, mapping and spidering."""
+    """A small Headwater: fetching, sitemaps and spider."""
 
     database: Database
     clock: MovableClock
@@ -53,12 +53,12 @@ class World:
     client: Client
     sandbox: Sandbox
     fetcher: Fetcher
-    mapper: Mapper
+    sitemap_reader: SitemapReader
     spider: Spider
 
-    def with_mapping(self, **changes: Any) -> "World":
-        options = replace(MAPPING, **changes)
-        return replace(self, mapper=Mapper(self.database, self.sandbox, self.clock, options, FRONTIER))
+    def with_sitemaps(self, **changes: Any) -> "World":
+        options = replace(SITEMAPS, **changes)
+        return replace(self, sitemap_reader=SitemapReader(self.database, self.sandbox, self.clock, options, FRONTIER))
 
     async def follow(self, *, feed: str | None = None, **wishes: Any) -> Source:
         async with self.database.transaction() as conn:
@@ -73,17 +73,17 @@ class World:
         harvests = await asyncio.gather(*[self.fetcher.work(host) for host in await self.fetcher.claim(100)])
         return sum(len(harvest.answered) for harvest in harvests)
 
-    async def map(self) -> list[Mapped]:
-        return [await self.mapper.work(page) for page in await self.mapper.claim(100)]
+    async def read_sitemaps(self) -> list[SitemapResult]:
+        return [await self.sitemap_reader.work(page) for page in await self.sitemap_reader.claim(100)]
 
-    async def crawl(self) -> list[Spidered]:
+    async def crawl(self) -> list[SpiderResult]:
         return [await self.spider.work(page) for page in await self.spider.claim(100)]
 
     async def run(self, *, turns: int = 20) -> None:
         """Until nothing is left to do."""
         for _ in range(turns):
             asked = await self.fetch()
-            read = [*await self.map(), *await self.crawl()]
+            read = [*await self.read_sitemaps(), *await self.crawl()]
             if not asked and not read:
                 return
 
@@ -118,6 +118,6 @@ async def a_world(database: Database, clock: MovableClock) -> AsyncIterator[Worl
             client,
             sandbox,
             Fetcher(database, client, clock, FETCHING, FRONTIER),
-            Mapper(database, sandbox, clock, MAPPING, FRONTIER),
+            SitemapReader(database, sandbox, clock, SITEMAPS, FRONTIER),
             Spider(database, sandbox, clock, SPIDER, FRONTIER),
         )

@@ -8,13 +8,13 @@ from headwater.analytics import store as analytics
 from headwater.analytics.types import ReaderAction
 from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.db import Database
 from headwater.errors import AlreadySubscribed
 from headwater.library.store import lists as lists_store
 from headwater.library.store import marks, subscriptions
 from headwater.library.types import ArticlesQuery, FeedItem, FeedsQuery, Subscription
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.sources import follow
 from headwater.sources.mover import Mover
 from headwater.sources.store.details import list_health
@@ -321,15 +321,15 @@ async def test_a_source_joins_another_when_its_pages_have_been_read(database: Da
     async with database.as_system() as conn:
         old, _ = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
         url = "https://old.river.example/1"
-        page = NewPage(url, url, PageKind.ARTICLE, old.id, 0, "text/html", b"<p>One", START)
-        await pages.keep(conn, pages=[page])
+        page = NewBody(url, url, PageKind.ARTICLE, old.id, 0, "text/html", b"<p>One", START)
+        await bodies.keep(conn, bodies=[page])
 
     await move(database, OLD, NEW)
     stayed = await urls(database)
     async with database.as_system() as conn:
         later = START + timedelta(hours=1)
-        waiting = await pages.claim(conn, kind=PageKind.ARTICLE, lease=old.id, now=later, leased_until=later, limit=10)
-        await pages.done(conn, pages=waiting)
+        waiting = await bodies.claim(conn, kind=PageKind.ARTICLE, lease=old.id, now=later, leased_until=later, limit=10)
+        await bodies.done(conn, bodies=waiting)
     await move(database, OLD, NEW)
 
     assert len(waiting) == 1

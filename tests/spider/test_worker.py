@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.frontier.types import Origin, Status
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import change_ingestion, switch_off
 from headwater.sources.types import Source, Wishes
-from headwater.spider.worker import Spider, Spidered
+from headwater.spider.worker import Spider, SpiderResult
 from headwater.types import PageKind, SourceId
 from tests.clock import START
 from tests.sitemaps.world import FRONTIER, SPIDER, World
@@ -22,12 +22,14 @@ VILLAGE = "village"
 PAGE = b"".join(b"<a href='/2026/03/01/story-%d'>x</a><a href='/section-%d/'>x</a>" % (n, n) for n in range(10))
 
 
-async def give(world: World, source: Source | None, *, url: str = "https://example.com/", depth: int = 0) -> Spidered:
+async def give(
+    world: World, source: Source | None, *, url: str = "https://example.com/", depth: int = 0
+) -> SpiderResult:
     """A list page that was fetched, and what the spider makes of it."""
     async with world.database.transaction() as conn:
         source_id: SourceId | None = source.id if source else None
-        page = NewPage(url, url, PageKind.LIST, source_id, depth, "text/html", PAGE, world.clock())
-        await pages.keep(conn, pages=[page])
+        page = NewBody(url, url, PageKind.LIST, source_id, depth, "text/html", PAGE, world.clock())
+        await bodies.keep(conn, bodies=[page])
     (done,) = await world.crawl()
     return done
 
@@ -71,7 +73,7 @@ async def test_list_pages_are_visited_again(world: World) -> None:
     await world.fetch()
     (first,) = await world.crawl()
     world.clock.move(hours=2)
-    again: list[Spidered] = []
+    again: list[SpiderResult] = []
     while not again:
         assert await world.fetch()
         again = [one for one in await world.crawl() if one.page.url == world.zoo.url(VILLAGE, "/")]
@@ -148,17 +150,17 @@ async def test_other_sites_are_asked_only_where_the_source_says_so_and_later(wan
 async def test_many_who_read_one_site_at_once_spend_one_budget_and_lose_nothing(world: World) -> None:
     source = await world.follow(site="https://example.com/", mode="spider", budget=100)
     async with world.database.transaction() as conn:
-        bodies = [
+        texts = [
             b"".join(b"<a href='/2026/03/01/story-%d'>x</a>" % ((start * 7 + n * 13) % 150) for n in range(40))
             for start in range(30)
         ]
         lists = [
-            NewPage(
+            NewBody(
                 f"https://example.com/{n}/", f"https://example.com/{n}/", PageKind.LIST, source.id, 1, "", body, START
             )
-            for n, body in enumerate(bodies)
+            for n, body in enumerate(texts)
         ]
-        await pages.keep(conn, pages=lists)
+        await bodies.keep(conn, bodies=lists)
 
     done = await asyncio.gather(*(world.spider.work(page) for page in await world.spider.claim(30)))
 
@@ -210,8 +212,8 @@ async def test_a_list_of_no_source_is_read_as_anybodys(world: World) -> None:
 async def test_a_page_that_another_worker_has_taken_over_is_written_once(world: World) -> None:
     async with world.database.transaction() as conn:
         url = "https://example.com/"
-        page = NewPage(url, url, PageKind.LIST, None, 0, "text/html", PAGE, world.clock())
-        await pages.keep(conn, pages=[page])
+        page = NewBody(url, url, PageKind.LIST, None, 0, "text/html", PAGE, world.clock())
+        await bodies.keep(conn, bodies=[page])
     (page,) = await world.spider.claim(1)
     world.clock.move(minutes=10)
     waited = await world.spider.lag()

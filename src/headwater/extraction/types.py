@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from headwater.articles.types import Extracted, Saved
-from headwater.pages.types import Page
+from headwater.bodies.types import ClaimedBody
 
 
 class UnreadablePage(Exception):
@@ -51,7 +51,7 @@ class ExtractionOptions:
 class ClaimedPage:
     """A page to read, with the selectors of its source."""
 
-    page: Page
+    page: ClaimedBody
     selectors: Selectors
 
 

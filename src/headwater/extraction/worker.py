@@ -11,6 +11,9 @@ from datetime import timedelta
 from headwater.articles.store import content, locks
 from headwater.articles.store import records as records_store
 from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewContent, Saved
+from headwater.bodies import store as bodies
+from headwater.bodies.queue import BodyQueue
+from headwater.bodies.types import ClaimedBody
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
 from headwater.extraction import store
@@ -38,9 +41,6 @@ from headwater.frontier.types import FrontierOptions
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import OutboxEntry
-from headwater.pages import store as pages
-from headwater.pages.queue import PageQueue
-from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.types import ArticleId, Clock, PageKind
 from headwater.urls import url_key
@@ -54,7 +54,7 @@ WRITTEN_AT_ONCE = 50
 class _Read:
     """A page that was read, to be written."""
 
-    page: Page
+    page: ClaimedBody
     found: Extracted | Failed
 
 
@@ -87,7 +87,7 @@ class Extractor:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._waiting = PageQueue(database, clock, PageKind.ARTICLE, options.lease)
+        self._waiting = BodyQueue(database, clock, PageKind.ARTICLE, options.lease)
         self._batch = Batch[_Read, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
         self.concurrency = options.concurrency
 
@@ -141,7 +141,7 @@ class Extractor:
         now = self._clock()
         async with self._database.transaction() as conn:
             # First of all: of a page that another worker has by now, or whose source was deleted, nothing may be kept.
-            ours = set(await pages.done(conn, pages=[read.page for read in batch]))
+            ours = set(await bodies.done(conn, bodies=[read.page for read in batch]))
             mine = [read for read in batch if read.page.id in ours]
             of = [read.page.source_id for read in mine if read.page.source_id is not None]
             kept = await store.hold_sources(conn, source_ids=of)
@@ -236,7 +236,7 @@ def _tell(report: ExtractionReport) -> None:
     log.debug("page read", url=report.url, words=report.found.word_count, fate=fate)
 
 
-def _broke(page: Page, error: Exception) -> Failed:
+def _broke(page: ClaimedBody, error: Exception) -> Failed:
     """A bug of ours must not leave the page without an outcome."""
     log.error("extraction broke", url=page.url, exc_info=error)
     return Failed(Failure.BROKE, f"Headwater itself failed: {type(error).__name__}.")

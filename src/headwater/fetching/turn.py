@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
+from headwater.bodies.types import NewBody
 from headwater.errors import Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
@@ -23,7 +24,6 @@ from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.answers import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
-from headwater.pages.types import NewPage
 from headwater.reading.text import storable
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
@@ -61,7 +61,7 @@ class Turn:
         self._pace = Pace(claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds())
         self._answered: list[Answered] = []
         self._closed: list[tuple[ClaimedUrl, Robots]] = []
-        self._pages: list[NewPage] = []
+        self._pages: list[NewBody] = []
         self._pause = timedelta(0)
         self._pages_pause = timedelta(0)
         self._was_rate_limited = False
@@ -135,7 +135,7 @@ class Turn:
         if isinstance(verdict.answer, Fetched):
             content_type = storable(response.headers.get("Content-Type", ""))
             self._pages.append(
-                NewPage(url.url, response.url, url.kind, url.source_id, url.depth, content_type, response.body, now)
+                NewBody(url.url, response.url, url.kind, url.source_id, url.depth, content_type, response.body, now)
             )
         return verdict
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headwater.bodies.types import NewBody
 from headwater.frontier.types import Answer, Answered, ClaimedHost
 from headwater.hosts.types import Robots
-from headwater.pages.types import NewPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Harvest:
 
     host: ClaimedHost
     answered: Sequence[Answered]
-    pages: Sequence[NewPage]
+    pages: Sequence[NewBody]
     robots: Sequence[Robots]  # those that were asked for anew
     robots_changed: bool
     requests: int

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headwater.bodies import store as bodies
+from headwater.bodies.types import NewBody
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
@@ -25,8 +27,6 @@ from headwater.hosts.store.turns import renew
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.observability.log import get_logger
-from headwater.pages import store as pages
-from headwater.pages.types import NewPage
 from headwater.types import Clock, PageKind, SourceId, UserId
 
 log = get_logger()
@@ -242,7 +242,7 @@ class Fetcher:
         await self._write_consequences([harvest for harvest in batch if harvest.robots])
         async with self._database.transaction() as conn:
             for part in in_parts([page for harvest in batch for page in harvest.pages]):
-                await pages.keep(conn, pages=part, now=self._clock())
+                await bodies.keep(conn, bodies=part, now=self._clock())
             await claims.answer(
                 conn,
                 answers=[_answer(harvest) for harvest in batch],
@@ -288,9 +288,9 @@ async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Subm
     ]
 
 
-def in_parts(kept: Sequence[NewPage]) -> Iterator[Sequence[NewPage]]:
+def in_parts(kept: Sequence[NewBody]) -> Iterator[Sequence[NewBody]]:
     """As many pages at a time as one statement should carry."""
-    part: list[NewPage] = []
+    part: list[NewBody] = []
     size = 0
     for page in kept:
         size += len(page.body)

@@ -13,12 +13,12 @@ from headwater.accounts.store import events
 from headwater.analytics import store as analytics
 from headwater.articles.store import links, locks
 from headwater.audit import store as audit
+from headwater.bodies import store as bodies
 from headwater.db import Connection
 from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
 from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
-from headwater.pages import store as pages
 from headwater.polling import store as polling
 from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
@@ -71,7 +71,7 @@ async def _remove(
 
 
 async def _pages(conn: Connection, source_id: SourceId, limit: int, _now: datetime) -> int:
-    return await pages.forget_of_source(conn, source_id=source_id, limit=limit)
+    return await bodies.forget_of_source(conn, source_id=source_id, limit=limit)
 
 
 async def _articles(conn: Connection, source_id: SourceId, limit: int, _now: datetime) -> int:

@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 
 from headwater.alerts.store import facts
+from headwater.bodies import store as bodies
 from headwater.db import Database
 from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
-from headwater.pages import store as pages
 from headwater.polling import store as polling
 from headwater.retention import store
 from headwater.retention.types import RetentionOptions
@@ -30,7 +30,7 @@ async def repair_schedules(
         await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
         hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
     async with database.transaction() as conn:
-        waiting = await pages.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
+        waiting = await bodies.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
         await facts.repair_schedules(conn, now=now)
         await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
     if feeds or hosts or waiting:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from headwater.bodies.types import ClaimedBody
 from headwater.frontier.types import Origin, Submission
-from headwater.pages.types import Page
-from headwater.sitemaps.types import Listed, MappedSource, MappingOptions, Reading, Sitemap, SitemapFormat
+from headwater.sitemaps.types import Listed, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
 from headwater.types import PageKind
 
 PRIORITY = 5
@@ -15,7 +15,7 @@ RETIRE_READS = 5  # without anything new, before a sitemap may be given up
 RETIRE_READS_OLD = 2  # where all that it lists is old, too
 
 
-def page_submissions(page: Page, source: MappedSource | None, listed: Sequence[Listed]) -> list[Submission]:
+def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Sequence[Listed]) -> list[Submission]:
     """The pages that a sitemap lists."""
     priority = _priority(source)
     return [
@@ -25,8 +25,8 @@ def page_submissions(page: Page, source: MappedSource | None, listed: Sequence[L
 
 
 def child_submissions(
-    page: Page,
-    source: MappedSource | None,
+    page: ClaimedBody,
+    source: SitemapSource | None,
     children: Sequence[Listed],
     known: Mapping[str, Reading],
     queued: Collection[str],
@@ -44,7 +44,7 @@ def child_submissions(
     ]
 
 
-def after_reading(page: Page, before: Reading | None, sitemap: Sitemap, new: int, now: datetime) -> Reading:
+def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, new: int, now: datetime) -> Reading:
     """What to remember of a sitemap that was read, and brought so many new URLs."""
     return Reading(
         url=page.url,
@@ -59,7 +59,7 @@ def after_reading(page: Page, before: Reading | None, sitemap: Sitemap, new: int
     )
 
 
-def after_failure(page: Page, before: Reading | None, now: datetime) -> Reading:
+def after_failure(page: ClaimedBody, before: Reading | None, now: datetime) -> Reading:
     """What to remember of a sitemap that could not be read, perhaps only today."""
     return Reading(
         url=page.url,
@@ -74,7 +74,7 @@ def after_failure(page: Page, before: Reading | None, now: datetime) -> Reading:
     )
 
 
-def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: MappingOptions, now: datetime) -> bool:
+def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: SitemapOptions, now: datetime) -> bool:
     """Whether to give a sitemap up: an archive, or one that has brought nothing for long.
 
     What a source begins from is never given up, only read ever more seldom: without it the source were silent for good.
@@ -96,10 +96,10 @@ def _lives_again(line: Listed, before: Reading | None) -> bool:
     return line.lastmod > before.retired_at
 
 
-def _priority(source: MappedSource | None) -> int:
+def _priority(source: SitemapSource | None) -> int:
     return min((source.priority if source else PRIORITY) + BONUS, PRIORITY_MOST)
 
 
-def sites_of(page: Page, source: MappedSource | None) -> Sequence[str]:
+def sites_of(page: ClaimedBody, source: SitemapSource | None) -> Sequence[str]:
     """Addresses of the sites whose pages this sitemap may list: the source's, or else its own."""
     return source.addresses if source and source.addresses else (page.url, page.final_url)

@@ -5,16 +5,16 @@ from datetime import datetime
 
 from headwater.db import Connection, fetch_column, fetch_one
 from headwater.frontier.keys import locate
-from headwater.sitemaps.types import MappedSource, Reading
+from headwater.sitemaps.types import Reading, SitemapSource
 from headwater.types import SourceId
 from headwater.urls import url_key
 
 
-async def find_source(conn: Connection, *, source_id: SourceId) -> MappedSource | None:
+async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource | None:
     """What there is to know of a source."""
     return await fetch_one(
         conn,
-        MappedSource,
+        SitemapSource,
         """
         SELECT id, array_remove(ARRAY[url, feed_url, sitemap_url], NULL) AS addresses, article_url_patterns,
             priority, enabled

@@ -60,7 +60,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class MappingOptions:
+class SitemapOptions:
     """How sitemaps are read; from settings."""
 
     limits: Limits
@@ -72,7 +72,7 @@ class MappingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class MappedSource:
+class SitemapSource:
     """What reading a sitemap needs to know of the source that it belongs to."""
 
     id: SourceId

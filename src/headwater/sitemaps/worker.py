@@ -1,18 +1,18 @@
-"""Mapping, step by step: claim sitemaps, read them, queue what they list. Leaves URLs and each sitemap's next visit."""
+"""Sitemaps, step by step: claim, read, queue the URLs that they list, decide when to read them again."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from headwater.bodies import store as bodies
+from headwater.bodies.queue import BodyQueue
+from headwater.bodies.types import ClaimedBody
 from headwater.db import Connection, Database
 from headwater.frontier.keys import locate
 from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled, Submission
 from headwater.observability.log import get_logger
-from headwater.pages import store as pages
-from headwater.pages.queue import PageQueue
-from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.sitemaps import store
 from headwater.sitemaps.decide import (
@@ -24,7 +24,7 @@ from headwater.sitemaps.decide import (
     sites_of,
 )
 from headwater.sitemaps.read import read_sitemap
-from headwater.sitemaps.types import MappedSource, MappingOptions, Reading, Sitemap, UnreadableSitemap
+from headwater.sitemaps.types import Reading, Sitemap, SitemapOptions, SitemapSource, UnreadableSitemap
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
@@ -38,27 +38,27 @@ SOURCE_DELETED = "source_deleted"  # while the sitemap was being read: nothing o
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class SitemapResult:
     """What came of a sitemap."""
 
-    page: Page
+    page: ClaimedBody
     listed: int
     queued: int
     is_retired: bool = False
     failure: str | None = None
 
 
-class Mapper:
-    """The mapping stage."""
+class SitemapReader:
+    """The sitemaps stage."""
 
-    name = "mapping"
+    name = "sitemaps"
 
     def __init__(
         self,
         database: Database,
         sandbox: Sandbox,
         clock: Clock,
-        options: MappingOptions,
+        options: SitemapOptions,
         frontier_options: FrontierOptions,
     ) -> None:
         self._database = database
@@ -66,10 +66,10 @@ class Mapper:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._waiting = PageQueue(database, clock, PageKind.SITEMAP, options.lease)
+        self._waiting = BodyQueue(database, clock, PageKind.SITEMAP, options.lease)
         self.concurrency = options.concurrency
 
-    async def claim(self, limit: int) -> Sequence[Page]:
+    async def claim(self, limit: int) -> Sequence[ClaimedBody]:
         """Up to `limit` sitemaps that were fetched, ours until the lease ends. Raises DatabaseUnavailable."""
         return await self._waiting.claim(limit)
 
@@ -77,18 +77,18 @@ class Mapper:
         """How long the longest-waiting sitemap has been waiting. Raises DatabaseUnavailable."""
         return await self._waiting.lag()
 
-    async def work(self, page: Page) -> Mapped:
+    async def work(self, page: ClaimedBody) -> SitemapResult:
         """Read a sitemap and queue what it lists. Raises DatabaseUnavailable: then the lease gives the page back."""
         async with self._database.transaction() as conn:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
         read = await self._read(page, source)
         async with self._database.transaction() as conn:
             if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
-                await pages.done(conn, pages=[page])
-                done = Mapped(page, 0, 0, failure=SOURCE_DELETED)
+                await bodies.done(conn, bodies=[page])
+                done = SitemapResult(page, 0, 0, failure=SOURCE_DELETED)
             elif source is not None and not source.enabled:
-                await pages.done(conn, pages=[page])
-                done = Mapped(page, 0, 0, failure=SWITCHED_OFF)
+                await bodies.done(conn, bodies=[page])
+                done = SitemapResult(page, 0, 0, failure=SWITCHED_OFF)
             elif isinstance(read, Sitemap):
                 done = await self._write(conn, page, source, read)
             else:
@@ -96,7 +96,7 @@ class Mapper:
         _tell(done)
         return done
 
-    async def _read(self, page: Page, source: MappedSource | None) -> Sitemap | UnreadableSitemap:
+    async def _read(self, page: ClaimedBody, source: SitemapSource | None) -> Sitemap | UnreadableSitemap:
         if page.attempts >= ATTEMPTS_MOST:
             return UnreadableSitemap(UNREADABLE, "Whoever read it did not come back.")
         try:
@@ -114,13 +114,15 @@ class Mapper:
         except Overrun as error:
             return UnreadableSitemap(UNREADABLE, f"It cannot be read within our limits: {error}")
         except Exception as error:  # a bug of ours must not leave the page without an outcome
-            log.exception("mapping broke", url=page.url)
+            log.exception("reading a sitemap broke", url=page.url)
             return UnreadableSitemap(UNREADABLE, f"Headwater itself failed: {type(error).__name__}.")
 
-    async def _write(self, conn: Connection, page: Page, source: MappedSource | None, sitemap: Sitemap) -> Mapped:
+    async def _write(
+        self, conn: Connection, page: ClaimedBody, source: SitemapSource | None, sitemap: Sitemap
+    ) -> SitemapResult:
         """Queue what is listed, and remember what that brought; nothing, when another has taken the page over."""
-        if not await pages.done(conn, pages=[page]):
-            return Mapped(page, 0, 0, failure="taken_over")
+        if not await bodies.done(conn, bodies=[page]):
+            return SitemapResult(page, 0, 0, failure="taken_over")
         now = self._clock()
         spent = await store.spend(conn, source_id=source.id, now=now, requests=1) if source else 0
         listed = [child.url for child in sitemap.children] if page.depth < self._options.max_depth else []
@@ -137,7 +139,7 @@ class Mapper:
         reading = after_reading(page, known.get(page.url), sitemap, sum(is_new), now)
         over = is_over(reading, sitemap, page.depth, self._options, now)
         await self._remember(conn, page, reading, over=over)
-        return Mapped(page, sitemap.url_count, reading.new_count, over)
+        return SitemapResult(page, sitemap.url_count, reading.new_count, over)
 
     async def _queue(
         self, conn: Connection, wanted: Sequence[Submission], known: Mapping[str, Reading], now: datetime
@@ -151,10 +153,10 @@ class Mapper:
             await changes.retry(conn, ids=list(again.values()), now=now)
         return [result.fate is Fate.QUEUED or result.url in again for result in results]
 
-    async def _write_failure(self, conn: Connection, page: Page, failure: UnreadableSitemap) -> Mapped:
+    async def _write_failure(self, conn: Connection, page: ClaimedBody, failure: UnreadableSitemap) -> SitemapResult:
         """What is no sitemap is given up; what was one before, or was too much for us, is asked again, more seldom."""
-        if not await pages.done(conn, pages=[page]):
-            return Mapped(page, 0, 0, failure="taken_over")
+        if not await bodies.done(conn, bodies=[page]):
+            return SitemapResult(page, 0, 0, failure="taken_over")
         now = self._clock()
         if page.source_id is not None:
             await store.spend(conn, source_id=page.source_id, now=now, requests=1)
@@ -164,13 +166,13 @@ class Mapper:
             await changes.settle(
                 conn, contents=[Settled.dead(page.url, reason)], now=now, options=self._frontier_options
             )
-            return Mapped(page, 0, 0, failure=failure.reason)
+            return SitemapResult(page, 0, 0, failure=failure.reason)
         reading = after_failure(page, before, now)
         over = is_over(reading, None, page.depth, self._options, now)
         await self._remember(conn, page, reading, over=over)
-        return Mapped(page, 0, 0, over, failure.reason)
+        return SitemapResult(page, 0, 0, over, failure.reason)
 
-    async def _remember(self, conn: Connection, page: Page, reading: Reading, *, over: bool) -> None:
+    async def _remember(self, conn: Connection, page: ClaimedBody, reading: Reading, *, over: bool) -> None:
         now = reading.last_read_at
         await store.keep_reading(conn, reading=replace(reading, retired_at=now if over else None))
         digest = hashlib.sha256(page.body).digest()
@@ -182,7 +184,7 @@ def _is_retired(reading: Reading | None) -> bool:
     return reading is not None and reading.retired_at is not None
 
 
-def _tell(done: Mapped) -> None:
+def _tell(done: SitemapResult) -> None:
     write = log.warning if done.failure == UNREADABLE else log.debug
     write(
         "sitemap read",

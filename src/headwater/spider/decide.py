@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
+from headwater.bodies.types import ClaimedBody
 from headwater.frontier.types import Origin, Submission
-from headwater.pages.types import Page
-from headwater.spider.types import Links, SpideredSource
+from headwater.spider.types import Links, SpiderSource
 from headwater.types import PageKind
 
 PRIORITY = 5
@@ -14,7 +14,7 @@ PRIORITY_LEAST = 1
 DEPTH = 2  # for pages of no source
 
 
-def candidates(page: Page, source: SpideredSource | None, links: Links) -> list[Submission]:
+def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> list[Submission]:
     """What could be asked for, the most wanted first: articles, then lists, then other sites where they are wanted."""
     depth, most = page.depth + 1, source.max_depth if source else DEPTH
     if depth > most:
@@ -34,10 +34,10 @@ def affordable(found: Sequence[Submission], known: Collection[str], left: int) -
     return [one for one in found if one.url not in known][: max(left, 0)]
 
 
-def sites_of(page: Page, source: SpideredSource | None) -> Sequence[str]:
+def sites_of(page: ClaimedBody, source: SpiderSource | None) -> Sequence[str]:
     """Addresses of what counts as the same site."""
     return source.addresses if source and source.addresses else (page.url,)
 
 
-def _submissions(page: Page, urls: Sequence[str], kind: PageKind, depth: int, priority: int) -> list[Submission]:
+def _submissions(page: ClaimedBody, urls: Sequence[str], kind: PageKind, depth: int, priority: int) -> list[Submission]:
     return [Submission(url, Origin.SPIDER, page.source_id, kind, page.url, depth, priority) for url in urls]

@@ -7,15 +7,15 @@ from headwater.db import Connection, fetch_one
 from headwater.errors import InvalidUrl
 from headwater.frontier.keys import locate
 from headwater.frontier.store.tables import KIND_OF
-from headwater.spider.types import SpideredSource
+from headwater.spider.types import SpiderSource
 from headwater.types import PageKind, SourceId
 
 
-async def find_source(conn: Connection, *, source_id: SourceId) -> SpideredSource | None:
+async def find_source(conn: Connection, *, source_id: SourceId) -> SpiderSource | None:
     """What there is to know of a source."""
     return await fetch_one(
         conn,
-        SpideredSource,
+        SpiderSource,
         """
         SELECT id, array_remove(ARRAY[url, feed_url], NULL) AS addresses, ingestion_mode, article_url_patterns,
             external_links, max_depth, page_budget, priority, enabled

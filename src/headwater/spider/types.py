@@ -38,7 +38,7 @@ class SpiderOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SpideredSource:
+class SpiderSource:
     """What following links needs to know of the source that a page belongs to."""
 
     id: SourceId

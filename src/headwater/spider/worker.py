@@ -1,22 +1,22 @@
-"""Spidering, step by step: claim pages, find their links, queue what is new. Leaves URLs and the page's next visit."""
+"""The spider, step by step: claim pages, find their links, queue what is new. Leaves URLs and the page's next visit."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from headwater.bodies import store as bodies
+from headwater.bodies.queue import BodyQueue
+from headwater.bodies.types import ClaimedBody
 from headwater.db import Connection, Database
 from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate, FrontierOptions, Settled
 from headwater.observability.log import get_logger
-from headwater.pages import store as pages
-from headwater.pages.queue import PageQueue
-from headwater.pages.types import Page
 from headwater.sandbox import Overrun, Sandbox
 from headwater.spider import store
 from headwater.spider.decide import affordable, candidates, sites_of
 from headwater.spider.links import find_links
-from headwater.spider.types import Links, SpideredSource, SpiderOptions
+from headwater.spider.types import Links, SpiderOptions, SpiderSource
 from headwater.types import Clock, PageKind
 from headwater.urls import host_of
 
@@ -29,19 +29,19 @@ SOURCE_DELETED = "source_deleted"  # while the page was being read: nothing of i
 
 
 @dataclass(frozen=True, slots=True)
-class Spidered:
+class SpiderResult:
     """What came of a page."""
 
-    page: Page
+    page: ClaimedBody
     found: int
     queued: int
     failure: str | None = None
 
 
 class Spider:
-    """The spidering stage."""
+    """The spider stage."""
 
-    name = "spidering"
+    name = "spider"
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class Spider:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._waiting = PageQueue(database, clock, PageKind.LIST, options.lease)
+        self._waiting = BodyQueue(database, clock, PageKind.LIST, options.lease)
         self.concurrency = options.concurrency
 
-    async def claim(self, limit: int) -> Sequence[Page]:
+    async def claim(self, limit: int) -> Sequence[ClaimedBody]:
         """Up to `limit` pages whose links are wanted, ours until the lease ends. Raises DatabaseUnavailable."""
         return await self._waiting.claim(limit)
 
@@ -67,7 +67,7 @@ class Spider:
         """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
         return await self._waiting.lag()
 
-    async def work(self, page: Page) -> Spidered:
+    async def work(self, page: ClaimedBody) -> SpiderResult:
         """Find a page's links and queue them. Raises DatabaseUnavailable: then the lease gives the page back."""
         async with self._database.transaction() as conn:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
@@ -85,7 +85,7 @@ class Spider:
         )
         return done
 
-    async def _find(self, page: Page, source: SpideredSource | None) -> Links | str:
+    async def _find(self, page: ClaimedBody, source: SpiderSource | None) -> Links | str:
         """The links, or in a word why there are none."""
         if source is not None and (source.ingestion_mode == "feed" or not source.enabled):
             return NOT_SPIDERED
@@ -104,15 +104,17 @@ class Spider:
         except Overrun:
             return UNREADABLE
         except Exception:  # a bug of ours must not leave the page without an outcome
-            log.exception("spidering broke", url=page.url)
+            log.exception("spider broke", url=page.url)
             return UNREADABLE
 
-    async def _write(self, conn: Connection, page: Page, source: SpideredSource | None, links: Links | str) -> Spidered:
+    async def _write(
+        self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links | str
+    ) -> SpiderResult:
         """Whatever came of the page, in one transaction; nothing, when another has taken it over."""
-        if not await pages.done(conn, pages=[page]):
-            return Spidered(page, 0, 0, "taken_over")
+        if not await bodies.done(conn, bodies=[page]):
+            return SpiderResult(page, 0, 0, "taken_over")
         if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
-            return Spidered(page, 0, 0, SOURCE_DELETED)
+            return SpiderResult(page, 0, 0, SOURCE_DELETED)
         now = self._clock()
         known = await store.find_known(conn, urls=[page.url])
         is_list = known.get(page.url) is PageKind.LIST
@@ -121,16 +123,16 @@ class Spider:
                 again = Settled(page.url, None, changed=False)
                 settled = again if links == UNREADABLE else Settled.dead(page.url, links)
                 await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
-            return Spidered(page, 0, 0, links)
+            return SpiderResult(page, 0, 0, links)
         queued = await self._queue(conn, page, source, links)
         if is_list:  # how often an article is fetched is extraction's affair
             digest = hashlib.sha256("\n".join([*links.articles, *links.lists]).encode()).digest()
             await changes.settle(
                 conn, contents=[Settled(page.url, digest, changed=queued > 0)], now=now, options=self._frontier_options
             )
-        return Spidered(page, links.found, queued)
+        return SpiderResult(page, links.found, queued)
 
-    async def _queue(self, conn: Connection, page: Page, source: SpideredSource | None, links: Links) -> int:
+    async def _queue(self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links) -> int:
         """Queue what is new, as much as the source's day has left. Returns how many."""
         now = self._clock()
         budget = (source.page_budget if source else None) or self._options.budget

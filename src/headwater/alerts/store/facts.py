@@ -8,16 +8,16 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
+from headwater.bodies import store as bodies
 from headwater.db import Connection, fetch_all, fetch_column, fetch_value
 from headwater.hosts.store.looking import find_busy
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.store.pages import next_ready_at
 from headwater.outbox import store as outbox
-from headwater.pages import store as pages
 from headwater.types import PageKind
 
 LISTED = 1000  # disabled or critical feeds; the others are only counted
-PAGE_STAGES = {"extracting": PageKind.ARTICLE, "mapping": PageKind.SITEMAP, "spidering": PageKind.LIST}
+PAGE_STAGES = {"extracting": PageKind.ARTICLE, "sitemaps": PageKind.SITEMAP, "spider": PageKind.LIST}
 # Pauses that are worth an alert: those for 429 only after several in a row.
 _IS_PAUSED: Final = """
     paused_until IS NOT NULL AND (alike_class IS DISTINCT FROM 'rate_limited' OR pauses > %(most_refusals)s)
@@ -115,14 +115,14 @@ async def _critical(conn: Connection, values: Mapping[str, object]) -> list[Feed
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
     """Since when each stage has due work. Moving and rediscovery are not included: they are not urgent."""
     kinds = await fetch_column(
-        conn, "SELECT DISTINCT kind FROM pages WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
+        conn, "SELECT DISTINCT kind FROM bodies WHERE lease IS NOT NULL AND ready_at > %(now)s", {"now": now}
     )
     busy = {*await find_busy(conn, now=now), *kinds}
     found = {"polling": StageFact(await _feed_due_since(conn, now=now), "polling" in busy)}
     ready_at = await next_ready_at(conn)
     found["fetching"] = StageFact(ready_at if ready_at and ready_at <= now else None, "fetching" in busy)
     for stage, kind in PAGE_STAGES.items():
-        found[stage] = StageFact(await pages.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
+        found[stage] = StageFact(await bodies.oldest_ready_at(conn, kind=kind, now=now), kind.value in busy)
     # A claimed batch means nothing here: while the index does not answer, it is retried again and again.
     found["indexing"] = StageFact(await outbox.oldest_at(conn))
     found["retaining"] = await _retaining(conn, now=now)
@@ -162,7 +162,7 @@ async def _queues(conn: Connection) -> dict[str, int]:
         """
         SELECT jsonb_build_object(
             'frontier', (SELECT greatest(coalesce(sum(pending), 0), 0)::bigint FROM frontier_tally),
-            'pages', (SELECT count(*) FROM pages),
+            'bodies', (SELECT count(*) FROM bodies),
             'outbox', (SELECT count(*) FROM outbox WHERE reason IS NULL)
         )
         """,

@@ -140,11 +140,11 @@ CREATE TABLE frontier_tally (
 -- Pages, sitemaps and links
 
 -- Bodies that were fetched and wait to be read.
-CREATE TABLE pages (
+CREATE TABLE bodies (
     id uuid PRIMARY KEY,
     url text NOT NULL,
     final_url text NOT NULL,
-    kind varchar(10) NOT NULL CONSTRAINT pages_kind CHECK (kind IN ('article', 'sitemap', 'list')),
+    kind varchar(10) NOT NULL CONSTRAINT bodies_kind CHECK (kind IN ('article', 'sitemap', 'list')),
     source_id uuid REFERENCES source_ids ON DELETE CASCADE,
     depth smallint NOT NULL,
     content_type text NOT NULL,
@@ -155,8 +155,8 @@ CREATE TABLE pages (
     attempts smallint NOT NULL DEFAULT 0
 );
 
-CREATE INDEX pages_ready ON pages (kind, ready_at);
-CREATE INDEX pages_by_source ON pages (source_id) WHERE source_id IS NOT NULL;
+CREATE INDEX bodies_ready ON bodies (kind, ready_at);
+CREATE INDEX bodies_by_source ON bodies (source_id) WHERE source_id IS NOT NULL;
 
 -- The results of reading each sitemap: one that yields nothing new is read less and less often, then never.
 CREATE TABLE sitemaps (

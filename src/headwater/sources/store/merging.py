@@ -20,7 +20,7 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
                 AND other.enabled AND other.feed_disabled_at IS NULL,
             mine.is_system, mine.moderation_status IS NOT NULL,
             mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL,
-            EXISTS (SELECT FROM pages WHERE pages.source_id = mine.id), other.moderation_status IS NOT NULL,
+            EXISTS (SELECT FROM bodies WHERE bodies.source_id = mine.id), other.moderation_status IS NOT NULL,
             mine.feed_url, mine.feed_url_key, other.feed_url, other.feed_url_key
         FROM sources AS mine
         CROSS JOIN sources AS other

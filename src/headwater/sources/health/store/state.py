@@ -108,7 +108,7 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
                 LIMIT %(most)s
             ) AS ready
         ) AS hosts_ready, (
-            SELECT count(*) FROM (SELECT FROM pages LIMIT %(most)s) AS waiting
+            SELECT count(*) FROM (SELECT FROM bodies LIMIT %(most)s) AS waiting
         ) AS pages_waiting, (
             SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
         ) AS outbox_waiting, (

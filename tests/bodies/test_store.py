@@ -6,10 +6,10 @@ from typing import Any, LiteralString
 
 import pytest
 
+from headwater.bodies import store
+from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Connection
 from headwater.ids import new_id
-from headwater.pages import store
-from headwater.pages.types import NewPage, Page
 from headwater.types import PageKind, SourceId
 from tests.builders import a_source
 from tests.clock import START
@@ -19,39 +19,39 @@ pytestmark = pytest.mark.database
 MINUTE = timedelta(minutes=1)
 
 
-def a_page(url: str = "https://example.com/a", **more: Any) -> NewPage:
-    page = NewPage(url, url, PageKind.ARTICLE, None, 0, "text/html", b"<p>\x00\xff", START)
+def a_page(url: str = "https://example.com/a", **more: Any) -> NewBody:
+    page = NewBody(url, url, PageKind.ARTICLE, None, 0, "text/html", b"<p>\x00\xff", START)
     return replace(page, **more)
 
 
 async def claim(
     conn: Connection, *, kind: PageKind = PageKind.ARTICLE, minutes: int = 0, limit: int = 10
-) -> list[Page]:
+) -> list[ClaimedBody]:
     now = START + minutes * MINUTE
     return await store.claim(conn, kind=kind, lease=new_id(), now=now, leased_until=now + MINUTE, limit=limit)
 
 
 async def test_a_page_is_claimed_as_it_was_kept(conn: Connection) -> None:
     kept = a_page(final_url="https://example.com/b", depth=3, content_type="text/html; charset=x")
-    await store.keep(conn, pages=[kept])
+    await store.keep(conn, bodies=[kept])
 
     (page,) = await claim(conn)
 
-    assert replace(kept) == NewPage(
+    assert replace(kept) == NewBody(
         page.url, page.final_url, page.kind, page.source_id, page.depth, page.content_type, page.body, page.fetched_at
     )
     assert page.attempts == 0
 
 
 async def test_nothing_is_kept_of_nothing(conn: Connection) -> None:
-    await store.keep(conn, pages=[])
+    await store.keep(conn, bodies=[])
 
     assert await claim(conn) == []
 
 
 async def test_a_reader_gets_its_kind_the_longest_waiting_first(conn: Connection) -> None:
     late, early = a_page("https://example.com/late", fetched_at=START + MINUTE), a_page("https://example.com/early")
-    await store.keep(conn, pages=[late, early, a_page(kind=PageKind.SITEMAP)])
+    await store.keep(conn, bodies=[late, early, a_page(kind=PageKind.SITEMAP)])
 
     first = await claim(conn, minutes=1, limit=1)
     second = await claim(conn, minutes=1)
@@ -62,7 +62,7 @@ async def test_a_reader_gets_its_kind_the_longest_waiting_first(conn: Connection
 
 
 async def test_a_page_whose_reader_dies_comes_back_and_tells_how_often(conn: Connection) -> None:
-    await store.keep(conn, pages=[a_page()])
+    await store.keep(conn, bodies=[a_page()])
 
     (first,) = await claim(conn)
     meanwhile = await claim(conn)
@@ -70,8 +70,8 @@ async def test_a_page_whose_reader_dies_comes_back_and_tells_how_often(conn: Con
 
     assert meanwhile == []
     assert (first.attempts, second.attempts) == (0, 1)
-    assert await store.done(conn, pages=[first]) == []
-    assert await store.done(conn, pages=[second]) == [second.id]
+    assert await store.done(conn, bodies=[first]) == []
+    assert await store.done(conn, bodies=[second]) == [second.id]
     assert await claim(conn, minutes=9) == []
 
 
@@ -90,14 +90,14 @@ async def test_an_article_of_a_spidered_source_is_kept_for_its_links_too(
     source = await a_source(conn)
     await conn.execute(change)
 
-    await store.keep(conn, pages=[a_page(source_id=source.id, depth=depth)])
+    await store.keep(conn, bodies=[a_page(source_id=source.id, depth=depth)])
 
     assert len(await claim(conn)) == 1
     assert len(await claim(conn, kind=PageKind.LIST)) == lists
 
 
 async def test_a_page_of_a_source_that_was_deleted_is_dropped(conn: Connection) -> None:
-    await store.keep(conn, pages=[a_page(source_id=SourceId(new_id())), a_page("https://example.com/nobodys")])
+    await store.keep(conn, bodies=[a_page(source_id=SourceId(new_id())), a_page("https://example.com/nobodys")])
 
     (page,) = await claim(conn)
 
@@ -106,14 +106,14 @@ async def test_a_page_of_a_source_that_was_deleted_is_dropped(conn: Connection) 
 
 async def test_since_when_the_longest_waiting_page_waits_is_known(conn: Connection) -> None:
     nothing = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START)
-    await store.keep(conn, pages=[a_page(fetched_at=START + MINUTE), a_page()])
+    await store.keep(conn, bodies=[a_page(fetched_at=START + MINUTE), a_page()])
 
     assert nothing is None
     assert await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + MINUTE) == START
 
 
 async def test_a_page_waits_from_when_it_was_kept_and_not_while_the_fetcher_had_it(conn: Connection) -> None:
-    await store.keep(conn, pages=[a_page()], now=START + 3 * MINUTE)
+    await store.keep(conn, bodies=[a_page()], now=START + 3 * MINUTE)
 
     before = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + 2 * MINUTE)
     waiting = await store.oldest_ready_at(conn, kind=PageKind.ARTICLE, now=START + 5 * MINUTE)

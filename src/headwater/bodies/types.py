@@ -1,4 +1,4 @@
-"""A page that was fetched, as it waits to be read."""
+"""A fetched body, until a stage has read it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +8,9 @@ from headwater.types import PageKind, SourceId
 
 
 @dataclass(frozen=True, slots=True)
-class NewPage:
-    """A body that the fetcher brought."""
-
-    url: str  # as the frontier knows it
-    final_url: str  # where the redirects ended
+class NewBody:
+    url: str  # as in the frontier
+    final_url: str  # after redirects
     kind: PageKind
     source_id: SourceId | None
     depth: int
@@ -22,9 +20,7 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(NewPage):
-    """A body in somebody's hands."""
-
+class ClaimedBody(NewBody):
     id: UUID
     lease: UUID
-    attempts: int  # how often it was claimed before and not answered: its reader died of it
+    attempts: int  # earlier claims without an outcome: the process that read it died

@@ -1,0 +1,131 @@
+"""Every statement on `bodies`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from headwater.bodies.types import ClaimedBody, NewBody
+from headwater.db import Connection, fetch_all, fetch_column, fetch_value
+from headwater.ids import new_id
+from headwater.types import PageKind, SourceId
+
+
+async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | None = None) -> None:
+    """Store bodies until they are read; an article of a spidered source twice, the second time for its links.
+
+    They wait from `now` on, or else from when they were fetched: time in the fetcher is not waiting of the next stage.
+    A body of a source that was deleted since its URL was claimed is dropped.
+    """
+    if not bodies:
+        return
+    await conn.execute(
+        """
+        WITH given AS MATERIALIZED (
+            SELECT *
+            FROM unnest(
+                %(ids)b::uuid[], %(list_ids)b::uuid[], %(urls)b::text[], %(final_urls)b::text[], %(kinds)b::text[],
+                %(source_ids)b::uuid[], %(depths)b::smallint[], %(content_types)b::text[], %(bodies)b::bytea[],
+                %(fetched)b::timestamptz[]
+            ) AS given (id, list_id, url, final_url, kind, source_id, depth, content_type, body, fetched_at)
+        ), kept AS (
+            SELECT given.*, coalesce(%(now)s, fetched_at) AS ready_at, sources.ingestion_mode, sources.max_depth
+            FROM given
+            LEFT JOIN sources ON sources.id = given.source_id
+            WHERE given.source_id IS NULL OR sources.id IS NOT NULL
+        )
+        INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at)
+        SELECT id, url, final_url, kind, source_id, depth, content_type, body, fetched_at, ready_at
+        FROM kept
+        UNION ALL
+        SELECT list_id, url, final_url, 'list', source_id, depth, content_type, body, fetched_at, ready_at
+        FROM kept
+        WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
+        """,
+        {
+            "ids": [new_id() for _ in bodies],
+            "list_ids": [new_id() for _ in bodies],
+            "urls": [one.url for one in bodies],
+            "final_urls": [one.final_url for one in bodies],
+            "kinds": [one.kind.value for one in bodies],
+            "source_ids": [one.source_id for one in bodies],
+            "depths": [one.depth for one in bodies],
+            "content_types": [one.content_type for one in bodies],
+            "bodies": [one.body for one in bodies],
+            "fetched": [one.fetched_at for one in bodies],
+            "now": now,
+        },
+    )
+
+
+async def claim(
+    conn: Connection, *, kind: PageKind, lease: UUID, now: datetime, leased_until: datetime, limit: int
+) -> list[ClaimedBody]:
+    """The bodies of a kind that have waited longest, held until the lease ends."""
+    return await fetch_all(
+        conn,
+        ClaimedBody,
+        """
+        WITH ready AS (
+            SELECT id
+            FROM bodies
+            WHERE kind = %(kind)s AND ready_at <= %(now)s
+            ORDER BY ready_at
+            LIMIT %(limit)s
+            FOR UPDATE SKIP LOCKED
+        )
+        UPDATE bodies
+        SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
+        FROM ready
+        WHERE bodies.id = ready.id
+        RETURNING bodies.id, bodies.lease, attempts - 1 AS attempts, url, final_url, kind, source_id, depth,
+            content_type, body, fetched_at
+        """,
+        {"kind": kind.value, "lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    )
+
+
+async def done(conn: Connection, *, bodies: Sequence[ClaimedBody]) -> list[UUID]:
+    """Delete bodies that were read. Returns those whose lease was still held: results of the others are discarded."""
+    return await fetch_column(
+        conn,
+        """
+        DELETE FROM bodies
+        USING unnest(%(ids)b::uuid[], %(leases)b::uuid[]) AS mine (id, lease)
+        WHERE bodies.id = mine.id AND bodies.lease = mine.lease
+        RETURNING bodies.id
+        """,
+        {"ids": [one.id for one in bodies], "leases": [one.lease for one in bodies]},
+    )
+
+
+async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) -> datetime | None:
+    return await fetch_value(
+        conn,
+        "SELECT ready_at FROM bodies WHERE kind = %(kind)s AND ready_at <= %(now)s ORDER BY ready_at LIMIT 1",
+        {"kind": kind.value, "now": now},
+    )
+
+
+async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete bodies of a removed source. Returns how many."""
+    cur = await conn.execute(
+        """
+        DELETE FROM bodies
+        WHERE id = ANY(ARRAY(SELECT id FROM bodies WHERE source_id = %(source_id)s LIMIT %(limit)s))
+        """,
+        {"source_id": source_id, "limit": limit},
+    )
+    return cur.rowcount
+
+
+async def repair_schedules(conn: Connection, *, now: datetime) -> int:
+    """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
+    cur = await conn.execute(
+        """
+        UPDATE bodies
+        SET ready_at = %(now)s, lease = NULL
+        WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
+        """,
+        {"now": now},
+    )
+    return cur.rowcount
