@@ -27,13 +27,14 @@ async def record(
     detail: Mapping[str, Any] | None = None,
 ) -> None:
     """Write down who did what to what."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_id, subject_name, detail)
         VALUES (
             %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(deed)s, %(subject_id)s, %(subject_name)s, %(detail)s
         )
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "id": new_id(),
             "now": now,
@@ -51,10 +52,7 @@ async def list_entries(
     conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
 ) -> AuditPage:
     """Lines of the log, the newest first. Who has an account is told by their address as it is now."""
-    found = await fetch_all(
-        conn,
-        Entry,
-        """
+    statement = """
         SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
             subject_id, subject_name, detail
         FROM audit_log
@@ -67,7 +65,11 @@ async def list_entries(
             AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
         ORDER BY at DESC, audit_log.id DESC
         LIMIT %(limit)s + 1
-        """,
+    """
+    found = await fetch_all(
+        conn,
+        Entry,
+        statement,
         {
             "deed": wanted.deed.value if wanted.deed else None,
             "actor_id": wanted.actor_id,
@@ -85,12 +87,10 @@ async def list_entries(
 
 async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Entries refer to a removed user no more; the name that was written stays. Returns how many were changed."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE audit_log
         SET actor_id = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM audit_log WHERE actor_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     return cur.rowcount

@@ -27,14 +27,7 @@ FEEDS_MOST = Quotas().subscriptions
 
 
 async def add_feed(
-    conn: Connection,
-    *,
-    user_id: UserId,
-    name: str,
-    url: str,
-    category: str = "",
-    now: datetime,
-    most: int = FEEDS_MOST,
+    conn: Connection, *, user_id: UserId, name: str, url: str, category: str = "", now: datetime, most: int = FEEDS_MOST
 ) -> Subscription:
     """Follow a feed; it is polled at once unless it is already. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds."""
     name, url = check_feed(name, url)
@@ -46,13 +39,7 @@ async def add_feed(
     if await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
     await subscriptions.add(
-        conn,
-        subscription_id=subscription.id,
-        user_id=user_id,
-        source_id=source.id,
-        name=name,
-        category=chosen,
-        now=now,
+        conn, subscription_id=subscription.id, user_id=user_id, source_id=source.id, name=name, category=chosen, now=now
     )
     if await subscriptions.count(conn) > most:
         raise TooManyFeeds(most)

@@ -29,36 +29,23 @@ async def set_moderation(conn: Connection, *, source_id: SourceId, status: str |
 
 async def is_unapproved(conn: Connection, *, source_id: SourceId) -> bool:
     """Whether the source's suggestion is pending or rejected: only its subscribers see it."""
-    return bool(
-        await fetch_value(
-            conn,
-            f"SELECT {_UNAPPROVED} FROM sources WHERE id = %(id)s",
-            {"id": source_id},
-        )
-    )
+    return bool(await fetch_value(conn, f"SELECT {_UNAPPROVED} FROM sources WHERE id = %(id)s", {"id": source_id}))
 
 
 async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
     """Whether only an approval may enable this source: it is unapproved and has no subscription."""
-    return bool(
-        await fetch_value(
-            conn,
-            f"""
-            SELECT {_UNAPPROVED}
-                AND {_UNFOLLOWED}
-            FROM sources
-            WHERE id = %(id)s
-            """,
-            {"id": source_id},
-        )
-    )
+    statement = f"""
+        SELECT {_UNAPPROVED}
+            AND {_UNFOLLOWED}
+        FROM sources
+        WHERE id = %(id)s
+    """
+    return bool(await fetch_value(conn, statement, {"id": source_id}))
 
 
 async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
     """Custom sources without subscriptions that `leave_unwanted` would delete or disable, without a lock."""
-    return await fetch_column(
-        conn,
-        f"""
+    statement = f"""
         SELECT id
         FROM sources
         WHERE NOT is_system
@@ -69,9 +56,8 @@ async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
                 ELSE true
             END
         LIMIT %(limit)s
-        """,
-        {"limit": limit},
-    )
+    """
+    return await fetch_column(conn, statement, {"limit": limit})
 
 
 async def lock(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
@@ -88,44 +74,33 @@ async def lock(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Sour
 
 async def clear_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
     """Clear the status of pending sources without a submission. Returns their ids."""
-    return set(
-        await fetch_column(
-            conn,
-            """
-            UPDATE sources
-            SET moderation_status = NULL
-            WHERE id = ANY(%(ids)s)
-                AND moderation_status = 'pending'
-                AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
-            RETURNING id
-            """,
-            {"ids": list(source_ids)},
-        )
-    )
+    statement = """
+        UPDATE sources
+        SET moderation_status = NULL
+        WHERE id = ANY(%(ids)s)
+            AND moderation_status = 'pending'
+            AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
+        RETURNING id
+    """
+    return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
 
 
 async def list_unapproved(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Source]:
     """Those of these sources that are enabled, pending or rejected, and have no subscription."""
-    return await fetch_all(
-        conn,
-        Source,
-        f"""
+    statement = f"""
         {SOURCES}
         WHERE id = ANY(%(ids)s)
             AND NOT is_system
             AND enabled
             AND {_UNAPPROVED}
             AND {_UNFOLLOWED}
-        """,
-        {"ids": list(source_ids)},
-    )
+    """
+    return await fetch_all(conn, Source, statement, {"ids": list(source_ids)})
 
 
 async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
     """Those of these sources that users added and that have no subscription and no submission."""
-    return await fetch_column(
-        conn,
-        f"""
+    statement = f"""
         SELECT id
         FROM sources
         WHERE id = ANY(%(ids)s)
@@ -133,19 +108,16 @@ async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> 
             AND {_UNFOLLOWED}
             AND moderation_status IS DISTINCT FROM 'rejected'  -- stays, or it could be suggested again and again
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
-        """,
-        {"ids": list(source_ids)},
-    )
+    """
+    return await fetch_column(conn, statement, {"ids": list(source_ids)})
 
 
 async def clear_submitter(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Clear a removed user's id from the sources they submitted. Returns how many were changed."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE sources
         SET submitted_by = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM sources WHERE submitted_by = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     return cur.rowcount

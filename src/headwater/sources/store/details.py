@@ -56,10 +56,7 @@ _STATE: Final = """
 
 async def list_health(conn: Connection) -> list[SourceHealth]:
     """Every source with the state of its feed, or of how else it is read, by name."""
-    return await fetch_all(
-        conn,
-        SourceHealth,
-        f"""
+    statement = f"""
         SELECT sources.id, name, sources.feed_url, sources.url, sitemap_url, ingestion_mode, enabled, now_at.state,
             CASE
                 WHEN feed_disabled_at IS NOT NULL THEN feed_disable_reason
@@ -67,8 +64,8 @@ async def list_health(conn: Connection) -> list[SourceHealth]:
             END AS reason, {_STATE}
         {_FROM_SOURCES}
         ORDER BY lower(name), sources.id
-        """,
-    )
+    """
+    return await fetch_all(conn, SourceHealth, statement)
 
 
 async def list_details(
@@ -84,10 +81,7 @@ async def list_details(
 
     `feed_active` includes feeds whose cooldown is over.
     """
-    return await fetch_all(
-        conn,
-        SourceDetails,
-        f"""
+    statement = f"""
         SELECT sources.id, name, sources.url, sources.feed_url, sitemap_url, category, ingestion_mode,
             feed_poll_interval_minutes, policy, priority, coalesce(selectors, '{{}}') AS selectors,
             article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, enabled, is_system,
@@ -153,7 +147,11 @@ async def list_details(
             CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, other.last_read_at, '-infinity') END DESC,
             sources.id DESC
         LIMIT %(limit)s
-        """,
+    """
+    return await fetch_all(
+        conn,
+        SourceDetails,
+        statement,
         {
             "id": wanted.id,
             "by_fetch": order is SourceOrder.LAST_FETCHED,
@@ -175,7 +173,7 @@ async def list_details(
             "now": now,
             "limit": limit,
         },
-        prepare=False,  # each filter has its own plan
+        prepare=False,
     )
 
 

@@ -29,26 +29,25 @@ _LINES: Final = "SELECT id, number, name, url, category, outcome, reason FROM im
 async def add(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: str, now: datetime) -> None:
     """Start an import. Raises Conflict while another of this user's is running."""
     with translate(imports_one_at_a_time=Conflict("An import of yours is under way. Wait until it has ended.")):
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO imports (id, user_id, file_name, created_at)
             VALUES (%(id)s, %(user_id)s, %(file_name)s, %(now)s)
-            """,
-            {"id": import_id, "user_id": user_id, "file_name": file_name, "now": now},
-        )
+        """
+        await conn.execute(statement, {"id": import_id, "user_id": user_id, "file_name": file_name, "now": now})
 
 
 async def add_lines(
     conn: Connection, *, import_id: UUID, user_id: UserId, ids: Sequence[UUID], lines: Sequence[OpmlLine]
 ) -> None:
     """Add the lines of a file as pending."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
         SELECT line.id, %(user_id)s, %(import_id)s, line.number, line.name, line.url, line.category
         FROM unnest(%(ids)s::uuid[], %(names)s::text[], %(urls)s::text[], %(categories)s::text[]) WITH ORDINALITY
             AS line (id, name, url, category, number)
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "import_id": import_id,
             "user_id": user_id,
@@ -62,14 +61,12 @@ async def add_lines(
 
 async def remove_older(conn: Connection, *, keep: int) -> None:
     """Delete this user's finished imports except the latest."""
-    await conn.execute(
-        """
+    statement = """
         DELETE FROM imports
         WHERE finished_at IS NOT NULL
             AND id NOT IN (SELECT id FROM imports ORDER BY created_at DESC, id DESC LIMIT %(keep)s)
-        """,
-        {"keep": keep},
-    )
+    """
+    await conn.execute(statement, {"keep": keep})
 
 
 async def list_all(conn: Connection) -> list[Import]:
@@ -86,10 +83,7 @@ async def list_lines(
     conn: Connection, *, import_id: UUID, outcome: LineOutcome | None, after: int, limit: int
 ) -> list[ImportLine]:
     """Lines with this outcome, or with any, in the order of the file."""
-    return await fetch_all(
-        conn,
-        ImportLine,
-        f"""
+    statement = f"""
         {_LINES}
         WHERE import_id = %(import_id)s
             AND number > %(after)s
@@ -97,8 +91,9 @@ async def list_lines(
             AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
         ORDER BY number
         LIMIT %(limit)s
-        """,
-        {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit},
+    """
+    return await fetch_all(
+        conn, ImportLine, statement, {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit}
     )
 
 
@@ -113,18 +108,14 @@ async def lock_user(conn: Connection, *, user_id: UserId) -> bool:
 
 async def claim_line(conn: Connection, *, user_id: UserId, import_id: UUID) -> ImportLine | None:
     """Lock and return the next pending line that no other transaction has locked."""
-    return await fetch_one(
-        conn,
-        ImportLine,
-        f"""
+    statement = f"""
         {_LINES}
         WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL
         ORDER BY number
         LIMIT 1
         FOR UPDATE SKIP LOCKED
-        """,
-        {"import_id": import_id, "user_id": user_id},
-    )
+    """
+    return await fetch_one(conn, ImportLine, statement, {"import_id": import_id, "user_id": user_id})
 
 
 async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, reason: str) -> None:
@@ -137,46 +128,38 @@ async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, 
 
 async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
     """Mark the import as finished if no line is pending."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE imports
         SET finished_at = %(now)s
         WHERE id = %(id)s
             AND finished_at IS NULL
             AND NOT EXISTS (SELECT FROM import_lines WHERE import_id = %(id)s AND outcome IS NULL)
-        """,
-        {"id": import_id, "now": now},
-    )
+    """
+    await conn.execute(statement, {"id": import_id, "now": now})
 
 
 async def list_running(conn: Connection, *, limit: int) -> list[RunningImport]:
     """Imports of any user that are not finished, in random order."""
-    return await fetch_all(
-        conn,
-        RunningImport,
-        """
+    statement = """
         SELECT imports.id, imports.user_id
         FROM imports
         JOIN users ON users.id = imports.user_id
         WHERE imports.finished_at IS NULL
         ORDER BY random()
         LIMIT %(limit)s
-        """,
-        {"limit": limit},
-    )
+    """
+    return await fetch_all(conn, RunningImport, statement, {"limit": limit})
 
 
 async def oldest_running_at(conn: Connection) -> datetime | None:
     """When the oldest import that is not finished began."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT min(imports.created_at)
         FROM imports
         JOIN users ON users.id = imports.user_id
         WHERE imports.finished_at IS NULL
-        """,
-    )
+    """
+    return await fetch_value(conn, statement)
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:

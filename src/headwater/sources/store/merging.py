@@ -14,8 +14,7 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
 
     Nobody can subscribe to the first meanwhile; articles can still be linked to the other.
     """
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT mine.enabled AND mine.feed_disabled_at IS NULL
                 AND other.enabled AND other.feed_disabled_at IS NULL,
             mine.is_system, mine.moderation_status IS NOT NULL,
@@ -27,9 +26,8 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
         WHERE mine.id = %(id)s AND other.id = %(other_id)s
         FOR UPDATE OF mine
         FOR NO KEY UPDATE OF other
-        """,
-        {"id": source_id, "other_id": other_id},
-    )
+    """
+    cur = await conn.execute(statement, {"id": source_id, "other_id": other_id})
     row = await cur.fetchone()
     if row is None:
         return None
@@ -59,8 +57,7 @@ def _place(feed_url: str | None, feed_url_key: bytes | None) -> FeedPlace | None
 
 async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
     """Copy the settings of one source to another where that one has none."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE sources
         SET is_system = sources.is_system OR mine.is_system,
             is_critical = sources.is_critical OR mine.is_critical,
@@ -70,25 +67,19 @@ async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> Non
             min_delay_ms = greatest(sources.min_delay_ms, mine.min_delay_ms)
         FROM sources AS mine
         WHERE sources.id = %(to)s AND mine.id = %(id)s
-        """,
-        {"id": source_id, "to": to},
-    )
+    """
+    await conn.execute(statement, {"id": source_id, "to": to})
 
 
 async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
     """Which of these URLs are articles."""
-    return set(
-        await fetch_column(
-            conn,
-            """
-            SELECT url_key
-            FROM article_urls
-            WHERE url_key = ANY(%(keys)b::bytea[])
-                AND EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)  -- each in its month
-            """,
-            {"keys": list(url_keys)},
-        )
-    )
+    statement = """
+        SELECT url_key
+        FROM article_urls
+        WHERE url_key = ANY(%(keys)b::bytea[])
+            AND EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)  -- each in its month
+    """
+    return set(await fetch_column(conn, statement, {"keys": list(url_keys)}))
 
 
 async def list_index_pages(conn: Connection, *, source_id: SourceId) -> list[UUID]:

@@ -31,8 +31,7 @@ async def add(conn: Connection, *, source: Source) -> None:
     """Add a source. Raises SourceExists."""
     taken = SourceExists(source.address)
     with translate(sources_feed_url_key=taken, sources_url_key=taken):
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO sources (
                 id, name, feed_url, feed_url_key, url, url_key, sitemap_url, ingestion_mode, selectors,
                 article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, priority
@@ -42,7 +41,9 @@ async def add(conn: Connection, *, source: Source) -> None:
                 %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s, %(page_budget)s,
                 %(min_delay_ms)s, %(priority)s
             )
-            """,
+        """
+        await conn.execute(
+            statement,
             {
                 "id": source.id,
                 "name": source.name,
@@ -56,17 +57,15 @@ async def add(conn: Connection, *, source: Source) -> None:
 async def change_ingestion(conn: Connection, *, source: Source) -> None:
     """Change how the source's pages are found and read. Raises SourceExists."""
     with translate(sources_url_key=SourceExists(source.address)):
-        await conn.execute(
-            """
+        statement = """
             UPDATE sources
             SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s, ingestion_mode = %(mode)s,
                 selectors = %(selectors)s, article_url_patterns = %(patterns)s::text[],
                 external_links = %(external_links)s, max_depth = %(max_depth)s, page_budget = %(page_budget)s,
                 min_delay_ms = %(min_delay_ms)s, priority = %(priority)s
             WHERE id = %(id)s
-            """,
-            {"id": source.id, **_ingestion_values(source)},
-        )
+        """
+        await conn.execute(statement, {"id": source.id, **_ingestion_values(source)})
 
 
 def _ingestion_values(source: Source) -> dict[str, object]:
@@ -106,8 +105,7 @@ async def change(
     is_critical: bool | None = None,
 ) -> None:
     """Change the values given; None keeps one. An empty policy or category or an interval of 0 removes it."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE sources
         SET name = coalesce(%(name)s, name),
             policy = CASE WHEN %(policy)s::text IS NULL THEN policy ELSE nullif(%(policy)s, '') END,
@@ -119,7 +117,9 @@ async def change(
             is_system = coalesce(%(is_system)s, is_system),
             is_critical = coalesce(%(is_critical)s, is_critical)
         WHERE id = %(id)s
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "id": source_id,
             "name": name,
@@ -200,17 +200,15 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 async def find_by_site(conn: Connection, *, urls: Sequence[str]) -> dict[str, SourceId]:
     """Which of these sitemaps and sites an enabled source is read from, and its id."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT entrance.url, min(sources.id::text)::uuid
         FROM sources
         CROSS JOIN LATERAL (VALUES (sources.url), (sources.sitemap_url)) AS entrance (url)
         WHERE enabled AND (ingestion_mode <> 'feed' OR feed_url IS NULL OR entrance.url = sitemap_url)
             AND entrance.url = ANY(%(urls)s)
         GROUP BY entrance.url
-        """,
-        {"urls": list(urls)},
-    )
+    """
+    cur = await conn.execute(statement, {"urls": list(urls)})
     return {url: SourceId(source_id) for url, source_id in await cur.fetchall()}
 
 
@@ -222,14 +220,10 @@ async def list_labels(conn: Connection, *, source_ids: Collection[SourceId]) -> 
 
 async def find_label(conn: Connection, *, name: str) -> Label | None:
     """The source with this name, or else the first whose name begins with it, whatever the case."""
-    return await fetch_one(
-        conn,
-        Label,
-        f"""
+    statement = f"""
         {_LABELS}
         WHERE starts_with(lower(name), lower(%(name)s))
         ORDER BY lower(name), id
         LIMIT 1
-        """,
-        {"name": name},
-    )
+    """
+    return await fetch_one(conn, Label, statement, {"name": name})

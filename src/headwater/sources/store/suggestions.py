@@ -21,12 +21,13 @@ async def replace(
     """Replace the suggestions for a source."""
     await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})
     for one in suggestions:
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
             VALUES (%(id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
             ON CONFLICT (source_id, feed_url) DO NOTHING
-            """,
+        """
+        await conn.execute(
+            statement,
             {
                 "id": source_id,
                 "feed_url": one.feed_url,
@@ -49,16 +50,12 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
 
 async def list_for(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Suggestion]:
     """The feeds that were found for these sources, those with most entries first."""
-    return await fetch_all(
-        conn,
-        Suggestion,
-        f"""
+    statement = f"""
         {_SUGGESTIONS}
         WHERE source_id = ANY(%(ids)s::uuid[])
         ORDER BY source_id, entry_count DESC, source_suggestions.feed_url
-        """,
-        {"ids": list(source_ids)},
-    )
+    """
+    return await fetch_all(conn, Suggestion, statement, {"ids": list(source_ids)})
 
 
 async def list_searching(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:

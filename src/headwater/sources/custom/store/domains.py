@@ -13,13 +13,13 @@ _BLOCKED: Final = "SELECT domain, reason, blocked_by_name, blocked_at FROM block
 
 async def block(conn: Connection, *, domain: str, reason: str, actor: Actor, now: datetime) -> bool:
     """Block a domain. False if it is blocked already."""
-    cur = await conn.execute(
-        """
+    statement = """
         INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
         VALUES (%(domain)s, %(reason)s, %(by)s, %(by_name)s, %(now)s)
         ON CONFLICT (domain) DO NOTHING
-        """,
-        {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now},
+    """
+    cur = await conn.execute(
+        statement, {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now}
     )
     return cur.rowcount == 1
 
@@ -32,39 +32,28 @@ async def unblock(conn: Connection, *, domain: str) -> bool:
 
 async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[BlockedDomain]:
     """Those of these domains that are blocked, the widest first."""
-    return await fetch_all(
-        conn,
-        BlockedDomain,
-        f"""
+    statement = f"""
         {_BLOCKED}
         WHERE domain = ANY(%(domains)s::text[])
         ORDER BY length(domain), domain
-        """,
-        {"domains": list(domains)},
-    )
+    """
+    return await fetch_all(conn, BlockedDomain, statement, {"domains": list(domains)})
 
 
 async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list[BlockedDomain]:
     """Blocked domains after a name, in alphabetical order."""
-    return await fetch_all(
-        conn,
-        BlockedDomain,
-        f"""
+    statement = f"""
         {_BLOCKED}
         WHERE domain COLLATE "C" > %(after)s
         ORDER BY domain COLLATE "C"
         LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_all(conn, BlockedDomain, statement, {"after": after, "limit": limit})
 
 
 async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str, DomainRecord]:
     """How many suggestions of these domains and their subdomains were approved and rejected."""
-    rows = await fetch_all(
-        conn,
-        DomainRecord,
-        """
+    statement = """
         SELECT domain, count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
             count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected,
             EXISTS (SELECT FROM blocked_domains WHERE blocked_domains.domain = wanted.domain) AS is_blocked
@@ -73,7 +62,6 @@ async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str,
             AND (host = wanted.domain OR right(host, length(wanted.domain) + 1) = '.' || wanted.domain)
         LEFT JOIN sources ON sources.id = source_id
         GROUP BY domain
-        """,
-        {"domains": list(domains)},
-    )
+    """
+    rows = await fetch_all(conn, DomainRecord, statement, {"domains": list(domains)})
     return {one.domain: one for one in rows}

@@ -36,16 +36,14 @@ _MATCHES: Final = """
 
 async def find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> Known | None:
     """The source with one of these URLs."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT id, name, is_system, moderation_status
         FROM sources
         WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)
         ORDER BY is_system OR moderation_status IS NOT NULL DESC, id
         LIMIT 1
-        """,
-        {"keys": list(url_keys)},
-    )
+    """
+    cur = await conn.execute(statement, {"keys": list(url_keys)})
     row = await cur.fetchone()
     return Known(SourceId(row[0]), row[1], row[2], ModerationStatus(row[3]) if row[3] else None) if row else None
 
@@ -54,10 +52,7 @@ async def list_public(
     conn: Connection, *, user_id: UserId, text: str = "", category: str = "", limit: int, offset: int
 ) -> list[PublicSource]:
     """Public sources, those with most subscriptions first. Not under row-level security: subscriptions are counted."""
-    return await fetch_all(
-        conn,
-        PublicSource,
-        f"""
+    statement = f"""
         {_SOURCES}
         LEFT JOIN (SELECT source_id, count(*) FROM subscriptions GROUP BY source_id) AS followed
             ON followed.source_id = sources.id
@@ -65,23 +60,23 @@ async def list_public(
         ORDER BY subscriber_count DESC, lower(sources.name), sources.id
         LIMIT %(limit)s
         OFFSET %(offset)s
-        """,
+    """
+    return await fetch_all(
+        conn,
+        PublicSource,
+        statement,
         {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset},
     )
 
 
 async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId) -> PublicSource | None:
     """One public source."""
-    return await fetch_one(
-        conn,
-        PublicSource,
-        f"""
+    statement = f"""
         {_SOURCES}
         CROSS JOIN LATERAL (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS followed
         WHERE sources.id = %(id)s AND {_IS_PUBLIC}
-        """,
-        {"id": source_id, "user_id": user_id},
-    )
+    """
+    return await fetch_one(conn, PublicSource, statement, {"id": source_id, "user_id": user_id})
 
 
 async def count_public(conn: Connection, *, text: str = "", category: str = "") -> int:
@@ -92,13 +87,11 @@ async def count_public(conn: Connection, *, text: str = "", category: str = "") 
 
 async def list_categories(conn: Connection) -> list[str]:
     """The categories of public sources."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         SELECT category
         FROM sources
         WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL
         GROUP BY category
         ORDER BY lower(category), category
-        """,
-    )
+    """
+    return await fetch_column(conn, statement)

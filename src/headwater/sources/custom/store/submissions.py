@@ -77,13 +77,14 @@ async def add(
 ) -> None:
     """Suggest a source for all users. Raises SourceExists if it is suggested already."""
     with translate(submissions_pkey=SourceExists(proposal.url)):
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO submissions (source_id, user_id, name, category, interval_minutes, host, sample, submitted_at)
             VALUES (
                 %(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval)s, %(host)s, %(sample)s, %(now)s
             )
-            """,
+        """
+        await conn.execute(
+            statement,
             {
                 "source_id": source_id,
                 "user_id": user_id,
@@ -100,13 +101,14 @@ async def add(
 async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit: int) -> list[CustomFeed]:
     """What the user has suggested, the newest first. Under `Database.as_user`."""
     async with conn.cursor(row_factory=kwargs_row(_custom_feed)) as cur:
-        await cur.execute(
-            f"""
+        statement = f"""
             {_OWN}
             WHERE %(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) < (%(after_at)s, %(after_id)s::uuid)
             ORDER BY submitted_at DESC, source_id DESC
             LIMIT %(limit)s
-            """,
+        """
+        await cur.execute(
+            statement,
             {"after_at": after.at if after else None, "after_id": after.id if after else None, "limit": limit},
         )
         return await cur.fetchall()
@@ -138,13 +140,13 @@ async def set_decision(
     conn: Connection, *, source_id: SourceId, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     """Store a moderator's decision; the status itself is kept with the source."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE submissions
         SET decided_at = %(now)s, decided_by = %(by)s, decided_by_name = %(by_name)s, reason = %(reason)s
         WHERE source_id = %(id)s
-        """,
-        {"id": source_id, "now": now, "by": actor.user_id, "by_name": actor.name, "reason": reason},
+    """
+    await conn.execute(
+        statement, {"id": source_id, "now": now, "by": actor.user_id, "by_name": actor.name, "reason": reason}
     )
 
 
@@ -158,17 +160,15 @@ async def list_undecided(
 ) -> QueuePage:
     """Suggestions without a moderator's decision, the oldest first: pending ones, or those approved by karma."""
     async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
-        await cur.execute(
-            f"""
+        statement = f"""
             {_QUEUE}
             WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
                 AND (%(after_at)s::timestamptz IS NULL
                     OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
             ORDER BY submitted_at, source_id
             LIMIT %(limit)s + 1
-            """,
-            {"status": status.value, **_filter_values(wanted, after), "limit": limit},
-        )
+        """
+        await cur.execute(statement, {"status": status.value, **_filter_values(wanted, after), "limit": limit})
         return page_of(await cur.fetchall(), limit)
 
 
@@ -182,8 +182,7 @@ async def list_decided(
 ) -> QueuePage:
     """Suggestions with a moderator's decision, the latest decision first."""
     async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
-        await cur.execute(
-            f"""
+        statement = f"""
             {_QUEUE}
             WHERE decided_at IS NOT NULL
                 AND (%(status)s::text IS NULL OR moderation_status = %(status)s)
@@ -192,8 +191,9 @@ async def list_decided(
                     OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
             ORDER BY decided_at DESC, source_id DESC
             LIMIT %(limit)s + 1
-            """,
-            {"status": status.value if status else None, **_filter_values(wanted, after), "limit": limit},
+        """
+        await cur.execute(
+            statement, {"status": status.value if status else None, **_filter_values(wanted, after), "limit": limit}
         )
         return page_of(await cur.fetchall(), limit)
 
@@ -210,55 +210,44 @@ def _filter_values(wanted: QueueFilter, after: QueueCursor | None) -> dict[str, 
 
 async def count_pending(conn: Connection) -> int:
     """How many suggestions are pending."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT count(*)
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE decided_at IS NULL AND moderation_status = 'pending'
-        """,
-    )
+    """
+    return await fetch_value(conn, statement)
 
 
 async def lock_pending_of(conn: Connection, *, domain: str) -> list[SourceId]:
     """Lock and return pending suggestions of a domain and its subdomains, the oldest first."""
-    return await fetch_column(
-        conn,
-        f"""
+    statement = f"""
         SELECT source_id
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE decided_at IS NULL AND moderation_status = 'pending' AND {_OF_DOMAIN}
         ORDER BY submitted_at, source_id
         FOR UPDATE OF submissions
-        """,
-        {"domain": domain},
-    )
+    """
+    return await fetch_column(conn, statement, {"domain": domain})
 
 
 async def lock_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
     """Lock and return approved suggestions of a domain and its subdomains, the oldest first."""
-    return await fetch_column(
-        conn,
-        f"""
+    statement = f"""
         SELECT source_id
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE moderation_status = 'approved' AND NOT is_system AND {_OF_DOMAIN}
         ORDER BY submitted_at, source_id
         FOR UPDATE OF submissions
-        """,
-        {"domain": domain},
-    )
+    """
+    return await fetch_column(conn, statement, {"domain": domain})
 
 
 async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
     """Sources that these suggestions may duplicate: with the same host or nearly the same name."""
-    return await fetch_all(
-        conn,
-        Likeness,
-        """
+    statement = """
         SELECT submissions.source_id AS suggestion_id, alike.*
         FROM submissions
         CROSS JOIN LATERAL (
@@ -290,39 +279,31 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
             LIMIT %(limit)s
         ) AS alike
         WHERE submissions.source_id = ANY(%(ids)s::uuid[])
-        """,
-        {"ids": list(source_ids), "limit": LIKENESSES_MOST},
-    )
+    """
+    return await fetch_all(conn, Likeness, statement, {"ids": list(source_ids), "limit": LIKENESSES_MOST})
 
 
 async def find_submitter_record(conn: Connection, *, user_id: UserId) -> SubmitterRecord:
     """How many of a user's suggestions were approved and rejected."""
-    found = await fetch_one(
-        conn,
-        SubmitterRecord,
-        """
+    statement = """
         SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
             count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
-        """,
-        {"user_id": user_id},
-    )
+    """
+    found = await fetch_one(conn, SubmitterRecord, statement, {"user_id": user_id})
     return found or SubmitterRecord()
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
     """Delete submissions of a removed user. Returns their sources."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         DELETE FROM submissions
         WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE user_id = %(user_id)s LIMIT %(limit)s))
         RETURNING source_id
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    return await fetch_column(conn, statement, {"user_id": user_id, "limit": limit})
 
 
 async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> int:

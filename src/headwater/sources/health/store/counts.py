@@ -26,8 +26,7 @@ async def take_counting(conn: Connection) -> Counting | None:
 
 async def count_span(conn: Connection, *, since: datetime, until: datetime) -> None:
     """Count the polls of some hours of one day."""
-    await conn.execute(
-        """
+    statement = """
         WITH counted AS MATERIALIZED (
             SELECT source_id, date_trunc('hour', at, 'UTC') AS hour, outcome, count(*) AS polls,
                 sum(new_articles) AS new_articles, sum(took_ms) AS took_ms,
@@ -56,9 +55,8 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
                 took_ms = poll_days.took_ms + excluded.took_ms
         )
         UPDATE poll_counting SET counted_until = %(until)s
-        """,
-        {"since": since, "until": until},
-    )
+    """
+    await conn.execute(statement, {"since": since, "until": until})
 
 
 async def remove_before(conn: Connection, *, before: datetime) -> None:
@@ -70,15 +68,13 @@ async def remove_before(conn: Connection, *, before: datetime) -> None:
 async def remove_of_source(conn: Connection, *, source_id: SourceId) -> None:
     """Delete the counts of a removed source. Waits for a running count."""
     await conn.execute("SELECT FROM poll_counting FOR UPDATE")
-    await conn.execute(
-        """
+    statement = """
         DELETE FROM poll_days
         WHERE source_id = %(source_id)s AND day = ANY (ARRAY(
             SELECT generate_series(min(kept.day), max(kept.day), interval '1 day')::date FROM poll_days AS kept
         ))
-        """,
-        {"source_id": source_id},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id})
     await conn.execute("DELETE FROM poll_leaders WHERE source_id = %(source_id)s", {"source_id": source_id})
 
 
@@ -94,8 +90,7 @@ async def rank(
 
     Exact times are read for the 40 that are slowest on average: the slowest by median are among them.
     """
-    await conn.execute(
-        """
+    statement = """
         WITH counted AS (
             SELECT source_id, polls, failures, new_articles, took_ms
             FROM poll_days
@@ -151,7 +146,9 @@ async def rank(
         SELECT %(period)s, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms
         FROM placed
         WHERE place <= %(limit)s
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "period": period,
             "days_since": days_since,
@@ -169,16 +166,14 @@ async def set_ranked(conn: Connection, *, at: datetime) -> None:
 
 async def list_leaders(conn: Connection, *, period: Period) -> Leaders:
     """The last ranking."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT kind, source_id, name, polls, failures, new_articles, median_ms, p95_ms
         FROM poll_leaders
         JOIN sources ON sources.id = source_id
         WHERE period = %(period)s
         ORDER BY kind, place
-        """,
-        {"period": period},
-    )
+    """
+    cur = await conn.execute(statement, {"period": period})
     found: dict[str, list[Leader]] = {"slowest": [], "failing": [], "busiest": []}
     for kind, *row in await cur.fetchall():
         found[kind].append(Leader(*row))
@@ -189,8 +184,7 @@ async def trend(
     conn: Connection, *, since: datetime, step: timedelta, tail_most: timedelta, now: datetime
 ) -> Sequence[Bar]:
     """Polls by outcome for each bar of the chart: the counted ones, and later ones up to a limit."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH counted AS (
             SELECT hour AS at, outcome, polls
             FROM poll_hours
@@ -206,8 +200,9 @@ async def trend(
         FROM counted
         GROUP BY 1, 2
         ORDER BY 1
-        """,
-        {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most},
+    """
+    cur = await conn.execute(
+        statement, {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most}
     )
     columns: dict[datetime, dict[str, int]] = {}
     for at, outcome, polls in await cur.fetchall():

@@ -43,58 +43,44 @@ _LINES: Final = """
 
 async def tally(conn: Connection) -> Sequence[Tally]:
     """The number of sources by state, reason and category."""
-    return await fetch_all(
-        conn,
-        Tally,
-        """
+    statement = """
         SELECT state, reason, category, count(*) AS sources
         FROM source_health
         GROUP BY state, reason, category
         ORDER BY count(*) DESC, state, reason, category
-        """,
-    )
+    """
+    return await fetch_all(conn, Tally, statement)
 
 
 async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequence[PausedHost]:
     """Paused hosts, the first to be resumed first."""
-    return await fetch_all(
-        conn,
-        PausedHost,
-        """
+    statement = """
         SELECT name AS host, paused_until, alike_class AS reason, pauses,
             (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
         FROM hosts
         WHERE paused_until > %(now)s
         ORDER BY paused_until, name
         LIMIT %(limit)s
-        """,
-        {"now": now, "limit": limit},
-    )
+    """
+    return await fetch_all(conn, PausedHost, statement, {"now": now, "limit": limit})
 
 
 async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBack]:
     """Sources in a cooldown, the first to be probed first."""
-    return await fetch_all(
-        conn,
-        ComingBack,
-        """
+    statement = """
         SELECT source_id, name, off_reason AS reason, off_until AS probe_at
         FROM feed_state
         JOIN sources ON sources.id = source_id
         WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled
         ORDER BY off_until, source_id
         LIMIT %(limit)s
-        """,
-        {"limit": limit},
-    )
+    """
+    return await fetch_all(conn, ComingBack, statement, {"limit": limit})
 
 
 async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
     """Sizes of the queues, counted up to a limit, since pages refresh every few seconds."""
-    found = await fetch_one(
-        conn,
-        Queues,
-        """
+    statement = """
         SELECT (
             SELECT count(*)
             FROM (
@@ -119,9 +105,8 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
                 coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
             FROM frontier_tally
         ) AS frontier
-        """,
-        {"now": now, "most": most},
-    )
+    """
+    found = await fetch_one(conn, Queues, statement, {"now": now, "most": most})
     assert found is not None, "there is always one row"
     return found
 
@@ -132,8 +117,7 @@ async def list_sources(
     """Sources by name, or the latest success first."""
     by_fetch = wanted.order is SourceOrder.LAST_FETCHED
     async with conn.cursor(row_factory=class_row(SourceLine)) as cur:
-        await cur.execute(
-            f"""
+        statement = f"""
             {_LINES}
             WHERE (%(state)s::text IS NULL OR state = %(state)s)
                 AND (%(reason)s::text IS NULL OR reason = %(reason)s)
@@ -157,7 +141,9 @@ async def list_sources(
                 CASE WHEN NOT %(by_fetch)s THEN sort_name END,
                 CASE WHEN NOT %(by_fetch)s THEN id END
             LIMIT %(limit)s + 1
-            """,
+        """
+        await cur.execute(
+            statement,
             {
                 "fetched_before": wanted.fetched_before,
                 "has_errors": wanted.has_errors,
@@ -172,7 +158,7 @@ async def list_sources(
                 "after_id": after.id if after else None,
                 "limit": limit,
             },
-            prepare=False,  # each order has its own plan
+            prepare=False,
         )
         found = await cur.fetchall()
     shown = found[:limit]
@@ -193,15 +179,11 @@ async def list_categories(conn: Connection) -> Sequence[str]:
 
 async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
     """One source, as the list shows it."""
-    return await fetch_one(
-        conn,
-        SourceLine,
-        f"""
+    statement = f"""
         {_LINES}
         WHERE id = %(id)s
-        """,
-        {"id": source_id},
-    )
+    """
+    return await fetch_one(conn, SourceLine, statement, {"id": source_id})
 
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
@@ -236,17 +218,15 @@ async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOp
 async def _find_times(
     conn: Connection, *, source_id: SourceId
 ) -> tuple[datetime, datetime | None, datetime | None, int | None, bool]:
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT next_poll_at, last_polled_at, last_succeeded_at, (
             SELECT status FROM poll_events WHERE poll_events.source_id = feed_state.source_id ORDER BY at DESC LIMIT 1
         ), enabled
         FROM feed_state
         JOIN sources ON sources.id = source_id
         WHERE source_id = %(id)s
-        """,
-        {"id": source_id},
-    )
+    """
+    cur = await conn.execute(statement, {"id": source_id})
     row = await cur.fetchone()
     assert row is not None, "the feed was there a moment ago, in this transaction"
     return row
@@ -254,33 +234,27 @@ async def _find_times(
 
 async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
     """The last polls of a source, the newest first."""
-    return await fetch_all(
-        conn,
-        PollEvent,
-        """
+    statement = """
         SELECT at, outcome, status, bytes, took_ms, new_articles
         FROM poll_events
         WHERE source_id = %(id)s
         ORDER BY at DESC
         LIMIT %(limit)s
-        """,
-        {"id": source_id, "limit": limit},
-    )
+    """
+    return await fetch_all(conn, PollEvent, statement, {"id": source_id, "limit": limit})
 
 
 async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, now: datetime) -> Uptime:
     """Counts of one source's polls."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT count(*), count(*) FILTER (WHERE outcome NOT IN ('polled', 'not_modified')),
             coalesce(sum(new_articles), 0)::bigint,
             percentile_disc(0.5) WITHIN GROUP (ORDER BY took_ms)
                 FILTER (WHERE outcome IN ('polled', 'not_modified'))
         FROM poll_events
         WHERE source_id = %(id)s AND at >= %(since)s
-        """,
-        {"id": source_id, "since": now - period.length},
-    )
+    """
+    cur = await conn.execute(statement, {"id": source_id, "since": now - period.length})
     row = await cur.fetchone()
     assert row is not None, "an aggregate is always one row"
     return Uptime(period, *row)
@@ -288,15 +262,11 @@ async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, 
 
 async def list_suggestions(conn: Connection, *, source_id: SourceId) -> Sequence[Suggestion]:
     """Suggested feeds for this source."""
-    return await fetch_all(
-        conn,
-        Suggestion,
-        """
+    statement = """
         SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
         FROM source_suggestions
         JOIN sources ON sources.id = source_id
         WHERE source_id = %(id)s
         ORDER BY entry_count DESC, source_suggestions.feed_url
-        """,
-        {"id": source_id},
-    )
+    """
+    return await fetch_all(conn, Suggestion, statement, {"id": source_id})
