@@ -1,6 +1,6 @@
-"""The composition root: settings in, an open database, client and clock out, closed again in order.
+"""The composition root: opens database, client, sandboxes and index from settings, and closes them in order.
 
-The only reader of settings: everything below takes the values it needs as arguments.
+Everything below takes the values it needs as arguments.
 """
 
 import re
@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from headwater import __version__
 from headwater.accounts.keys import FixedKey, PublishedKeys
@@ -20,7 +22,7 @@ from headwater.alerts.decide import SLICES
 from headwater.alerts.types import AlertOptions, Thresholds
 from headwater.api.limits import RateLimits
 from headwater.asgi.session import is_loopback
-from headwater.db import Database, RequestDatabase, check_conninfo
+from headwater.db import Database, check_conninfo
 from headwater.db.migrate import Migration, Progress, check_database, migrate_up
 from headwater.db.server import EmbeddedServer
 from headwater.errors import InvalidSettings
@@ -43,15 +45,14 @@ from headwater.spider.types import SpiderOptions
 from headwater.web import WebOptions
 from headwater.web.routes.admin.settings import SettingLine
 
-# How long writing may take once a feed is read; after that its host is somebody else's.
-WRITING = timedelta(seconds=10)
+WRITING = timedelta(seconds=10)  # how long writing may take after a feed is read, within the lease of its host
 INDEX_TIMEOUT = timedelta(seconds=60)
 SITEMAP_CHILDREN = 200  # of an index in one visit, the newest first
-SITEMAP_BYTES = 52_428_800  # what the protocol allows, unpacked
-HOST_HELD = timedelta(seconds=30)  # then others of the queue have their turn
+SITEMAP_BYTES = 52_428_800  # what the protocol allows, decompressed
+HOST_HELD = timedelta(seconds=30)  # then other hosts of the queue follow
 HOST_LEASE = timedelta(minutes=1)
 URLS_PER_HOST = 20
-ROBOT = "headwater"  # the name by which a robots.txt may address us
+ROBOT = "headwater"  # our name in a robots.txt
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,6 @@ class Runtime:
 
     @property
     def database(self) -> Database:
-        """The pool of connections."""
         return self.tools.database
 
     async def watch_database(self) -> None:
@@ -75,14 +75,8 @@ class Runtime:
             await self.server.keep_running()
 
 
-def request_database(runtime: Runtime) -> RequestDatabase:
-    """The database as requests of people and programs use it."""
-    return RequestDatabase(runtime.database, statement_timeout=runtime.settings.statement_timeout)
-
-
 def utc_now() -> datetime:
-    """The clock on the wall."""
-    return datetime.now(UTC)  # noqa: TID251  the one place where the time comes in
+    return datetime.now(UTC)  # noqa: TID251  the one place that reads the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +110,7 @@ def database_server(settings: Settings) -> Iterator[DatabaseServer]:
 
 @asynccontextmanager
 async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Runtime]:
-    """Open everything; close it at the end. An embedded database is always migrated, a given one when told to.
+    """Open everything; close it at the end. An embedded database is always migrated, a given one with `migrate`.
 
     Raises DatabaseUnavailable, EmbeddedServerFailed, SchemaBehind, SchemaTooNew, SchemaUnreleased,
     MigrationFailed, RightsMissing.
@@ -130,20 +124,16 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             open_client(settings) as client,
             open_sandbox(settings) as feeds,
             open_page_sandbox(settings) as pages,
-            open_upload_sandbox(settings) as uploads,
+            open_sandbox(settings, processes=1, preload="headwater.sources.opml") as uploads,  # no stage waits for it
             open_index(settings) as index,
         ):
             options, mailer = options_of(settings), mailer_of(settings)
-            yield Runtime(
-                settings,
-                Tools(database, client, feeds, pages, utc_now, options, index, mailer=mailer),
-                server.embedded,
-                uploads,
-            )
+            tools = Tools(database, client, feeds, pages, utc_now, options, index, mailer=mailer)
+            yield Runtime(settings, tools, server.embedded, uploads)
 
 
+# Client and sandboxes are async context managers.
 def open_client(settings: Settings) -> Client:
-    """The outbound client; use as an async context manager."""
     return Client(
         user_agent=settings.user_agent or f"Headwater/{__version__} (+{settings.contact_url})",
         allow_loopback=settings.allow_loopback,
@@ -151,156 +141,119 @@ def open_client(settings: Settings) -> Client:
     )
 
 
-def open_sandbox(settings: Settings) -> Sandbox:
-    """The processes that read what comes from outside; use as an async context manager."""
+def open_sandbox(
+    settings: Settings, *, processes: int | None = None, preload: str = "headwater.polling.read"
+) -> Sandbox:
+    """Processes that parse feeds and uploads."""
     return Sandbox(
-        processes=settings.parse_processes,
-        time_limit=settings.parse_timeout,
-        memory_limit=settings.parse_memory,
-        preload=("headwater.polling.read",),
-    )
-
-
-def open_upload_sandbox(settings: Settings) -> Sandbox:
-    """The process that parses the files of readers; they wait for each other, and no stage waits for them."""
-    return Sandbox(
-        processes=1,
-        time_limit=settings.parse_timeout,
-        memory_limit=settings.parse_memory,
-        preload=("headwater.sources.opml",),
-    )
+        processes=processes or settings.parse_processes, time_limit=settings.parse_timeout,
+        memory_limit=settings.parse_memory, preload=(preload,),
+    )  # fmt: skip
 
 
 def open_page_sandbox(settings: Settings) -> Sandbox:
-    """The processes that read pages and sitemaps; use as an async context manager."""
+    """Processes that read pages and sitemaps."""
     return Sandbox(
-        processes=settings.extract_processes,
-        time_limit=settings.extract_timeout,
-        memory_limit=settings.parse_memory,
+        processes=settings.extract_processes, time_limit=settings.extract_timeout, memory_limit=settings.parse_memory,
         preload=("headwater.extraction.extract", "headwater.sitemaps.read", "headwater.spider.links"),
-    )
+    )  # fmt: skip
+
+
+def _revealed(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None
 
 
 @asynccontextmanager
 async def open_index(settings: Settings) -> AsyncIterator[SearchIndex | None]:
-    """The search index that is told of every text, where one is set. Raises Invalid."""
-    if settings.elasticsearch_url is None:
+    """The search index, if one is set. Raises Invalid."""
+    url = _revealed(settings.elasticsearch_url)
+    if url is None:
         yield None
         return
-    key = settings.elasticsearch_api_key
-    async with SearchIndex(
-        settings.elasticsearch_url.get_secret_value(),
-        alias=settings.elasticsearch_index,
-        timeout=INDEX_TIMEOUT,
-        api_key=key.get_secret_value() if key else None,
-    ) as index:
+    key = _revealed(settings.elasticsearch_api_key)
+    async with SearchIndex(url, alias=settings.elasticsearch_index, timeout=INDEX_TIMEOUT, api_key=key) as index:
         yield index
 
 
 def web_options(settings: Settings, *, listens_at: str = "") -> WebOptions:
-    """How the pages behave. `listens_at` is where people find us unless the settings name a better place.
-
-    Raises Invalid.
-    """
+    """Options of the pages. `listens_at` is their URL unless the settings name a public one. Raises Invalid."""
     return WebOptions(
         site=site_of(settings, listens_at),
-        accounts=account_options(settings),
-        summaries=summary_options(settings),
+        accounts=AccountOptions(
+            access_lifetime=settings.session_renewal, refresh_lifetime=settings.session_lifetime,
+            registration=settings.registration, confirm_email=settings.confirm_email,
+            hide_accounts=settings.hide_accounts, setup_code=not listens_on_loopback_only(settings),
+        ),
+        summaries=SummaryOptions(
+            api_key=_revealed(settings.openrouter_api_key), base_url=settings.openrouter_base_url,
+            model=settings.summary_model, temperature=settings.summary_temperature,
+            max_tokens=settings.summary_max_tokens, timeout=settings.summary_timeout,
+            daily_limit=settings.summary_daily_limit, total_limit=settings.summary_total_limit,
+        ),
         frontier=frontier_options(settings),
         polling=polling_options(settings),
         quotas=quotas_of(settings),
         settings=setting_lines(settings),
-    )
+    )  # fmt: skip
 
 
 def quotas_of(settings: Settings) -> Quotas:
-    """How much one user may ask for."""
     return Quotas(
-        subscriptions=settings.feeds_per_user,
-        imports_per_day=settings.imports_per_day,
-        suggestions_per_day=settings.suggestions_per_day,
-        retries_per_hour=settings.retries_per_hour,
-    )
+        subscriptions=settings.feeds_per_user, imports_per_day=settings.imports_per_day,
+        suggestions_per_day=settings.suggestions_per_day, retries_per_hour=settings.retries_per_hour,
+    )  # fmt: skip
 
 
 def rate_limits(settings: Settings) -> RateLimits:
-    """How often the API may be asked."""
     return RateLimits(per_token=settings.api_rate_per_token, per_address=settings.api_rate_per_address)
 
 
 def setting_lines(settings: Settings) -> list[SettingLine]:
-    """What is set, as the operators' page shows it; secrets are masked."""
+    """The settings for the operators' page; secrets are masked."""
     return [
         SettingLine(
-            f"{PREFIX}{name.upper()}",
-            shown(name, getattr(settings, name)),
-            name in settings.model_fields_set,
-            allowed(name),
-            field.description or "",
+            f"{PREFIX}{name.upper()}", shown(name, getattr(settings, name)), name in settings.model_fields_set,
+            allowed(name), field.description or "",
         )
         for name, field in Settings.model_fields.items()
-    ]
+    ]  # fmt: skip
 
 
 def site_of(settings: Settings, listens_at: str = "") -> str:
-    """Where people find us."""
+    """The URL of this instance, for links."""
     return (settings.public_url or listens_at or f"http://{settings.host}:{settings.port}").rstrip("/")
 
 
 def mailer_of(settings: Settings) -> Mailer:
-    """What sends letters. Raises Invalid."""
-    smtp = settings.smtp_url
-    return Mailer(SmtpServer.parse(smtp.get_secret_value()) if smtp else None, settings.smtp_from)
+    """Raises Invalid."""
+    smtp = _revealed(settings.smtp_url)
+    return Mailer(SmtpServer.parse(smtp) if smtp else None, settings.smtp_from)
 
 
 def alert_options(settings: Settings) -> AlertOptions:
-    """When somebody is told of what, and how. Raises InvalidSettings."""
+    """Raises InvalidSettings."""
     if settings.alert_email and settings.smtp_url is None:
-        raise InvalidSettings(["HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL: who takes the letters?"])
+        raise InvalidSettings(["HEADWATER_ALERT_EMAIL needs HEADWATER_SMTP_URL, the mail server."])
     if settings.alert_every > min(settings.alert_stage_stopped / 2, settings.alert_queue_window / SLICES):
         most = "half of HEADWATER_ALERT_STAGE_STOPPED and a sixth of HEADWATER_ALERT_QUEUE_WINDOW"
-        raise InvalidSettings([f"HEADWATER_ALERT_EVERY is too long for what must be seen over time: at most {most}."])
-    webhook = settings.alert_webhook_url
+        raise InvalidSettings([f"HEADWATER_ALERT_EVERY is too long: it may be at most {most}."])
+    thresholds = Thresholds(
+        disabled_percent=settings.alert_disabled_percent, disabled_for=settings.alert_disabled_for,
+        disabled_least=settings.alert_disabled_least, critical_errors=settings.alert_critical_errors,
+        no_success=settings.alert_no_success, stage_stopped=settings.alert_stage_stopped,
+        queue_window=settings.alert_queue_window, queue_least=settings.alert_queue_least,
+    )  # fmt: skip
     return AlertOptions(
-        thresholds=Thresholds(
-            disabled_percent=settings.alert_disabled_percent,
-            disabled_for=settings.alert_disabled_for,
-            critical_errors=settings.alert_critical_errors,
-            no_success=settings.alert_no_success,
-            disabled_least=settings.alert_disabled_least,
-            stage_stopped=settings.alert_stage_stopped,
-            queue_window=settings.alert_queue_window,
-            queue_least=settings.alert_queue_least,
-        ),
-        every=settings.alert_every,
-        settle=settings.alert_settle,
-        digest=settings.alert_digest,
-        webhook_url=webhook.get_secret_value() if webhook else None,
-        recipients=settings.alert_email,
-        site=site_of(settings),
-    )
-
-
-def summary_options(settings: Settings) -> SummaryOptions:
-    """How summaries are made."""
-    key = settings.openrouter_api_key
-    return SummaryOptions(
-        api_key=key.get_secret_value() if key else None,
-        base_url=settings.openrouter_base_url,
-        model=settings.summary_model,
-        temperature=settings.summary_temperature,
-        max_tokens=settings.summary_max_tokens,
-        timeout=settings.summary_timeout,
-        daily_limit=settings.summary_daily_limit,
-        total_limit=settings.summary_total_limit,
-    )
+        thresholds, settings.alert_every, settings.alert_settle, settings.alert_digest,
+        webhook_url=_revealed(settings.alert_webhook_url), recipients=settings.alert_email, site=site_of(settings),
+    )  # fmt: skip
 
 
 def token_issuer(settings: Settings, client: Client) -> Issuer | None:
-    """The outsider whose tokens open the API, where one is set. Raises Invalid, InvalidSettings."""
+    """The external issuer whose tokens the API accepts, if one is set. Raises Invalid, InvalidSettings."""
     if not settings.jwt_issuer:
         if settings.jwt_key or settings.jwks_url:
-            raise InvalidSettings(["HEADWATER_JWT_ISSUER is empty: whose keys are those?"])
+            raise InvalidSettings(["HEADWATER_JWT_KEY and HEADWATER_JWKS_URL need HEADWATER_JWT_ISSUER."])
         return None
     if bool(settings.jwt_key) == bool(settings.jwks_url):
         raise InvalidSettings(["HEADWATER_JWT_ISSUER needs either HEADWATER_JWT_KEY or HEADWATER_JWKS_URL."])
@@ -312,129 +265,78 @@ def token_issuer(settings: Settings, client: Client) -> Issuer | None:
 
 
 def outside_login(settings: Settings, client: Client, *, site: str) -> OpenId | None:
-    """The issuer at whose door people may log in, where one is set. Raises InvalidSettings."""
+    """The OpenID Connect issuer with which users may log in, if one is set. Raises InvalidSettings."""
     if not settings.oidc_issuer:
         return None
-    if not settings.oidc_client_id or settings.oidc_client_secret is None:
+    client_id, secret = settings.oidc_client_id, settings.oidc_client_secret
+    if not client_id or secret is None:
         raise InvalidSettings(
             ["HEADWATER_OIDC_ISSUER needs HEADWATER_OIDC_CLIENT_ID and HEADWATER_OIDC_CLIENT_SECRET."]
         )
-    options = OpenIdOptions(
-        issuer=settings.oidc_issuer,
-        client_id=settings.oidc_client_id,
-        client_secret=settings.oidc_client_secret,
-        back=f"{site}/auth/openid/callback",
-    )
+    back = f"{site}/auth/openid/callback"
+    options = OpenIdOptions(issuer=settings.oidc_issuer, client_id=client_id, client_secret=secret, back=back)
     return OpenId(client, utc_now, options)
 
 
-def account_options(settings: Settings) -> AccountOptions:
-    """How accounts behave."""
-    return AccountOptions(
-        access_lifetime=settings.session_renewal,
-        refresh_lifetime=settings.session_lifetime,
-        registration=settings.registration,
-        confirm_email=settings.confirm_email,
-        hide_accounts=settings.hide_accounts,
-        setup_code=not listens_on_loopback_only(settings),
-    )
-
-
 def listens_on_loopback_only(settings: Settings) -> bool:
-    """Whether only this machine reaches the pages. A public URL or a trusted proxy says that others do, too."""
+    """Whether only this machine reaches the pages. With a public URL or a trusted proxy, others do."""
     public = urlsplit(settings.public_url).hostname
     return is_loopback(settings.host) and not settings.trusted_proxies and (public is None or is_loopback(public))
 
 
 def frontier_options(settings: Settings) -> FrontierOptions:
-    """How the frontier decides."""
     return FrontierOptions(
-        min_delay=settings.fetch_host_delay,
-        max_crawl_delay=settings.fetch_crawl_delay_max,
-        max_retries=settings.max_retries,
-        max_depth=settings.fetch_depth_max,
+        min_delay=settings.fetch_host_delay, max_crawl_delay=settings.fetch_crawl_delay_max,
+        max_retries=settings.max_retries, max_depth=settings.fetch_depth_max,
         max_host_urls=settings.fetch_host_urls_max,
-    )
+    )  # fmt: skip
+
+
+def polling_options(settings: Settings) -> PollingOptions:
+    return PollingOptions(
+        interval=settings.poll_interval, interval_min=settings.poll_interval_min,
+        interval_max=settings.poll_interval_max, host_delay=settings.poll_host_delay,
+        concurrency=settings.poll_concurrency, timeout=settings.poll_timeout,
+        lease=settings.poll_timeout + settings.parse_timeout + WRITING, max_bytes=settings.poll_max_bytes,
+        max_entries=settings.poll_max_entries, policy=settings.poll_policy, max_failures=settings.poll_max_failures,
+        max_backoff=settings.poll_max_backoff, is_enabled=settings.poll_enabled,
+        check_interval=settings.poll_check_interval,
+    )  # fmt: skip
 
 
 def options_of(settings: Settings) -> StageOptions:
-    """How each stage works."""
+    """Options of the stages. Raises InvalidSettings."""
     lease = settings.extract_timeout * settings.extract_processes + WRITING
+    robot = re.match(r"[a-zA-Z_-]+", settings.user_agent)  # a robots.txt names us by the first word
     return StageOptions(
         polling=polling_options(settings),
         frontier=frontier_options(settings),
-        fetching=fetching_options(settings),
+        fetching=FetchingOptions(
+            concurrency=settings.worker_count, timeout=settings.request_timeout, idle=settings.claim_retry_delay,
+            crawl_delay_max=settings.fetch_crawl_delay_max, hold=HOST_HELD,
+            lease=max(HOST_LEASE, settings.request_timeout + settings.fetch_host_delay + WRITING),
+            urls_per_host=URLS_PER_HOST, max_bytes=settings.fetch_max_bytes, sitemap_max_bytes=SITEMAP_BYTES,
+            robot=robot[0].lower() if robot else ROBOT,
+        ),
         extraction=ExtractionOptions(concurrency=settings.extract_processes * 2, lease=lease * 2),
         sitemaps=SitemapOptions(
-            limits=Limits(
-                max_age=settings.sitemap_max_age,
-                max_pages=settings.sitemap_max_urls,
-                max_children=SITEMAP_CHILDREN,
-                max_bytes=SITEMAP_BYTES,
+            Limits(
+                max_age=settings.sitemap_max_age, max_pages=settings.sitemap_max_urls,
+                max_children=SITEMAP_CHILDREN, max_bytes=SITEMAP_BYTES,
             ),
-            budget=settings.sitemap_budget,
-            concurrency=settings.extract_processes,
-            lease=lease,
+            budget=settings.sitemap_budget, concurrency=settings.extract_processes, lease=lease,
         ),
         spider=SpiderOptions(budget=settings.spider_budget, concurrency=settings.extract_processes, lease=lease),
         retention=RetentionOptions(
-            articles=settings.retention_articles,
-            events=settings.retention_events,
-            polls=settings.retention_polls,
-            clicks=settings.retention_clicks,
+            articles=settings.retention_articles, events=settings.retention_events,
+            polls=settings.retention_polls, clicks=settings.retention_clicks,
             longest_poll_wait=max(2 * settings.poll_interval_max, settings.poll_max_backoff, MOST_OFF)
             + timedelta(days=1),
         ),
         index=IndexOptions(
-            batch_documents=500,
-            batch_bytes=5_000_000,
-            concurrency=2,
-            lease=timedelta(minutes=5),
-            wait_min=timedelta(seconds=1),
-            wait_max=timedelta(minutes=5),
+            batch_documents=500, batch_bytes=5_000_000, concurrency=2, lease=timedelta(minutes=5),
+            wait_min=timedelta(seconds=1), wait_max=timedelta(minutes=5),
         ),
         alerts=alert_options(settings),
         quotas=quotas_of(settings),
-    )
-
-
-def fetching_options(settings: Settings) -> FetchingOptions:
-    """How pages are fetched."""
-    return FetchingOptions(
-        concurrency=settings.worker_count,
-        timeout=settings.request_timeout,
-        idle=settings.claim_retry_delay,
-        crawl_delay_max=settings.fetch_crawl_delay_max,
-        hold=HOST_HELD,
-        lease=max(HOST_LEASE, settings.request_timeout + settings.fetch_host_delay + WRITING),
-        urls_per_host=URLS_PER_HOST,
-        max_bytes=settings.fetch_max_bytes,
-        sitemap_max_bytes=SITEMAP_BYTES,
-        robot=robot_name(settings.user_agent),
-    )
-
-
-def robot_name(user_agent: str) -> str:
-    """The name by which a robots.txt may address us: the first word of what sites are told."""
-    found = re.match(r"[a-zA-Z_-]+", user_agent)
-    return found[0].lower() if found else ROBOT
-
-
-def polling_options(settings: Settings) -> PollingOptions:
-    """How feeds are polled."""
-    return PollingOptions(
-        interval=settings.poll_interval,
-        interval_min=settings.poll_interval_min,
-        interval_max=settings.poll_interval_max,
-        host_delay=settings.poll_host_delay,
-        concurrency=settings.poll_concurrency,
-        timeout=settings.poll_timeout,
-        lease=settings.poll_timeout + settings.parse_timeout + WRITING,
-        max_bytes=settings.poll_max_bytes,
-        max_entries=settings.poll_max_entries,
-        policy=settings.poll_policy,
-        max_failures=settings.poll_max_failures,
-        max_backoff=settings.poll_max_backoff,
-        is_enabled=settings.poll_enabled,
-        check_interval=settings.poll_check_interval,
-    )
+    )  # fmt: skip

@@ -80,11 +80,12 @@ def _matching(pattern: str) -> BeforeValidator:
     """Text that matches; empty is None."""
 
     def check(value: object) -> str | None:
-        if value == "":
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if text is None or text == "":
             return None
-        if not isinstance(value, str) or not re.fullmatch(pattern, value, re.DOTALL):
+        if not isinstance(text, str) or not re.fullmatch(pattern, text, re.DOTALL):
             raise ValueError("it does not match")
-        return value
+        return text
 
     return BeforeValidator(check)
 

@@ -13,7 +13,7 @@ from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database
 from headwater.errors import RegistrationClosed, SetupCodeNeeded, TooManyAttempts
-from headwater.runtime import account_options, listens_on_loopback_only
+from headwater.runtime import listens_on_loopback_only, web_options
 from headwater.server import listen, serve
 from headwater.settings import Settings
 from headwater.web import WebOptions
@@ -42,7 +42,7 @@ def test_only_an_instance_on_loopback_asks_for_no_code(given: dict[str, str], ex
     settings = Settings.model_validate(given)
 
     assert listens_on_loopback_only(settings) is expected
-    assert account_options(settings).setup_code is not expected
+    assert web_options(settings).accounts.setup_code is not expected
 
 
 @pytest.fixture

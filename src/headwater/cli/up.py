@@ -14,6 +14,7 @@ from headwater.accounts.changes import current_setup_code
 from headwater.accounts.store import users
 from headwater.cli.running import stop_on_signals, watched_tasks
 from headwater.cli.terminal import load, own_command, print_text, run, setting_option
+from headwater.db import RequestDatabase
 from headwater.errors import Conflict, Invalid, PortTaken
 from headwater.pipeline import STAGES, every_stage, make_inspector, make_trials
 from headwater.runtime import (
@@ -22,7 +23,6 @@ from headwater.runtime import (
     open_runtime,
     outside_login,
     rate_limits,
-    request_database,
     token_issuer,
     web_options,
 )
@@ -129,9 +129,8 @@ def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
     issuer = token_issuer(runtime.settings, runtime.tools.client)
     openid = outside_login(runtime.settings, runtime.tools.client, site=web.site)
     limits = rate_limits(runtime.settings)
-    return create_app(
-        request_database(runtime), runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits
-    )
+    database = RequestDatabase(runtime.database, statement_timeout=runtime.settings.statement_timeout)
+    return create_app(database, runtime.tools.clock, runtime.settings.api_token, web, issuer, openid, limits)
 
 
 @contextmanager
