@@ -187,7 +187,7 @@ def test_a_megabyte_of_nonsense_is_quick(opening: str, piece: str):
     with suppress(UnreadableBody):
         parse_feed(body, url=URL)
 
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 30  # what is not linear takes minutes
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_an_item_of_a_megabyte_of_nonsense_is_quick(inside: str):
     feed = parsed(f"<rss><channel><item><title>Q & A</title>{inside}")
 
     assert [entry.title for entry in feed.entries] == ["Q & A"]
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 30  # what is not linear takes minutes

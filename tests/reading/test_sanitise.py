@@ -182,7 +182,7 @@ def test_text_made_to_be_slow_is_quick(html: str):
 
     sanitise(html, BASE)
 
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 30  # what is not linear takes minutes
 
 
 def test_markup_deeper_than_anyone_writes_becomes_text():

@@ -49,7 +49,7 @@ async def test_a_body_that_does_not_fit_is_a_memory_overrun() -> None:
 @pytest.mark.parametrize(
     ("function", "args", "limit", "reason"),
     [
-        (os._exit, (3,), "crash", "exit code 3"),
+        (work.exit_at_once, (3,), "crash", "exit code 3"),
         (work.touch_nothing, (), "crash", "SIGSEGV"),
         (os.abort, (), "crash", "SIGABRT"),
         (work.die_of, (int(signal.SIGKILL),), "memory", "killed by the system"),

@@ -34,7 +34,7 @@ async def a_bit_of_everything() -> None:
         with pytest.raises(Overrun, match="not done"):
             await sandbox.run(work.loop_in_c)
         with pytest.raises(Overrun, match="exit code"):
-            await sandbox.run(os._exit, 1)
+            await sandbox.run(work.exit_at_once, 1)
         in_flight = asyncio.create_task(sandbox.run(work.loop_in_c))
         await asyncio.sleep(0.01)
         in_flight.cancel()

@@ -103,7 +103,8 @@ async def test_a_process_that_died_while_idle_is_replaced_unnoticed(single: Sand
 
 async def test_of_many_crashes_at_once_each_is_told_to_its_caller() -> None:
     async with new_sandbox(processes=4) as sandbox:
-        ends = await asyncio.gather(*(sandbox.run(os._exit, number) for number in range(1, 21)), return_exceptions=True)
+        calls = (sandbox.run(work.exit_at_once, code) for code in range(1, 21))
+        ends = await asyncio.gather(*calls, return_exceptions=True)
 
     assert [str(end) for end in ends] == [f"Its process ended by itself, with exit code {n}." for n in range(1, 21)]
 
@@ -114,7 +115,7 @@ async def test_warm_processes_start_before_anyone_asks_and_are_replaced_at_once(
 
         assert await sandbox.run(work.has_imported, "html.parser")
         with pytest.raises(Overrun, match="exit code"):
-            await sandbox.run(os._exit, 1)
+            await sandbox.run(work.exit_at_once, 1)
 
         assert len(sandbox._idle) == 2
 

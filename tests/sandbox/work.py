@@ -47,6 +47,10 @@ def leave_it(body: bytes) -> int:
     return loop_in_c_with(body)
 
 
+def exit_at_once(code: int) -> None:
+    os._exit(code)
+
+
 def exit_with(body: bytes) -> None:
     os._exit(len(body) % 7)
 

@@ -133,7 +133,7 @@ def test_a_hostile_page_is_read_in_a_moment(name: str) -> None:
     started = process_time()
     links_of(HOSTILE[name].encode(), PAGE)
 
-    assert process_time() - started < 5  # of processor time; what is not linear takes minutes
+    assert process_time() - started < 30  # what is not linear takes minutes
 
 
 def test_only_the_beginning_of_a_page_is_read() -> None:
