@@ -80,8 +80,7 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
             FROM article_sources
             LEFT JOIN subscriptions USING (source_id)
             WHERE article_id = %(article_id)s
-            ORDER BY subscriptions.id IS NULL, seen_at, source_id
-            LIMIT 1
+            ORDER BY subscriptions.id IS NULL, seen_at, source_id LIMIT 1
         ) AS origin
         WHERE user_id = current_person()
         FOR KEY SHARE OF analytics_consents
@@ -124,9 +123,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
                 count(DISTINCT user_id) FILTER (WHERE kind = 'click') AS clicked_by,
                 count(*) FILTER (WHERE kind = 'star') AS stars,
                 count(DISTINCT user_id) FILTER (WHERE kind = 'star') AS starred_by
-            FROM feed_item_clicks
-            WHERE clicked_at >= %(since)s
-            GROUP BY source_id
+            FROM feed_item_clicks WHERE clicked_at >= %(since)s GROUP BY source_id
         ), followed AS (
             SELECT source_id, count(*) AS followers
             FROM analytics_consents
@@ -156,8 +153,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
                     WHEN 'clicks' THEN clicks
                     WHEN 'rate' THEN clicks / nullif(reads, 0)::float
                     WHEN 'stars' THEN stars
-                END DESC NULLS LAST,
-                lower(name), source_id
+                END DESC NULLS LAST, lower(name), source_id
             LIMIT %(limit)s
         )
         SELECT totals.told, untold, source_id, name, followers, reads, opens, clicks, stars
@@ -184,16 +180,14 @@ async def list_moments(conn: Connection, *, period: PopularityPeriod, until: dat
                 THEN count(*) FILTER (WHERE kind = 'click')
             END AS clicks
         FROM generate_series(
-            %(until)s::timestamptz - %(length)s::interval,
-            %(until)s::timestamptz - %(step)s::interval,
+            %(until)s::timestamptz - %(length)s::interval, %(until)s::timestamptz - %(step)s::interval,
             %(step)s::interval
         ) AS moment
         LEFT JOIN feed_item_clicks
             ON date_bin(%(step)s::interval, clicked_at, %(until)s::timestamptz) = moment
             AND clicked_at >= %(until)s::timestamptz - %(length)s::interval
             AND clicked_at < %(until)s::timestamptz
-        GROUP BY moment
-        ORDER BY moment
+        GROUP BY moment ORDER BY moment
         """,
         {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
     )
@@ -205,14 +199,10 @@ async def forget_before(conn: Connection, *, before: datetime, limit: int) -> in
         """
         WITH old AS MATERIALIZED (
             SELECT user_id, id
-            FROM feed_item_clicks
-            WHERE clicked_at < %(before)s
-            ORDER BY clicked_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+            FROM feed_item_clicks WHERE clicked_at < %(before)s
+            ORDER BY clicked_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        DELETE FROM feed_item_clicks
-        USING old
+        DELETE FROM feed_item_clicks USING old
         WHERE feed_item_clicks.user_id = old.user_id AND feed_item_clicks.id = old.id
         """,
         {"before": before, "limit": limit},

@@ -56,16 +56,10 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
         """
         WITH ready AS MATERIALIZED (
             SELECT url_key
-            FROM outbox
-            WHERE ready_at <= %(now)s
-            ORDER BY ready_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+            FROM outbox WHERE ready_at <= %(now)s ORDER BY ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        UPDATE outbox
-        SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
-        FROM ready
-        WHERE outbox.url_key = ready.url_key
+        UPDATE outbox SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
+        FROM ready WHERE outbox.url_key = ready.url_key
         RETURNING article_id, outbox.url_key, version, action, queued_version, lease, attempts - 1 AS attempts
         """,
         {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
@@ -76,8 +70,7 @@ async def acknowledge(conn: Connection, *, entries: Sequence[Claimed]) -> int:
     """The index has these. One that changed meanwhile, or that somebody else holds, stays. Returns how many went."""
     cur = await conn.execute(
         """
-        DELETE FROM outbox
-        USING unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
+        DELETE FROM outbox USING unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
         WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
         """,
         {"url_keys": [entry.url_key for entry in entries], "leases": [entry.lease for entry in entries]},
@@ -89,8 +82,7 @@ async def postpone(conn: Connection, *, entries: Sequence[Claimed], until: datet
     """These did not get through; they are tried again then."""
     await conn.execute(
         """
-        UPDATE outbox
-        SET ready_at = %(until)s, lease = NULL
+        UPDATE outbox SET ready_at = %(until)s, lease = NULL
         FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
         WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
         """,
@@ -106,8 +98,7 @@ async def release(conn: Connection, *, entries: Sequence[Claimed], until: dateti
     """These were not even sent: they wait on, and nothing is held against them."""
     await conn.execute(
         """
-        UPDATE outbox
-        SET ready_at = %(until)s, lease = NULL, attempts = attempts - 1
+        UPDATE outbox SET ready_at = %(until)s, lease = NULL, attempts = attempts - 1
         FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
         WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
         """,
@@ -123,8 +114,7 @@ async def bury(conn: Connection, *, entries: Sequence[Claimed], reasons: Sequenc
     """The index will never take these; kept with the reason, until a newer version comes or somebody asks."""
     await conn.execute(
         """
-        UPDATE outbox
-        SET ready_at = 'infinity', lease = NULL, reason = mine.reason
+        UPDATE outbox SET ready_at = 'infinity', lease = NULL, reason = mine.reason
         FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[], %(reasons)b::text[]) AS mine (url_key, lease, reason)
         WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
         """,
@@ -140,8 +130,7 @@ async def revive(conn: Connection, *, now: datetime) -> int:
     """Try the dead ones again. Returns how many there are."""
     cur = await conn.execute(
         """
-        UPDATE outbox
-        SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
+        UPDATE outbox SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
         WHERE reason IS NOT NULL
         """,
         {"now": now},
@@ -200,8 +189,7 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
                     SELECT article_id, url_key, version, extracted_at
                     FROM content
                     WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
-                    ORDER BY article_id
-                    LIMIT %(limit)s
+                    ORDER BY article_id LIMIT %(limit)s
                 ) AS content
             ), queued AS (
                 -- No newer than what was queued when it changed: an index that has it writes nothing twice.
@@ -214,8 +202,7 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
                 SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
                 WHERE outbox.reason IS NOT NULL
             ), moved AS (
-                UPDATE outbox_listening
-                SET filled_to = coalesce(
+                UPDATE outbox_listening SET filled_to = coalesce(
                         (SELECT article_id FROM known ORDER BY article_id DESC LIMIT 1), outbox_listening.filled_to
                     ),
                     filled_at = CASE WHEN NOT EXISTS (SELECT FROM known) THEN %(now)s::timestamptz END
@@ -258,10 +245,7 @@ async def list_dead(conn: Connection, *, limit: int) -> list[Dead]:
         Dead,
         """
         SELECT article_id, url_key, version, reason, queued_at
-        FROM outbox
-        WHERE reason IS NOT NULL
-        ORDER BY queued_at DESC
-        LIMIT %(limit)s
+        FROM outbox WHERE reason IS NOT NULL ORDER BY queued_at DESC LIMIT %(limit)s
         """,
         {"limit": limit},
     )
@@ -271,8 +255,7 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> int:
     """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
     cur = await conn.execute(
         """
-        UPDATE outbox
-        SET ready_at = %(now)s, lease = NULL
+        UPDATE outbox SET ready_at = %(now)s, lease = NULL
         WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
         """,
         {"now": now},

@@ -17,14 +17,7 @@ import msgspec
 from yarl import URL
 
 from headwater.errors import IndexMismatch, IndexUnavailable, Invalid
-from headwater.publishing.answers import (
-    BULK_FIELDS,
-    object_of,
-    read_bulk,
-    reason_of,
-    retry_after_of,
-    server_name,
-)
+from headwater.publishing.answers import BULK_FIELDS, object_of, read_bulk, reason_of, retry_after_of, server_name
 from headwater.publishing.mapping import MAPPING, SETTINGS, differences, index_name
 from headwater.publishing.types import BulkOutcome, IndexLook, Lost, Operation, Refused
 

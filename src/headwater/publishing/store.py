@@ -11,8 +11,7 @@ async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapp
     """About how many bytes each article's document has. Lengths are known without reading what is long."""
     cur = await conn.execute(
         """
-        SELECT content.article_id,
-            coalesce(octet_length(coalesce(content.text, original.text)), 0)
+        SELECT content.article_id, coalesce(octet_length(coalesce(content.text, original.text)), 0)
             + coalesce(octet_length(coalesce(content.html, original.html)), 0)
             + pg_column_size(content.linked_data) + 2000
         FROM content

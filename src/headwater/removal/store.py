@@ -17,30 +17,24 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
     cur = await conn.execute(
         """
         WITH users AS (
-            UPDATE user_ids
-            SET lease = %(lease)s, ready_at = %(leased_until)s
+            UPDATE user_ids SET lease = %(lease)s, ready_at = %(leased_until)s
             WHERE id = ANY(
                 ARRAY(
                     SELECT id
                     FROM user_ids
                     WHERE removed_at IS NOT NULL AND (ready_at <= %(now)s OR ready_at > %(implausible)s)
-                    ORDER BY ready_at
-                    LIMIT %(limit)s
-                    FOR UPDATE SKIP LOCKED
+                    ORDER BY ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
                 )
             )
             RETURNING id
         ), sources AS (
-            UPDATE source_ids
-            SET lease = %(lease)s, ready_at = %(leased_until)s
+            UPDATE source_ids SET lease = %(lease)s, ready_at = %(leased_until)s
             WHERE id = ANY(
                 ARRAY(
                     SELECT id
                     FROM source_ids
                     WHERE removed_at IS NOT NULL AND (ready_at <= %(now)s OR ready_at > %(implausible)s)
-                    ORDER BY ready_at
-                    LIMIT %(limit)s - (SELECT count(*) FROM users)
-                    FOR UPDATE SKIP LOCKED
+                    ORDER BY ready_at LIMIT %(limit)s - (SELECT count(*) FROM users) FOR UPDATE SKIP LOCKED
                 )
             )
             RETURNING id
@@ -65,13 +59,11 @@ async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -
     cur = await conn.execute(
         """
         WITH source AS (
-            UPDATE source_ids
-            SET ready_at = %(leased_until)s
+            UPDATE source_ids SET ready_at = %(leased_until)s
             WHERE id = %(id)s AND lease = %(lease)s AND removed_at IS NOT NULL
             RETURNING id
         ), person AS (
-            UPDATE user_ids
-            SET ready_at = %(leased_until)s
+            UPDATE user_ids SET ready_at = %(leased_until)s
             WHERE id = %(id)s AND lease = %(lease)s AND removed_at IS NOT NULL
             RETURNING id
         )
@@ -117,15 +109,13 @@ async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | No
             (
                 SELECT removed_at FROM source_ids
                 WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT 1000
+                ORDER BY ready_at LIMIT 1000
             )
             UNION ALL
             (
                 SELECT removed_at FROM user_ids
                 WHERE removed_at IS NOT NULL AND ready_at <= %(now)s
-                ORDER BY ready_at
-                LIMIT 1000
+                ORDER BY ready_at LIMIT 1000
             )
         ) AS waiting
         """,

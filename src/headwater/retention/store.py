@@ -42,8 +42,7 @@ async def claim_early(conn: Connection, *, lease: UUID, now: datetime, ends_at: 
     """Claim a run, due or not; false while one is running."""
     cur = await conn.execute(
         """
-        UPDATE retention_state
-        SET due_at = %(ends_at)s, lease = %(lease)s
+        UPDATE retention_state SET due_at = %(ends_at)s, lease = %(lease)s
         WHERE due_at <= %(now)s OR lease IS NULL
         """,
         {"lease": lease, "now": now, "ends_at": ends_at},
@@ -55,8 +54,7 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
     """The turn is over; the next one is due then."""
     await conn.execute(
         """
-        UPDATE retention_state
-        SET due_at = %(due_at)s, lease = NULL, finished_at = %(now)s
+        UPDATE retention_state SET due_at = %(due_at)s, lease = NULL, finished_at = %(now)s
         WHERE lease = %(lease)s
         """,
         {"lease": lease, "now": now, "due_at": due_at},

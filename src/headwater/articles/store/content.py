@@ -18,8 +18,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
     await _lock_hashes(conn, records=records)
     stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
     links = Links(
-        originals=await _find_originals(conn, records=records),
-        alike=await _find_alike(conn, records=records),
+        originals=await _find_originals(conn, records=records), alike=await _find_alike(conn, records=records)
     )
     saved: list[Saved] = []
     rows: list[dict[str, object]] = []
@@ -52,10 +51,7 @@ async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) ->
         SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
             image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
             near_duplicate_of, richness, version
-        FROM content
-        WHERE article_id = ANY(%(ids)s)
-        ORDER BY article_id
-        FOR UPDATE
+        FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
         """,
         {"ids": list(article_ids)},
     )
@@ -67,9 +63,7 @@ async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) ->
     cur = await conn.execute(
         """
         SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
-        FROM content
-        WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL
-        ORDER BY article_id
+        FROM content WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL ORDER BY article_id
         """,
         {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]},
     )
@@ -104,14 +98,10 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
             WHERE wanted.article_id <> candidate.article_id
                 AND wanted.article_id IS DISTINCT FROM candidate.near_duplicate_of
                 AND bit_count((candidate.simhash # wanted.simhash)::bit(64)) <= 3
-            ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id
-            LIMIT 1
+            ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id LIMIT 1
         ) AS alike
         """,
-        {
-            "ids": [record.article_id for record in wanted],
-            "simhashes": [record.extracted.simhash for record in wanted],
-        },
+        {"ids": [record.article_id for record in wanted], "simhashes": [record.extracted.simhash for record in wanted]},
     )
     return dict(await cur.fetchall())
 
@@ -144,8 +134,7 @@ async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> N
                     excluded.language, excluded.image_url, excluded.open_graph,
                     excluded.linked_data, excluded.origins, excluded.word_count,
                     excluded.content_hash, excluded.simhash, excluded.duplicate_of,
-                    excluded.near_duplicate_of, excluded.richness, excluded.version,
-                    excluded.extracted_at
+                    excluded.near_duplicate_of, excluded.richness, excluded.version, excluded.extracted_at
                 )
             """,
             rows,
@@ -239,12 +228,10 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
                 SELECT article_id
                 FROM (
                     SELECT article_id
-                    FROM content
-                    WHERE search @@ query AND content_config(language) = ANY(configs)
+                    FROM content WHERE search @@ query AND content_config(language) = ANY(configs)
                     OFFSET 0  -- by the index of words first, however common they are thought to be
                 ) AS matching
-                ORDER BY article_id DESC
-                LIMIT 1000
+                ORDER BY article_id DESC LIMIT 1000
             ) AS newest
         ), best AS (
             SELECT article_id, query, ts_rank(search, query, 1) AS rank
@@ -258,9 +245,7 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
                     JOIN sources ON sources.id = listed.source_id
                     WHERE listed.article_id = found.article_id
                 )
-            ORDER BY rank DESC, article_id DESC
-            LIMIT %(limit)s
-            OFFSET %(offset)s
+            ORDER BY rank DESC, article_id DESC LIMIT %(limit)s OFFSET %(offset)s
         )
         SELECT article_id, url, coalesce(title, '') AS title,
             ts_headline(

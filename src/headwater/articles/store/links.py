@@ -40,10 +40,8 @@ async def link(
                     WHEN NOT is_own THEN
                         (known.title, known.author, known.summary, known.content, known.published_at)
                         IS DISTINCT FROM (
-                            entry.title,
-                            coalesce(entry.author, known.author),
-                            coalesce(entry.summary, known.summary),
-                            coalesce(entry.content, known.content),
+                            entry.title, coalesce(entry.author, known.author),
+                            coalesce(entry.summary, known.summary), coalesce(entry.content, known.content),
                             coalesce(entry.published_at, known.published_at)
                         )
                 END AS is_outdated
@@ -120,8 +118,7 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
             published_at = CASE WHEN NOT is_own THEN coalesce(given.published_at, link.published_at) END
         FROM given
         JOIN locked USING (article_id, source_id)
-        WHERE link.article_id = given.article_id
-            AND link.source_id = given.source_id
+        WHERE link.article_id = given.article_id AND link.source_id = given.source_id
             AND link.article_id = ANY(%(article_ids)b::uuid[])
         """,
         {
@@ -141,8 +138,7 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
             article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
         )
         SELECT article_id, %(to)s, entry_id, seen_at, listed_at, title, author, summary, content, published_at
-        FROM article_sources
-        WHERE source_id = %(source_id)s
+        FROM article_sources WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING
         """,
         {"source_id": source_id, "to": to},
@@ -178,8 +174,7 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
             FROM article_sources
             JOIN sources ON sources.id = source_id
             WHERE article_sources.article_id = article_urls.article_id
-            ORDER BY article_sources.seen_at, sources.id
-            LIMIT 1
+            ORDER BY article_sources.seen_at, sources.id LIMIT 1
         ) AS owner ON true
         WHERE url_key = ANY(%(url_keys)b::bytea[])
             AND EXISTS (SELECT FROM articles WHERE articles.id = article_urls.article_id OFFSET 0)

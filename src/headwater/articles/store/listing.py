@@ -36,8 +36,7 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
                     WHERE article_id = articles.id
                     OFFSET 0
                 )
-            ORDER BY listed_at DESC, id DESC
-            LIMIT %(limit)s
+            ORDER BY listed_at DESC, id DESC LIMIT %(limit)s
         ) AS articles
         LEFT JOIN LATERAL (
             -- Until the article's own site or its page has said anything: the feed that listed it first.
@@ -45,8 +44,7 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
             FROM article_sources
             JOIN sources ON sources.id = source_id
             WHERE articles.title = '' AND article_sources.article_id = articles.id AND title IS NOT NULL
-            ORDER BY seen_at, source_id
-            LIMIT 1
+            ORDER BY seen_at, source_id LIMIT 1
         ) AS described ON true
         ORDER BY listed_at DESC, id DESC
         """,
@@ -70,8 +68,7 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         JOIN articles ON articles.id = article_sources.article_id
         JOIN sources ON sources.id = article_sources.source_id
         WHERE article_sources.source_id = %(source_id)s
-        ORDER BY article_sources.listed_at DESC, article_id DESC
-        LIMIT %(limit)s
+        ORDER BY article_sources.listed_at DESC, article_id DESC LIMIT %(limit)s
         """,
         {"source_id": source_id, "limit": limit},
     )

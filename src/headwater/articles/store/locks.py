@@ -16,8 +16,7 @@ async def lock_by_url(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
             FROM article_urls
             JOIN articles ON articles.id = article_id
             WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
-            ORDER BY articles.id
-            FOR KEY SHARE OF articles
+            ORDER BY articles.id FOR KEY SHARE OF articles
             """,
             {"url_keys": byteas(url_keys)},
         )

@@ -61,8 +61,7 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
             """
             SELECT article_urls.url_key, article_id,
                 EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)
-            FROM article_urls
-            WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
+            FROM article_urls WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
             """,
             {"url_keys": byteas(url_keys)},
         )
@@ -154,8 +153,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
         """
         WITH locked AS MATERIALIZED (
             SELECT id
-            FROM articles
-            WHERE id = ANY(%(ids)b::uuid[])
+            FROM articles WHERE id = ANY(%(ids)b::uuid[])
             ORDER BY id  -- against deadlocks
             FOR UPDATE
         )
@@ -200,10 +198,8 @@ async def _find_outdated(
             WHERE (given.is_own AND NOT articles.is_told_by_site)
                 OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
                 IS DISTINCT FROM (
-                    coalesce(nullif(given.title, ''), articles.title),
-                    coalesce(given.author, articles.author),
-                    coalesce(given.summary, articles.summary),
-                    coalesce(given.content, articles.content),
+                    coalesce(nullif(given.title, ''), articles.title), coalesce(given.author, articles.author),
+                    coalesce(given.summary, articles.summary), coalesce(given.content, articles.content),
                     coalesce(given.published_at, articles.published_at)
                 )
             """,

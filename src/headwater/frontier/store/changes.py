@@ -75,9 +75,7 @@ async def _fetched(conn: Connection, *, keys: Sequence[UrlKey]) -> list[tuple[An
         CROSS JOIN LATERAL (
             SELECT shard, host_id, url_id, kind::text, interval_s, fetch_count, last_fetched_at,
                 nullif(next_fetch_at, 'infinity'), source_id, band
-            FROM frontier_url
-            WHERE {IS_GIVEN} AND status = 'f'
-            FOR UPDATE
+            FROM frontier_url WHERE {IS_GIVEN} AND status = 'f' FOR UPDATE
         ) AS page
         """,
         key_columns(keys),
@@ -140,8 +138,7 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list
         )
         UPDATE frontier_url
         SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
-        FROM given
-        WHERE {IS_GIVEN}
+        FROM given WHERE {IS_GIVEN}
         RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
         """,
         {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now},
@@ -159,20 +156,15 @@ async def delete(conn: Connection, *, ids: Sequence[UUID]) -> list[UUID]:
     """Delete URLs and their aliases. Returns those that existed."""
     cur = await conn.execute(
         f"""
-        WITH given AS MATERIALIZED (
-            SELECT * FROM {GIVEN_KEYS}
-        ), gone AS (
-            DELETE FROM frontier_url
-            USING given
+        WITH given AS MATERIALIZED (SELECT * FROM {GIVEN_KEYS}), gone AS (
+            DELETE FROM frontier_url USING given
             WHERE {IS_GIVEN}
             RETURNING frontier_url.host_id, frontier_url.url_id, source_id, status::text AS letter
         ), pointing AS (
-            DELETE FROM frontier_alias
-            USING given
+            DELETE FROM frontier_alias USING given
             WHERE frontier_alias.to_host_id = given.host_id AND frontier_alias.to_url_id = given.url_id
         ), aliases AS (
-            DELETE FROM frontier_alias
-            USING given
+            DELETE FROM frontier_alias USING given
             WHERE frontier_alias.shard = given.shard AND frontier_alias.host_id = given.host_id
                 AND frontier_alias.url_id = given.url_id
             RETURNING frontier_alias.host_id, frontier_alias.url_id
@@ -210,11 +202,8 @@ async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | Non
                 SELECT shard, host_id, url_id, source_id FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
             ) AS url
         )
-        UPDATE frontier_url
-        SET source_id = given.new_source_id
-        FROM given
-        WHERE {IS_GIVEN}
-        RETURNING given.source_id, given.new_source_id, status::text
+        UPDATE frontier_url SET source_id = given.new_source_id
+        FROM given WHERE {IS_GIVEN} RETURNING given.source_id, given.new_source_id, status::text
         """,
         {**key_columns([key for key, _ in rows]), "source_ids": [to for _, to in rows]},
     )
@@ -255,8 +244,7 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
         WITH turn AS MATERIALIZED (
             SELECT pg_try_advisory_xact_lock(hashtext('frontier_tally')) AS is_mine
         ), noted AS (
-            DELETE FROM frontier_tally
-            WHERE (SELECT is_mine FROM turn)
+            DELETE FROM frontier_tally WHERE (SELECT is_mine FROM turn)
             RETURNING source_id, pending, fetched, failed, dead
         )
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)

@@ -130,8 +130,7 @@ async def _due_urls(
                 FROM frontier_url
                 WHERE shard = held.shard AND frontier_url.band = turn.band AND host_id = held.host_id
                     AND next_fetch_at <= %(now)s AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT %(urls)s
+                ORDER BY next_fetch_at LIMIT %(urls)s
             ) AS best
             LIMIT CASE WHEN held.strikes = 0 THEN %(urls)s ELSE 1 END
         ) AS due
@@ -251,8 +250,7 @@ async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
                 retry_count = given.retry_count, failing_since = given.failing_since, interval_s = given.interval_s,
                 last_error = given.error, etag = given.etag, last_modified = given.last_modified,
                 url = coalesce(given.new_url, url)
-            FROM given
-            WHERE {IS_GIVEN} AND frontier_url.status = given.was::"char"
+            FROM given WHERE {IS_GIVEN} AND frontier_url.status = given.was::"char"
             RETURNING source_id, given.was, given.status AS is
         )
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
@@ -260,9 +258,7 @@ async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
             count(*) FILTER (WHERE "is" = 'f') - count(*) FILTER (WHERE was = 'f'),
             count(*) FILTER (WHERE "is" = 'r') - count(*) FILTER (WHERE was = 'r'),
             count(*) FILTER (WHERE "is" IN ('d', 'b'))
-        FROM written
-        WHERE was <> "is"
-        GROUP BY source_id
+        FROM written WHERE was <> "is" GROUP BY source_id
         """,
         _result_columns(results),
     )
@@ -351,8 +347,7 @@ async def _keep_aliases(
                 %(to_urls)s::text[]
             ) AS given (shard, host_id, url_id, was, to_host_id, to_url_id, expires_at, url, to_url)
         ), gone AS (
-            DELETE FROM frontier_url
-            USING given
+            DELETE FROM frontier_url USING given
             WHERE {IS_GIVEN} AND frontier_url.status = given.was::"char"
             RETURNING frontier_url.shard, frontier_url.host_id, frontier_url.url_id, given.url, source_id, status,
                 to_host_id, to_url_id, expires_at, to_url

@@ -97,18 +97,14 @@ async def list_urls(
         WITH seen AS MATERIALIZED (
             (
                 SELECT *
-                FROM frontier_url
-                WHERE %(by)s = 'time' AND {_BEFORE}
-                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
-                LIMIT %(look)s
+                FROM frontier_url WHERE %(by)s = 'time' AND {_BEFORE}
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
             )
             UNION ALL
             (
                 SELECT *
-                FROM frontier_url
-                WHERE %(by)s = 'source' AND source_id = %(source_id)s AND {_BEFORE}
-                ORDER BY discovered_at DESC, host_id DESC, url_id DESC
-                LIMIT %(look)s
+                FROM frontier_url WHERE %(by)s = 'source' AND source_id = %(source_id)s AND {_BEFORE}
+                ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
             )
             UNION ALL
             (
@@ -116,23 +112,16 @@ async def list_urls(
                 FROM frontier_url
                 WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
                     AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
-                ORDER BY url_id
-                LIMIT %(look)s
+                ORDER BY url_id LIMIT %(look)s
             )
-        ), numbered AS MATERIALIZED (
-            SELECT *, row_number() OVER () AS number FROM seen
-        ), shown AS (
+        ), numbered AS MATERIALIZED (SELECT *, row_number() OVER () AS number FROM seen), shown AS (
             SELECT numbered.*, host.name, {_STATUS} AS shown_status
             FROM numbered
             LEFT JOIN LATERAL (
                 SELECT name, lease, claimed, free_at
-                FROM hosts
-                WHERE hosts.shard = numbered.shard AND hosts.host_id = numbered.host_id
-                LIMIT 1
+                FROM hosts WHERE hosts.shard = numbered.shard AND hosts.host_id = numbered.host_id LIMIT 1
             ) AS host ON true
-        ), matching AS MATERIALIZED (
-            SELECT * FROM shown WHERE {_MATCHES} ORDER BY number LIMIT %(limit)s
-        )
+        ), matching AS MATERIALIZED (SELECT * FROM shown WHERE {_MATCHES} ORDER BY number LIMIT %(limit)s)
         SELECT edge.*, matching.host_id, matching.url_id, url, name, source_id, origin::text, kind::text, parent_url,
             depth, priority, shown_status, {_AFTER_STATUS}, matching.discovered_at
         FROM (SELECT max(number) FROM numbered) AS looked (most)
@@ -186,27 +175,21 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
             UNION ALL
             (
                 SELECT *
-                FROM frontier_url
-                WHERE %(by)s = 'source' AND source_id = %(source_id)s
-                ORDER BY discovered_at DESC
-                LIMIT %(look)s
+                FROM frontier_url WHERE %(by)s = 'source' AND source_id = %(source_id)s
+                ORDER BY discovered_at DESC LIMIT %(look)s
             )
             UNION ALL
             (
                 SELECT *
-                FROM frontier_url
-                WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
-                ORDER BY url_id
-                LIMIT %(look)s
+                FROM frontier_url WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+                ORDER BY url_id LIMIT %(look)s
             )
         )
         SELECT count(*) FILTER (WHERE {_MATCHES}), count(*)
         FROM seen
         LEFT JOIN LATERAL (
             SELECT name, lease, claimed, free_at
-            FROM hosts
-            WHERE hosts.shard = seen.shard AND hosts.host_id = seen.host_id
-            LIMIT 1
+            FROM hosts WHERE hosts.shard = seen.shard AND hosts.host_id = seen.host_id LIMIT 1
         ) AS host ON true
         CROSS JOIN LATERAL (SELECT {_STATUS} AS shown_status) AS shown
         """,
@@ -235,10 +218,8 @@ async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
         """
         SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
             sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
-        FROM frontier_tally
-        WHERE source_id IS NULL OR EXISTS (SELECT FROM sources WHERE sources.id = source_id)
-        GROUP BY source_id
-        ORDER BY source_id NULLS FIRST
+        FROM frontier_tally WHERE source_id IS NULL OR EXISTS (SELECT FROM sources WHERE sources.id = source_id)
+        GROUP BY source_id ORDER BY source_id NULLS FIRST
         """,
     )
     fetching = await _count_fetching(conn, now=now)

@@ -244,8 +244,7 @@ async def _add(
             )
             LEFT JOIN LATERAL (
                 SELECT status, kind, priority, next_fetch_at, last_fetched_at, last_error
-                FROM frontier_url
-                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                FROM frontier_url WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
                 LIMIT 1
             ) AS old ON true
             LEFT JOIN LATERAL (
@@ -257,8 +256,7 @@ async def _add(
             ) AS alias ON true
             LEFT JOIN LATERAL (
                 SELECT url_count
-                FROM hosts
-                WHERE given.position IS NOT NULL AND (shard, host_id) = (given.shard, given.host_id)
+                FROM hosts WHERE given.position IS NOT NULL AND (shard, host_id) = (given.shard, given.host_id)
                 LIMIT 1
             ) AS queue ON true
         ), added AS (
@@ -268,8 +266,7 @@ async def _add(
             )
             SELECT host_id, url_id, next_fetch_at, %(now)s, source_id, shard, band, priority, depth, origin::"char",
                 kind::"char", url, parent_url
-            FROM looked
-            WHERE is_new AND NOT is_full
+            FROM looked WHERE is_new AND NOT is_full
             ORDER BY shard, host_id, url_id
             ON CONFLICT DO NOTHING
             RETURNING host_id, url_id
@@ -298,8 +295,7 @@ async def _add(
         SELECT fate, ARRAY[number], source_id, NULL FROM changed
         UNION ALL
         SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
-        FROM looked
-        WHERE to_url IS NOT NULL OR (is_new AND is_full)
+        FROM looked WHERE to_url IS NOT NULL OR (is_new AND is_full)
         """,
         {
             **batch_columns(batch),

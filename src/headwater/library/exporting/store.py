@@ -49,14 +49,12 @@ async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> Ro
                 WHEN last_polled_at IS NULL THEN 'pending'
                 WHEN last_error IS NULL THEN 'working'
                 ELSE 'error'
-            END AS status,
-            nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
+            END AS status, nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
         FROM subscriptions
         JOIN sources ON sources.id = source_id
         LEFT JOIN feed_state USING (source_id)
         WHERE subscriptions.id > %(after)s
-        ORDER BY subscriptions.id
-        LIMIT %(limit)s
+        ORDER BY subscriptions.id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -68,10 +66,7 @@ async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> Rows:
         conn,
         """
         SELECT id, name, feed_url, url, created_at
-        FROM sources
-        WHERE submitted_by = current_person() AND id > %(after)s
-        ORDER BY id
-        LIMIT %(limit)s
+        FROM sources WHERE submitted_by = current_person() AND id > %(after)s ORDER BY id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -88,8 +83,7 @@ async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> Row
         FROM submissions
         JOIN sources ON sources.id = source_id
         WHERE source_id > %(after)s
-        ORDER BY source_id
-        LIMIT %(limit)s
+        ORDER BY source_id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -108,8 +102,7 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
         JOIN articles ON articles.id = article_id
         LEFT JOIN LATERAL told_to_reader(article_id) AS described ON true
         WHERE article_id > %(after)s
-        ORDER BY article_id
-        LIMIT %(limit)s
+        ORDER BY article_id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -122,10 +115,7 @@ async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
         """
         SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error,
             created_at, finished_at
-        FROM summaries
-        WHERE id > %(after)s
-        ORDER BY id
-        LIMIT %(limit)s
+        FROM summaries WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -136,11 +126,7 @@ async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
     return await fetch_rows(
         conn,
         """
-        SELECT id, event_type, metadata, created_at
-        FROM events
-        WHERE id > %(after)s
-        ORDER BY id
-        LIMIT %(limit)s
+        SELECT id, event_type, metadata, created_at FROM events WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -155,8 +141,7 @@ async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Row
         FROM import_lines
         JOIN imports ON imports.id = import_id
         WHERE import_lines.id > %(after)s
-        ORDER BY import_lines.id
-        LIMIT %(limit)s
+        ORDER BY import_lines.id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )
@@ -183,8 +168,7 @@ async def list_clicks(conn: Connection, *, after: UUID, limit: int) -> Rows:
         JOIN sources ON sources.id = source_id
         LEFT JOIN articles ON articles.id = article_id
         WHERE feed_item_clicks.id > %(after)s
-        ORDER BY feed_item_clicks.id
-        LIMIT %(limit)s
+        ORDER BY feed_item_clicks.id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
     )

@@ -56,10 +56,8 @@ _WALKED: Final = f"""
     SELECT listed_at, article_id, name
     FROM (
         SELECT listed_at, article_id, source_id
-        FROM article_sources
-        WHERE %(feed)s::uuid IS NULL AND %(category)s::text IS NULL AND {BEFORE}
-        ORDER BY listed_at DESC, article_id DESC
-        LIMIT %(look)s
+        FROM article_sources WHERE %(feed)s::uuid IS NULL AND %(category)s::text IS NULL AND {BEFORE}
+        ORDER BY listed_at DESC, article_id DESC LIMIT %(look)s
     ) AS latest
 """
 
@@ -135,9 +133,7 @@ async def _view(
             SELECT max(listed_at) AS newest_at
             FROM (
                 SELECT source_id, listed_at
-                FROM article_sources
-                WHERE article_sources.article_id = wanted.id
-                OFFSET 0
+                FROM article_sources WHERE article_sources.article_id = wanted.id OFFSET 0
             ) AS listed
             JOIN subscriptions USING (source_id)
             WHERE {IN_FEED}
@@ -148,12 +144,7 @@ async def _view(
                 )
         ) AS placed
         """,
-        {
-            "article_ids": list(article_ids),
-            "feed": query.feed,
-            "category": query.category,
-            "is_unread": is_unread,
-        },
+        {"article_ids": list(article_ids), "feed": query.feed, "category": query.category, "is_unread": is_unread},
     )
     return {row.id: row for row in rows}
 
@@ -170,41 +161,30 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
         ArticleLine,
         f"""
         WITH walked AS MATERIALIZED (
-            {_WALKED}
-            JOIN subscriptions USING (source_id)
+            {_WALKED} JOIN subscriptions USING (source_id)
         ), fresh AS MATERIALIZED (
             SELECT source_id, name, dense_rank() OVER (ORDER BY listed_at DESC, article_id DESC) AS rank
             FROM subscriptions
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
-                FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id
-                    AND {BEFORE}
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT 1
+                FROM article_sources WHERE article_sources.source_id = subscriptions.source_id AND {BEFORE}
+                ORDER BY listed_at DESC, article_id DESC LIMIT 1
             ) AS newest
-            WHERE {IN_FEED}
-                AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
+            WHERE {IN_FEED} AND (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
         ), listed AS (
-            SELECT listed_at, article_id, name
-            FROM walked
+            SELECT listed_at, article_id, name FROM walked
             UNION ALL
             SELECT listed_at, article_id, name
             FROM fresh
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
-                FROM article_sources
-                WHERE article_sources.source_id = fresh.source_id
-                    AND {BEFORE}
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT %(limit)s
+                FROM article_sources WHERE article_sources.source_id = fresh.source_id AND {BEFORE}
+                ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
             ) AS listed
             WHERE rank <= %(limit)s
         ), newest AS MATERIALIZED (
             SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
-            FROM listed
-            ORDER BY listed_at DESC, article_id DESC, name
-            LIMIT %(limit)s
+            FROM listed ORDER BY listed_at DESC, article_id DESC, name LIMIT %(limit)s
         )
         SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
@@ -224,9 +204,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
         ArticleLine,
         f"""
         WITH feed AS MATERIALIZED (
-            SELECT source_id, name, read_until
-            FROM subscriptions
-            WHERE {IN_FEED}
+            SELECT source_id, name, read_until FROM subscriptions WHERE {IN_FEED}
         ), walked AS MATERIALIZED (
             {_WALKED}
             JOIN feed USING (source_id)
@@ -239,29 +217,22 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
                 FROM article_sources
-                WHERE article_sources.source_id = feed.source_id
-                    AND listed_at > feed.read_until
-                    AND {BEFORE}
+                WHERE article_sources.source_id = feed.source_id AND listed_at > feed.read_until AND {BEFORE}
                     AND {IS_UNREAD}
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT 1
+                ORDER BY listed_at DESC, article_id DESC LIMIT 1
             ) AS newest
             WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
         ), unread AS (
-            SELECT listed_at, article_id, name
-            FROM walked
+            SELECT listed_at, article_id, name FROM walked
             UNION ALL
             SELECT listed_at, article_id, name
             FROM fresh
             CROSS JOIN LATERAL (
                 SELECT listed_at, article_id
                 FROM article_sources
-                WHERE article_sources.source_id = fresh.source_id
-                    AND listed_at > fresh.read_until
-                    AND {BEFORE}
+                WHERE article_sources.source_id = fresh.source_id AND listed_at > fresh.read_until AND {BEFORE}
                     AND {IS_UNREAD}
-                ORDER BY listed_at DESC, article_id DESC
-                LIMIT %(limit)s
+                ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
             ) AS listed
             WHERE rank <= %(limit)s
             UNION ALL
@@ -271,14 +242,10 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
                 SELECT source_id, listed_at FROM article_sources WHERE article_id = marks.article_id OFFSET 0
             ) AS listed
             JOIN feed USING (source_id)
-            WHERE NOT is_read
-                AND listed_at <= feed.read_until
-                AND {BEFORE}
+            WHERE NOT is_read AND listed_at <= feed.read_until AND {BEFORE}
         ), newest AS MATERIALIZED (
             SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
-            FROM unread
-            ORDER BY listed_at DESC, article_id DESC, name
-            LIMIT %(limit)s
+            FROM unread ORDER BY listed_at DESC, article_id DESC, name LIMIT %(limit)s
         )
         SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
@@ -312,20 +279,17 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
                     FROM article_sources
                     JOIN subscriptions USING (source_id)
                     WHERE article_sources.article_id = articles.id
-                    ORDER BY subscriptions.name
-                    LIMIT 1
+                    ORDER BY subscriptions.name LIMIT 1
                 ),
                 ''
             ) AS feed_name,
-            {IS_READ},
-            true AS is_starred
+            {IS_READ}, true AS is_starred
         FROM marks
         JOIN articles ON articles.id = marks.article_id
         LEFT JOIN LATERAL told_to_reader(marks.article_id) AS described ON true
         WHERE starred_at IS NOT NULL
             AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-        ORDER BY starred_at DESC, article_id DESC
-        LIMIT %(limit)s
+        ORDER BY starred_at DESC, article_id DESC LIMIT %(limit)s
         """,
         page_values(query),
     )
@@ -348,8 +312,7 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
             coalesce(described.published_at, articles.published_at, content.published_at) AS published_at,
             coalesce(mine.listed_at, articles.listed_at) AS listed_at,
             content.language, content.word_count, coalesce(mine.names, '{}') AS feeds,
-            coalesce(marks.is_read, mine.is_read, false) AS is_read,
-            starred_at IS NOT NULL AS is_starred
+            coalesce(marks.is_read, mine.is_read, false) AS is_read, starred_at IS NOT NULL AS is_starred
         FROM articles
         LEFT JOIN content ON content.article_id = articles.id
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of

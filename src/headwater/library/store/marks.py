@@ -24,14 +24,12 @@ async def mark(
         INSERT INTO marks (
             user_id, article_id, is_read, read_at, starred_at, title, author, summary, content, published_at
         )
-        SELECT
-            %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
+        SELECT %(user_id)s, %(article_id)s, %(is_read)s, CASE WHEN %(is_read)s THEN %(now)s::timestamptz END,
             CASE WHEN %(is_starred)s THEN %(now)s::timestamptz END, described.title, described.author,
             described.summary, described.content, described.published_at
         FROM (SELECT) AS nothing
         LEFT JOIN LATERAL told_to_reader(%(article_id)s) AS described ON %(is_starred)s
-        ON CONFLICT (user_id, article_id) DO UPDATE
-        SET is_read = coalesce(excluded.is_read, marks.is_read),
+        ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(excluded.is_read, marks.is_read),
             read_at = CASE WHEN %(is_read)s IS NULL THEN marks.read_at ELSE excluded.read_at END,
             starred_at = CASE
                 WHEN %(is_starred)s IS NULL THEN marks.starred_at
@@ -54,25 +52,20 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
     """
     await conn.execute(
         f"""
-        UPDATE subscriptions
-        SET read_until = coalesce(
+        UPDATE subscriptions SET read_until = coalesce(
             (
                 SELECT listed_at - interval '1 microsecond'
                 FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id
-                    AND listed_at > read_until
+                WHERE article_sources.source_id = subscriptions.source_id AND listed_at > read_until
                     AND {IS_UNREAD}
-                ORDER BY listed_at
-                LIMIT 1
+                ORDER BY listed_at LIMIT 1
             ),
             greatest(
                 read_until,
                 (
                     SELECT listed_at
-                    FROM article_sources
-                    WHERE article_sources.source_id = subscriptions.source_id
-                    ORDER BY listed_at DESC
-                    LIMIT 1
+                    FROM article_sources WHERE article_sources.source_id = subscriptions.source_id
+                    ORDER BY listed_at DESC LIMIT 1
                 )
             )
         )
@@ -87,17 +80,14 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
     await conn.execute(
         f"""
         WITH read AS (
-            UPDATE subscriptions
-            SET read_until = greatest(read_until, %(until)s)
+            UPDATE subscriptions SET read_until = greatest(read_until, %(until)s)
             WHERE {IN_FEED}
             RETURNING source_id
         )
-        UPDATE marks
-        SET is_read = NULL
+        UPDATE marks SET is_read = NULL
         FROM read
         JOIN article_sources USING (source_id)
-        WHERE marks.article_id = article_sources.article_id
-            AND marks.is_read = false
+        WHERE marks.article_id = article_sources.article_id AND marks.is_read = false
             AND article_sources.listed_at <= %(until)s
         """,
         {"feed": feed, "category": category, "until": until},
@@ -118,8 +108,7 @@ async def mark_above_read(
         WHERE {IN_FEED}
             AND (listed_at > read_until OR NOT is_read)
             AND (listed_at, article_id) >= (%(listed_at)s::timestamptz, %(article_id)s::uuid)
-        ON CONFLICT (user_id, article_id) DO UPDATE
-        SET is_read = true, read_at = excluded.read_at
+        ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = true, read_at = excluded.read_at
         WHERE marks.is_read IS DISTINCT FROM true
         """,
         {

@@ -23,8 +23,7 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
             LIMIT %(most)s
         ), titled AS MATERIALIZED (
             SELECT id
-            FROM articles
-            WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
+            FROM articles WHERE to_tsvector('simple', title) @@ websearch_to_tsquery('simple', %(words)s)
             LIMIT %(most)s
         ), listed AS MATERIALIZED (
             SELECT article_id, source_id
@@ -93,22 +92,16 @@ async def list_among(
                 FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
                 CROSS JOIN LATERAL (
                     SELECT article_id, source_id, listed_at
-                    FROM article_sources
-                    WHERE article_id = wanted.id
-                    OFFSET 0
+                    FROM article_sources WHERE article_id = wanted.id OFFSET 0
                 ) AS listed
                 JOIN subscriptions USING (source_id)
                 WHERE {IN_FEED}
                 ORDER BY article_id, listed_at DESC, subscriptions.name
             ) AS placed
-            WHERE {BEFORE}
-                AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
-            ORDER BY listed_at DESC, article_id DESC
-            LIMIT %(limit)s
+            WHERE {BEFORE} AND listed_at >= coalesce(%(since)s::timestamptz, '-infinity')
+            ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
         )
-        SELECT articles.id, number, url, {DESCRIBED},
-            newest.listed_at, newest.name AS feed_name,
-            {IS_READ},
+        SELECT articles.id, number, url, {DESCRIBED}, newest.listed_at, newest.name AS feed_name, {IS_READ},
             starred_at IS NOT NULL AS is_starred
         {NEWEST_ARTICLES}
         LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
@@ -158,8 +151,7 @@ async def search_starred(
                         AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
                 )
             )
-        ORDER BY starred_at DESC, marks.article_id DESC
-        LIMIT %(limit)s
+        ORDER BY starred_at DESC, marks.article_id DESC LIMIT %(limit)s
         """,
         {**page_values(query), "words": words, "since": since},
     )

@@ -131,8 +131,7 @@ async def change(
     with translate(subscriptions_one_per_source=AlreadySubscribed()):
         await conn.execute(
             """
-            UPDATE subscriptions
-            SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
+            UPDATE subscriptions SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
             WHERE id = %(id)s
             """,
             {"id": subscription_id, "name": name, "category": category, "source_id": source_id},
@@ -158,12 +157,7 @@ async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list
         conn,
         FeedItem,
         f"{_FEED_ITEMS} WHERE {_MATCHES} {_BY_NAME} LIMIT %(limit)s OFFSET %(offset)s",
-        {
-            "search": query.search,
-            "status": query.status.value,
-            "limit": limit,
-            "offset": (query.page - 1) * limit,
-        },
+        {"search": query.search, "status": query.status.value, "limit": limit, "offset": (query.page - 1) * limit},
     )
 
 
@@ -238,11 +232,9 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
         FROM subscriptions AS mine
         JOIN subscriptions AS other ON other.user_id = mine.user_id AND other.source_id = %(to)s
         JOIN article_sources AS listed ON listed.source_id = mine.source_id
-        WHERE mine.source_id = %(source_id)s
-            AND listed.seen_at > least(mine.read_until, other.read_until)
+        WHERE mine.source_id = %(source_id)s AND listed.seen_at > least(mine.read_until, other.read_until)
             AND listed.listed_at <= greatest(mine.read_until, other.read_until)
-        ON CONFLICT (user_id, article_id) DO UPDATE
-        SET is_read = coalesce(marks.is_read, excluded.is_read)
+        ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(marks.is_read, excluded.is_read)
         """,
         {"source_id": source_id, "to": to},
     )
@@ -253,15 +245,12 @@ async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId
     await conn.execute(
         """
         WITH dropped AS (
-            DELETE FROM subscriptions AS mine
-            USING subscriptions AS other
+            DELETE FROM subscriptions AS mine USING subscriptions AS other
             WHERE mine.source_id = %(source_id)s AND other.source_id = %(of)s AND other.user_id = mine.user_id
             RETURNING other.id, mine.category
         )
-        UPDATE subscriptions
-        SET category = coalesce(subscriptions.category, dropped.category)
-        FROM dropped
-        WHERE subscriptions.id = dropped.id
+        UPDATE subscriptions SET category = coalesce(subscriptions.category, dropped.category)
+        FROM dropped WHERE subscriptions.id = dropped.id
         """,
         {"source_id": source_id, "of": of},
     )

@@ -27,15 +27,12 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
                 CROSS JOIN LATERAL (
                     SELECT listed_at, article_id
                     FROM article_sources
-                    WHERE article_sources.source_id = subscriptions.source_id
-                        AND listed_at >= %(since)s
-                    ORDER BY listed_at DESC, article_id DESC
-                    LIMIT %(limit)s
+                    WHERE article_sources.source_id = subscriptions.source_id AND listed_at >= %(since)s
+                    ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
                 ) AS listed
                 ORDER BY article_id, listed_at DESC, name
             ) AS placed
-            ORDER BY listed_at DESC, article_id DESC
-            LIMIT %(limit)s
+            ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
         )
         SELECT articles.id,
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url), newest.name,
@@ -69,9 +66,7 @@ async def find_newest(conn: Connection) -> Summary | None:
     cur = await conn.execute(
         """
         SELECT id, status, content, model, article_count, error, created_at, finished_at
-        FROM summaries
-        ORDER BY created_at DESC, id DESC
-        LIMIT 1
+        FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1
         """
     )
     row = await cur.fetchone()
@@ -83,10 +78,7 @@ async def find_ready(conn: Connection) -> Summary | None:
     cur = await conn.execute(
         """
         SELECT id, status, content, model, article_count, error, created_at, finished_at
-        FROM summaries
-        WHERE status = 'ready'
-        ORDER BY created_at DESC, id DESC
-        LIMIT 1
+        FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1
         """
     )
     row = await cur.fetchone()
@@ -102,8 +94,7 @@ async def give_up(conn: Connection, *, before: datetime, error: str, now: dateti
     """What was begun before a moment, and never finished, has failed."""
     await conn.execute(
         """
-        UPDATE summaries
-        SET status = 'failed', error = %(error)s, finished_at = %(now)s
+        UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
         WHERE status = 'making' AND created_at <= %(before)s
         """,
         {"before": before, "error": error, "now": now},
@@ -147,10 +138,7 @@ async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[d
         conn,
         """
         SELECT created_at
-        FROM summaries
-        WHERE created_at > %(since)s
-        ORDER BY created_at DESC, id DESC
-        LIMIT %(limit)s
+        FROM summaries WHERE created_at > %(since)s ORDER BY created_at DESC, id DESC LIMIT %(limit)s
         """,
         {"since": since, "limit": limit},
     )
@@ -188,8 +176,7 @@ async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime)
     """There will be none; the words are for the person."""
     await conn.execute(
         """
-        UPDATE summaries
-        SET status = 'failed', error = %(error)s, finished_at = %(now)s
+        UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
         WHERE id = %(id)s AND status = 'making'
         """,
         {"id": summary_id, "error": error, "now": now},
