@@ -1,4 +1,4 @@
-"""What a reader may type, and how many pages there are. Pure."""
+"""Which feeds and categories are valid, and the number of pages of a list. Pure."""
 
 import re
 
@@ -13,7 +13,7 @@ _WEB = re.compile(r"https?://", re.IGNORECASE)
 
 
 def check_feed(name: str, url: str) -> tuple[str, str]:
-    """A feed's name and address, trimmed. Raises InvalidFeed, with seed 002's words for each field."""
+    """The name and URL of a feed, trimmed. Raises InvalidFeed, with seed 002's words for each field."""
     name, url = name.strip(), url.strip()
     name_problem, url_problem = _name_problem(name), _url_problem(url)
     if name_problem or url_problem:
@@ -22,7 +22,7 @@ def check_feed(name: str, url: str) -> tuple[str, str]:
 
 
 def check_category(category: str) -> str | None:
-    """A category's name, trimmed; none when it is empty. Raises InvalidFeed."""
+    """The name of a category, trimmed; None if it is empty. Raises InvalidFeed."""
     category = " ".join(category.split())
     if len(category) > CATEGORY_MAX:
         raise InvalidFeed(name=f"A category has at most {CATEGORY_MAX} characters")
@@ -30,7 +30,7 @@ def check_category(category: str) -> str | None:
 
 
 def page_count(total: int, size: int) -> int:
-    """How many pages so many lines make; an empty list is one page too."""
+    """How many pages so many lines make; an empty list has one page."""
     return max(1, -(-total // size))
 
 
@@ -49,7 +49,6 @@ def _url_problem(url: str) -> str:
     try:
         parse_url(url)
     except InvalidUrl as error:
-        return (
-            f"Invalid URL format: {error.reason}" if "longer" in error.reason or "password" in error.reason else problem
-        )
+        is_explained = "longer" in error.reason or "password" in error.reason
+        return f"Invalid URL format: {error.reason}" if is_explained else problem
     return ""

@@ -150,7 +150,7 @@ class ArticleFull:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class UnreadFeed:
     """How much is unread, for the list beside the articles; counted up to a bound."""
 
     id: UUID

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import AlreadySubscribed
-from headwater.library.types import FeedItem, FeedsQuery, Neighbour, Subscription
+from headwater.library.types import FeedItem, FeedsQuery, UnreadFeed, Subscription
 from headwater.types import SourceId, UserId
 
 _FEEDS: Final = """
@@ -171,7 +171,7 @@ async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> l
     )
 
 
-async def list_unread_counts(conn: Connection, *, most: int) -> list[Neighbour]:
+async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]:
     """The user's feeds by category and name, each with its number of unread articles up to `most`.
 
     BETWEEN adds no condition, but the planner estimates it at 0.5 % of the rows: so it uses the index even where one
@@ -179,7 +179,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[Neighbour]:
     """
     return await fetch_all(
         conn,
-        Neighbour,
+        UnreadFeed,
         """
         WITH kept AS MATERIALIZED (
             SELECT source_id, count(*)
