@@ -20,7 +20,7 @@ pytestmark = pytest.mark.database
 HOT = {
     "claim": ({"lease": new_id(), "now": START, "leased_until": START + timedelta(minutes=1), "limit": 20}, 600),
     "oldest_at": ({}, 10),
-    "list_dead": ({"limit": 20}, 50),
+    "list_refused": ({"limit": 20}, 50),
     "fill": ({"now": START, "limit": 20}, 600),
 }
 

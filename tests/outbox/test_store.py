@@ -8,7 +8,7 @@ import pytest
 from headwater.db import Connection, Database
 from headwater.ids import new_id
 from headwater.outbox import store
-from headwater.outbox.types import Action, Claimed, OutboxEntry
+from headwater.outbox.types import Action, ClaimedEntry, OutboxEntry
 from headwater.types import ArticleId
 from tests.clock import START
 from tests.publishing.stored import extract, forget
@@ -27,12 +27,12 @@ async def queue(conn: Connection, *entries: OutboxEntry) -> None:
     await store.enqueue(conn, entries=entries, now=START)
 
 
-async def take(conn: Connection, *, limit: int = 10, minutes: float = 0) -> list[Claimed]:
+async def take(conn: Connection, *, limit: int = 10, minutes: float = 0) -> list[ClaimedEntry]:
     now = START + timedelta(minutes=minutes)
     return await store.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(minutes=1), limit=limit)
 
 
-def names(claimed: list[Claimed]) -> list[str]:
+def names(claimed: list[ClaimedEntry]) -> list[str]:
     return sorted(entry.url_key.decode().strip() for entry in claimed)
 
 
@@ -86,8 +86,8 @@ async def test_a_lost_lease_acknowledges_postpones_and_buries_nothing(conn: Conn
 
     await store.acknowledge(conn, entries=late)
     await store.postpone(conn, entries=late, until=START + timedelta(days=1))
-    await store.release(conn, entries=late, until=START + timedelta(days=1))
-    await store.bury(conn, entries=late, reasons=["too late"])
+    await store.postpone(conn, entries=late, until=START + timedelta(days=1), was_sent=False)
+    await store.reject(conn, rejected=[(one, "too late") for one in late])
 
     assert (await store.count(conn)).dead == 0
     assert await store.acknowledge(conn, entries=current) == 1
@@ -104,16 +104,16 @@ async def test_a_postponed_entry_waits_and_counts_its_attempts(conn: Connection)
 
 async def test_a_released_entry_has_nothing_held_against_it(conn: Connection) -> None:
     await queue(conn, an_entry("a"))
-    await store.release(conn, entries=await take(conn), until=START)
+    await store.postpone(conn, entries=await take(conn), until=START, was_sent=False)
 
     assert [entry.attempts for entry in await take(conn)] == [0]
 
 
 async def test_a_buried_entry_is_kept_with_its_reason_until_a_newer_version_comes(conn: Connection) -> None:
     await queue(conn, an_entry("a"), an_entry("b"))
-    await store.bury(conn, entries=await take(conn), reasons=["why", "why"])
+    await store.reject(conn, rejected=[(one, "why") for one in await take(conn)])
 
-    dead = await store.list_dead(conn, limit=10)
+    dead = await store.list_refused(conn, limit=10)
     never = await take(conn, minutes=10**6)
     await queue(conn, an_entry("a", version=2))
     counts = await store.count(conn)
@@ -126,7 +126,7 @@ async def test_a_buried_entry_is_kept_with_its_reason_until_a_newer_version_come
 
 async def test_the_dead_can_be_revived(conn: Connection) -> None:
     await queue(conn, an_entry("a"))
-    await store.bury(conn, entries=await take(conn), reasons=["why"])
+    await store.reject(conn, rejected=[(one, "why") for one in await take(conn)])
 
     assert await store.revive(conn, now=START) == 1
     assert names(await take(conn)) == ["a"]
@@ -143,7 +143,7 @@ async def test_the_oldest_entry_counts_also_while_it_is_postponed_or_changed_aga
 
 async def test_the_dead_do_not_count_as_waiting(conn: Connection) -> None:
     await queue(conn, an_entry("a"))
-    await store.bury(conn, entries=await take(conn), reasons=["why"])
+    await store.reject(conn, rejected=[(one, "why") for one in await take(conn)])
 
     assert await store.oldest_at(conn) is None
 
@@ -220,8 +220,8 @@ async def test_filling_leaves_what_is_queued_already_and_revives_the_dead(databa
         await extract(conn, "https://example.com/1", text="One")
         await extract(conn, "https://example.com/2", text="Two")
         buried, queued = await take(conn)
-        await store.bury(conn, entries=[buried], reasons=["why"])
-        await store.release(conn, entries=[queued], until=START)
+        await store.reject(conn, rejected=[(buried, "why")])
+        await store.postpone(conn, entries=[queued], until=START, was_sent=False)
 
     await older_transactions_end(database)
     await fill(database, limit=10)

@@ -6,20 +6,30 @@ from uuid import UUID
 
 import pytest
 
-from headwater.outbox.types import Action, Claimed, Counts
+from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
 from headwater.publishing.decide import ALONE_AFTER, fate, fates, faults, groups, must_split, requests, wait
-from headwater.publishing.types import Again, Answered, Bury, Done, IndexLook, ItemResult, Lost, Operation, Refused
+from headwater.publishing.types import (
+    BulkAnswered,
+    Done,
+    IndexLook,
+    ItemResult,
+    Lost,
+    Operation,
+    Refused,
+    Reject,
+    Retry,
+)
 from headwater.types import ArticleId
 from tests.publishing.conftest import OPTIONS
 
 SECOND = timedelta(seconds=1)
 
 
-def an_entry(number: int, *, attempts: int = 0) -> Claimed:
-    return Claimed(ArticleId(UUID(int=number)), bytes([number]), 1, Action.INDEX, 1, UUID(int=0), attempts)
+def an_entry(number: int, *, attempts: int = 0) -> ClaimedEntry:
+    return ClaimedEntry(ArticleId(UUID(int=number)), bytes([number]), 1, Action.INDEX, 1, UUID(int=0), attempts)
 
 
-def lengths(packs: list[list[Claimed]]) -> list[int]:
+def lengths(packs: list[list[ClaimedEntry]]) -> list[int]:
     return [len(pack) for pack in packs]
 
 
@@ -30,15 +40,15 @@ def lengths(packs: list[list[Claimed]]) -> list[int]:
         (ItemResult(201), Done()),
         (ItemResult(409, "version_conflict_engine_exception", "newer"), Done()),
         (ItemResult(404), Done()),
-        (ItemResult(404, "index_not_found_exception", "gone"), Again("index_not_found_exception: gone")),
-        (ItemResult(400, "mapper_parsing_exception", "odd"), Bury("mapper_parsing_exception: odd")),
-        (ItemResult(413, "too_long", ""), Bury("too_long")),
-        (ItemResult(400, "index_closed_exception", "closed"), Again("index_closed_exception: closed")),
-        (ItemResult(403, "cluster_block_exception", "read-only"), Again("cluster_block_exception: read-only")),
-        (ItemResult(403, "security_exception", "no"), Again("security_exception: no")),
-        (ItemResult(429, "es_rejected_execution_exception", ""), Again("es_rejected_execution_exception")),
-        (ItemResult(500), Again("status 500")),
-        (ItemResult(503, "unavailable_shards_exception", "away"), Again("unavailable_shards_exception: away")),
+        (ItemResult(404, "index_not_found_exception", "gone"), Retry("index_not_found_exception: gone")),
+        (ItemResult(400, "mapper_parsing_exception", "odd"), Reject("mapper_parsing_exception: odd")),
+        (ItemResult(413, "too_long", ""), Reject("too_long")),
+        (ItemResult(400, "index_closed_exception", "closed"), Retry("index_closed_exception: closed")),
+        (ItemResult(403, "cluster_block_exception", "read-only"), Retry("cluster_block_exception: read-only")),
+        (ItemResult(403, "security_exception", "no"), Retry("security_exception: no")),
+        (ItemResult(429, "es_rejected_execution_exception", ""), Retry("es_rejected_execution_exception")),
+        (ItemResult(500), Retry("status 500")),
+        (ItemResult(503, "unavailable_shards_exception", "away"), Retry("unavailable_shards_exception: away")),
     ],
     ids=lambda value: f"{value.status}-{value.error}" if isinstance(value, ItemResult) else "",
 )
@@ -49,19 +59,19 @@ def test_what_a_result_means(item: ItemResult, expected: object) -> None:
 def test_a_reason_is_cut_to_a_length_that_can_be_read() -> None:
     told = fate(ItemResult(400, "odd", "x" * 10_000))
 
-    assert isinstance(told, Bury)
+    assert isinstance(told, Reject)
     assert len(told.reason) == 500
 
 
 def test_a_refusal_of_everything_is_the_documents_fault_only_when_it_says_so() -> None:
-    assert fates(Refused(413, ""), 1) == [Bury("refused with 413")]
-    assert fates(Refused(400, "bad"), 1) == [Bury("refused with 400: bad")]
-    assert fates(Refused(503, "away"), 2) == [Again("refused with 503: away")] * 2
-    assert fates(Lost("reset"), 2) == [Again("no answer: reset")] * 2
+    assert fates(Refused(413, ""), 1) == [Reject("refused with 413")]
+    assert fates(Refused(400, "bad"), 1) == [Reject("refused with 400: bad")]
+    assert fates(Refused(503, "away"), 2) == [Retry("refused with 503: away")] * 2
+    assert fates(Lost("reset"), 2) == [Retry("no answer: reset")] * 2
 
 
 def test_a_request_is_halved_only_where_something_in_it_may_be_the_reason() -> None:
-    outcomes = [Refused(413, ""), Refused(400, ""), Refused(429, ""), Lost(""), Answered([])]
+    outcomes = [Refused(413, ""), Refused(400, ""), Refused(429, ""), Lost(""), BulkAnswered([])]
 
     assert [must_split(outcome, 2) for outcome in outcomes] == [True, True, False, False, False]
     assert not must_split(Refused(413, ""), 1)
@@ -113,7 +123,7 @@ def test_what_the_index_asks_for_is_kept_within_the_bound() -> None:
 
 
 WELL = IndexLook("opensearch 2", "raw_content-v1", ["raw_content-v1"], documents=10, health="green", differences=[])
-QUIET = Counts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=False)
+QUIET = OutboxCounts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=False)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +141,7 @@ QUIET = Counts(waiting=0, dead=0, oldest_at=None, is_listening=True, is_filling=
     ],
     ids=["well", "waiting", "filling", "refused", "missing", "no alias", "mapping", "red", "deaf"],
 )
-def test_what_is_not_well_is_told(look: IndexLook, counts: Counts, told: str) -> None:
+def test_what_is_not_well_is_told(look: IndexLook, counts: OutboxCounts, told: str) -> None:
     found = faults(look, counts, stored=10)
 
     assert len(found) == bool(told)

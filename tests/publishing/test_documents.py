@@ -1,23 +1,23 @@
 """From content to bulk lines, and the mapping they must fit."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from headwater.outbox.types import Action
 from headwater.publishing.documents import operation
 from headwater.publishing.mapping import MAPPING, differences, index_name
-from headwater.publishing.types import Content
+from headwater.publishing.types import IndexDocument
 from tests.publishing.test_protocol import FULL, an_entry
 
 ROOMY = 10_000_000
 
 
-def lines_of(content: Content | None, *, action: Action = Action.INDEX, most_bytes: int = ROOMY) -> list[Any]:
+def lines_of(content: IndexDocument | None, *, action: Action = Action.INDEX, most_bytes: int = ROOMY) -> list[Any]:
     text = operation(an_entry(action=action), content, most_bytes=most_bytes).lines
     assert text.endswith(b"\n")
     return [json.loads(line) for line in text.decode().split("\n")[:-1]]
@@ -36,7 +36,9 @@ def test_a_document_has_the_names_of_a_raw_content_document() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    bare = replace(FULL, title=None, keywords=[], authors=[], published_at=None, linked_data=None, content_hash=None)
+    bare = replace(
+        FULL, title=None, meta_keywords=None, author=None, published_date=None, json_ld_data=None, content_hash=None
+    )
 
     _, document = lines_of(bare)
 
@@ -45,7 +47,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("content", [FULL, None], ids=["content", "none"])
-def test_a_deletion_has_no_document(content: Content | None) -> None:
+def test_a_deletion_has_no_document(content: IndexDocument | None) -> None:
     (action,) = lines_of(content, action=Action.DELETE)
 
     assert list(action) == ["delete"]
@@ -61,12 +63,12 @@ def test_a_document_that_is_too_large_loses_its_html() -> None:
     _, document = lines_of(FULL, most_bytes=100_000)
 
     assert "raw_html" not in document
-    assert document["raw_text"] == FULL.text
+    assert document["raw_text"] == FULL.raw_text
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_text_is_one_line_and_comes_back_as_it_was(text: str) -> None:
-    _, document = lines_of(replace(FULL, text=text, title=text, keywords=[text]))
+    _, document = lines_of(replace(FULL, raw_text=text, title=text, meta_keywords=[text]))
 
     assert (document["raw_text"], document["title"], document["meta_keywords"]) == (text, text, [text])
 
@@ -74,7 +76,7 @@ def test_any_text_is_one_line_and_comes_back_as_it_was(text: str) -> None:
 def test_linked_data_is_passed_on_however_deep_it_is() -> None:
     deep = "[" * 50_000 + "]" * 50_000
 
-    lines = operation(an_entry(), replace(FULL, linked_data=deep), most_bytes=ROOMY).lines
+    lines = operation(an_entry(), replace(FULL, json_ld_data=deep), most_bytes=ROOMY).lines
 
     assert lines.count(b"\n") == 2
     assert deep.encode() in lines

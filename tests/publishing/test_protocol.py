@@ -2,62 +2,63 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from headwater.errors import IndexMismatch, IndexUnavailable
-from headwater.outbox.types import Action, Claimed
+from headwater.outbox.types import Action, ClaimedEntry
 from headwater.publishing.decide import fates
 from headwater.publishing.documents import operation
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.mapping import MAPPING, index_name
-from headwater.publishing.types import Answered, Bury, Content, Done, Lost, Operation, Refused
+from headwater.publishing.types import BulkAnswered, Done, IndexDocument, Lost, Operation, Refused, Reject
 from headwater.types import ArticleId
 from tests.clock import START
 
 ID = UUID("01980000-0000-7000-8000-000000000000")
 SECONDS = timedelta(seconds=30)
 
-FULL = Content(
-    article_id=ArticleId(ID),
+FULL = IndexDocument(
+    id=str(ID),
     url="https://example.com/1",
+    classification_status="pending",
     source_id=str(ID),
     source_name="The Source",
     title="Ünïcödé 漢字 🏞 \u2028 \x85 \x7f",
-    text='Line one\nLine "two"\r\n\tand \\ a backslash, שלום, \U0010ffff',
-    html="<p>" + "long " * 20_000 + "</p>",
-    description="Told in short",
-    keywords=["one", "two " * 10_000],
-    authors=["Ada", "Grace"],
-    published_at=datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
+    raw_text='Line one\nLine "two"\r\n\tand \\ a backslash, שלום, \U0010ffff',
+    raw_html="<p>" + "long " * 20_000 + "</p>",
+    meta_description="Told in short",
+    meta_keywords=["one", "two " * 10_000],
+    author=["Ada", "Grace"],
+    published_date=datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
     canonical_url="https://example.com/1?" + "x" * 40_000,
-    section="News",
+    article_section="News",
     language="pt-BR",
-    image_url="https://example.com/1.jpg",
+    lead_image="https://example.com/1.jpg",
     og_type="article",
     og_title="One",
     og_description="Of it",
     og_image="https://example.com/" + "y" * 40_000,
     og_url="https://example.com/1",
     og_site_name="Example",
-    linked_data=json.dumps([{"@type": "NewsArticle", "deep": [[{"a": None}]], "author": "x"}, "text", 5]),
+    json_ld_data=json.dumps([{"@type": "NewsArticle", "deep": [[{"a": None}]], "author": "x"}, "text", 5]),
     word_count=9,
-    content_hash=b"\x01" * 32,
+    content_hash="01" * 32,
     version=3,
     crawled_at=START,
 )
 
 
-def an_entry(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, action: Action = Action.INDEX) -> Claimed:
-    return Claimed(ArticleId(ID), key.ljust(32), 1, action, version, ID, 0)
+def an_entry(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, action: Action = Action.INDEX) -> ClaimedEntry:
+    return ClaimedEntry(ArticleId(ID), key.ljust(32), 1, action, version, ID, 0)
 
 
-def indexing(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, content: Content = FULL) -> Operation:
+def indexing(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, content: IndexDocument = FULL) -> Operation:
     return operation(an_entry(key, version=version), content, most_bytes=10_000_000)
 
 
@@ -81,7 +82,7 @@ async def make(url: str, method: str, path: str, body: Any = None) -> None:
 
 async def statuses(index: SearchIndex, *operations: Operation) -> list[int]:
     outcome = await index.bulk(operations)
-    assert isinstance(outcome, Answered), outcome
+    assert isinstance(outcome, BulkAnswered), outcome
     return [item.status for item in outcome.items]
 
 
@@ -98,12 +99,14 @@ async def test_the_index_is_made_with_its_alias_and_found_the_next_time(index: S
 async def test_every_field_fits_the_mapping_however_long_or_odd(index: SearchIndex) -> None:
     await index.ensure()
     early = datetime(1, 1, 1, tzinfo=UTC)
+    bare = replace(FULL, published_date=early, meta_keywords=None, author=None, json_ld_data=None, raw_text=None)
+    odd = replace(FULL, json_ld_data='{"one": {"object": 1}}', word_count=2**31 - 1, raw_html=None)
 
     told = await statuses(
         index,
         indexing(b"a"),
-        indexing(b"b", content=replace(FULL, published_at=early, keywords=[], authors=[], linked_data=None, text=None)),
-        indexing(b"c", content=replace(FULL, linked_data='{"one": {"object": 1}}', word_count=2**31 - 1, html=None)),
+        indexing(b"b", content=bare),
+        indexing(b"c", content=odd),
     )
 
     assert told == [201, 201, 201]
@@ -140,18 +143,18 @@ async def test_a_document_that_does_not_fit_is_refused_alone_and_told_why(index:
     outcome = await index.bulk([indexing(b"a"), unknown, wrong, too_many, indexing(b"e")])
     told = fates(outcome, 5)
 
-    assert [type(one) for one in told] == [Done, Bury, Bury, Bury, Done]
-    assert isinstance(told[1], Bury)
+    assert [type(one) for one in told] == [Done, Reject, Reject, Reject, Done]
+    assert isinstance(told[1], Reject)
     assert told[1].reason.startswith("strict_dynamic_mapping_exception: ")
     assert "body_text" in told[1].reason
-    assert isinstance(told[2], Bury)
+    assert isinstance(told[2], Reject)
     assert "word_count" in told[2].reason
 
 
 async def test_without_the_alias_nothing_is_written_and_no_index_is_made(index: SearchIndex) -> None:
     outcome = await index.bulk([indexing()])
 
-    assert isinstance(outcome, Answered)
+    assert isinstance(outcome, BulkAnswered)
     assert [(item.status, item.error) for item in outcome.items] == [(404, "index_not_found_exception")]
     assert list((await index.look()).aliases_of) == []
 
@@ -192,7 +195,7 @@ async def test_an_alias_that_takes_no_writes_is_refused(index: SearchIndex, serv
     with pytest.raises(IndexMismatch, match="written to"):
         await index.ensure()
 
-    assert isinstance(outcome, Answered)
+    assert isinstance(outcome, BulkAnswered)
     assert [(item.status, item.error) for item in outcome.items] == [(400, "illegal_argument_exception")]
 
 
@@ -229,7 +232,7 @@ async def test_a_server_that_is_not_there_is_an_outcome() -> None:
 
 async def test_a_request_that_is_too_long_is_refused_as_a_whole(index: SearchIndex) -> None:
     await index.ensure()
-    huge = indexing(content=replace(FULL, text="word " * 24_000_000))
+    huge = indexing(content=replace(FULL, raw_text="word " * 24_000_000))
 
     outcome = await index.bulk([huge])
 

@@ -17,10 +17,10 @@ from structlog.testing import capture_logs
 
 from headwater.db import Database
 from headwater.outbox import store as outbox
-from headwater.outbox.types import Counts, Dead
+from headwater.outbox.types import OutboxCounts, RefusedEntry
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import IndexOptions, IndexReport
-from headwater.publishing.worker import Batch, Indexer
+from headwater.publishing.worker import IndexBatch, Indexer
 from tests.clock import MovableClock
 from tests.publishing.conftest import OPTIONS
 from tests.publishing.stored import extract, forget, key_of, publish
@@ -60,14 +60,14 @@ class Stage:
         """From here on changes are queued."""
         await self.claim()
 
-    async def claim(self, limit: int = 2) -> Sequence[Batch]:
+    async def claim(self, limit: int = 2) -> Sequence[IndexBatch]:
         return await self.indexer.claim(limit)
 
     async def turn(self) -> list[IndexReport]:
         """Claim once and work on all of it."""
         return [await self.indexer.work(batch) for batch in await self.claim()]
 
-    async def until(self, done: Callable[[Counts], bool], *, turns: int = 60) -> None:
+    async def until(self, done: Callable[[OutboxCounts], bool], *, turns: int = 60) -> None:
         """Turn after turn, ten seconds apart by the stage's clock."""
         for _ in range(turns):
             await self.turn()
@@ -76,7 +76,7 @@ class Stage:
             self.clock.move(seconds=10)
         raise AssertionError(await self.counts())
 
-    async def next_batch(self, *, turns: int = 60) -> Batch:
+    async def next_batch(self, *, turns: int = 60) -> IndexBatch:
         """What the stage claims next, however often the index is slow to answer before it."""
         for _ in range(turns):
             if batches := await self.claim(limit=1):
@@ -87,13 +87,13 @@ class Stage:
     async def drain(self) -> None:
         await self.until(lambda counts: counts.waiting == 0)
 
-    async def counts(self) -> Counts:
+    async def counts(self) -> OutboxCounts:
         async with self.database.transaction() as conn:
             return await outbox.count(conn)
 
-    async def dead(self) -> list[Dead]:
+    async def dead(self) -> list[RefusedEntry]:
         async with self.database.transaction() as conn:
-            return await outbox.list_dead(conn, limit=100)
+            return await outbox.list_refused(conn, limit=100)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ async def test_content_reaches_the_index_under_its_url_key_and_then_leaves_the_o
         "raw_html": "<p>Grüße, 世界 🌍</p>", "meta_keywords": ["a"], "language": "de", "word_count": 3, "version": 1,
         "classification_status": "pending", "crawled_at": "2026-03-01T12:00:00Z",
     }.items()  # fmt: skip
-    assert await stage.counts() == Counts(0, 0, None, True, False)
+    assert await stage.counts() == OutboxCounts(0, 0, None, True, False)
     assert stub.calls[0].headers["Content-Encoding"] == "gzip"
 
 

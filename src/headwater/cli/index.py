@@ -20,7 +20,7 @@ from headwater.cli.terminal import (
 )
 from headwater.errors import Invalid
 from headwater.outbox import store as outbox
-from headwater.outbox.types import Counts
+from headwater.outbox.types import OutboxCounts
 from headwater.publishing import store
 from headwater.publishing.decide import faults
 from headwater.publishing.elasticsearch import SearchIndex
@@ -39,7 +39,7 @@ async def status(runtime: Runtime, limit: Refused = 20, as_json: AsJson = False)
     Example: headwater index status --json
     """
     async with runtime.database.transaction() as conn:
-        counts, dead = await outbox.count(conn), await outbox.list_dead(conn, limit=limit)
+        counts, dead = await outbox.count(conn), await outbox.list_refused(conn, limit=limit)
     now = runtime.tools.clock()
     lag = max(now - (counts.oldest_at or now), timedelta(0))
     if as_json:
@@ -122,7 +122,7 @@ def _index(runtime: Runtime) -> SearchIndex:
     return runtime.tools.index
 
 
-def _status(counts: Counts, lag: timedelta) -> str:
+def _status(counts: OutboxCounts, lag: timedelta) -> str:
     if not counts.is_listening:
         return "No search index: nothing is queued until Headwater runs with ELASTICSEARCH_URL."
     filling = " What was there before the index is still being queued." if counts.is_filling else ""

@@ -1,1 +1,4 @@
-"""What the search index has yet to be told: the hand-off from those who change content to publishing."""
+"""Changes that the search index has not received yet.
+
+A package below `publishing/`, because extraction and retention write it, and stages do not import each other.
+"""

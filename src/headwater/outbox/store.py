@@ -1,27 +1,30 @@
 """Every statement on `outbox` and `outbox_listening`.
 
-Nothing is queued while no index listens. From the moment one does, every change is, and what was there before is
-queued in batches, `fill` by `fill`. One clock, `ready_at`: when an entry came, until when somebody has it, or when to
-try it again.
+Changes are queued only once an index is registered (`listen`); older content is queued in batches then (`fill`).
+`ready_at` is when an entry was queued, when its lease ends, or when it is sent again.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value
-from headwater.outbox.types import Claimed, Counts, Dead, OutboxEntry
+from headwater.outbox.types import ClaimedEntry, OutboxCounts, OutboxEntry, RefusedEntry
+
+_MINE: Final = "unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)"
+_IS_MINE: Final = "outbox.url_key = mine.url_key AND outbox.lease = mine.lease"
 
 
 async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: datetime | None = None) -> None:
-    """Queue changes, in the transaction that makes them and after they are made: then each one gets a higher version.
+    """Queue changes, after they are made and in the same transaction, so that each gets a higher version.
 
-    The version is the database's clock, in microseconds. Not a counter: an article that is forgotten and found again,
-    or a database that is restored from yesterday, would begin below what the index remembers.
+    The version is the database's clock, in microseconds. A counter would start below the versions in the index after an
+    article was deleted and found again, or the database restored from a backup.
     """
     if not entries:
         return
-    # One row per URL, and always in the same order: two writers of the same URLs must not wait for each other.
+    # One row per URL, always in the same order, so that two writers of the same URLs cannot deadlock.
     last = {entry.url_key: entry for entry in entries}
     ordered = [last[key] for key in sorted(last)]
     await conn.execute(
@@ -48,11 +51,13 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
     )
 
 
-async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Claimed]:
-    """The longest-waiting entries, ours until the lease ends."""
+async def claim(
+    conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int
+) -> list[ClaimedEntry]:
+    """Claim the longest-waiting entries."""
     return await fetch_all(
         conn,
-        Claimed,
+        ClaimedEntry,
         """
         WITH ready AS MATERIALIZED (
             SELECT url_key
@@ -66,68 +71,43 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
     )
 
 
-async def acknowledge(conn: Connection, *, entries: Sequence[Claimed]) -> int:
-    """The index has these. One that changed meanwhile, or that somebody else holds, stays. Returns how many went."""
-    cur = await conn.execute(
-        """
-        DELETE FROM outbox USING unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
-        WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
-        """,
-        {"url_keys": [entry.url_key for entry in entries], "leases": [entry.lease for entry in entries]},
-    )
+async def acknowledge(conn: Connection, *, entries: Sequence[ClaimedEntry]) -> int:
+    """Delete entries that the index has; not those that changed or lost their lease. Returns how many were deleted."""
+    cur = await conn.execute(f"DELETE FROM outbox USING {_MINE} WHERE {_IS_MINE}", _keys(entries))
     return cur.rowcount
 
 
-async def postpone(conn: Connection, *, entries: Sequence[Claimed], until: datetime) -> None:
-    """These did not get through; they are tried again then."""
+async def postpone(
+    conn: Connection, *, entries: Sequence[ClaimedEntry], until: datetime, was_sent: bool = True
+) -> None:
+    """Send entries again at a time. If they were not sent, this does not count as an attempt."""
     await conn.execute(
-        """
-        UPDATE outbox SET ready_at = %(until)s, lease = NULL
-        FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
-        WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
+        f"""
+        UPDATE outbox SET ready_at = %(until)s, lease = NULL, attempts = attempts - (NOT %(was_sent)s)::integer
+        FROM {_MINE} WHERE {_IS_MINE}
         """,
-        {
-            "until": until,
-            "url_keys": [entry.url_key for entry in entries],
-            "leases": [entry.lease for entry in entries],
-        },
+        {**_keys(entries), "until": until, "was_sent": was_sent},
     )
 
 
-async def release(conn: Connection, *, entries: Sequence[Claimed], until: datetime) -> None:
-    """These were not even sent: they wait on, and nothing is held against them."""
+async def reject(conn: Connection, *, rejected: Sequence[tuple[ClaimedEntry, str]]) -> None:
+    """Keep refused entries with the reason, until a newer version is queued or an operator retries them."""
     await conn.execute(
-        """
-        UPDATE outbox SET ready_at = %(until)s, lease = NULL, attempts = attempts - 1
-        FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_key, lease)
-        WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
-        """,
-        {
-            "until": until,
-            "url_keys": [entry.url_key for entry in entries],
-            "leases": [entry.lease for entry in entries],
-        },
-    )
-
-
-async def bury(conn: Connection, *, entries: Sequence[Claimed], reasons: Sequence[str]) -> None:
-    """The index will never take these; kept with the reason, until a newer version comes or somebody asks."""
-    await conn.execute(
-        """
+        f"""
         UPDATE outbox SET ready_at = 'infinity', lease = NULL, reason = mine.reason
         FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[], %(reasons)b::text[]) AS mine (url_key, lease, reason)
-        WHERE outbox.url_key = mine.url_key AND outbox.lease = mine.lease
+        WHERE {_IS_MINE}
         """,
-        {
-            "url_keys": [entry.url_key for entry in entries],
-            "leases": [entry.lease for entry in entries],
-            "reasons": list(reasons),
-        },
+        {**_keys([entry for entry, _ in rejected]), "reasons": [reason for _, reason in rejected]},
     )
+
+
+def _keys(entries: Sequence[ClaimedEntry]) -> dict[str, object]:
+    return {"url_keys": [entry.url_key for entry in entries], "leases": [entry.lease for entry in entries]}
 
 
 async def revive(conn: Connection, *, now: datetime) -> int:
-    """Try the dead ones again. Returns how many there are."""
+    """Retry refused entries. Returns how many."""
     cur = await conn.execute(
         """
         UPDATE outbox SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
@@ -139,7 +119,7 @@ async def revive(conn: Connection, *, now: datetime) -> int:
 
 
 async def listen(conn: Connection, *, target: str) -> bool:
-    """From now on changes are queued. True when the index is another one than before, and is told everything anew."""
+    """Queue changes from now on. True if this is another index than before: then all content is queued."""
     cur = await conn.execute(
         """
         INSERT INTO outbox_listening (target, since)
@@ -154,14 +134,14 @@ async def listen(conn: Connection, *, target: str) -> bool:
 
 
 async def stop_listening(conn: Connection) -> int:
-    """Nobody will read the outbox any more: nothing is queued from now on. Returns how many entries are dropped."""
+    """Queue nothing from now on. Returns how many entries were deleted."""
     await conn.execute("DELETE FROM outbox_listening")
     cur = await conn.execute("DELETE FROM outbox")
     return cur.rowcount
 
 
 async def refill(conn: Connection) -> bool:
-    """Tell the index everything anew, from the beginning. False when no index listens."""
+    """Queue all content again. False if no index is registered."""
     cur = await conn.execute(
         "UPDATE outbox_listening SET since = pg_current_xact_id(), filled_to = NULL, filled_at = NULL"
     )
@@ -169,9 +149,9 @@ async def refill(conn: Connection) -> bool:
 
 
 async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
-    """Queue the next articles of those that were there before the index was. Returns how many; 0 when there is no more.
+    """Queue the next articles that are older than the index. Returns how many; 0 at the end.
 
-    Waits for transactions that began before the index listened: what they write is not queued, and not to be seen yet.
+    Waits for transactions that began before `listen`: what they write was not queued, and is not visible yet.
     """
     return (
         await fetch_value(
@@ -192,7 +172,7 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
                     ORDER BY article_id LIMIT %(limit)s
                 ) AS content
             ), queued AS (
-                -- No newer than what was queued when it changed: an index that has it writes nothing twice.
+                -- No newer than what was queued when it changed: the index does not write it twice.
                 INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
                 SELECT url_key, article_id, version,
                     extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
@@ -217,15 +197,15 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
 
 
 async def oldest_at(conn: Connection) -> datetime | None:
-    """Since when the longest-waiting entry has been waiting, postponed or not; None when there is none."""
+    """When the longest-waiting entry was queued; None if there is none."""
     return await fetch_value(conn, "SELECT queued_at FROM outbox WHERE reason IS NULL ORDER BY queued_at LIMIT 1")
 
 
-async def count(conn: Connection) -> Counts:
-    """How the outbox stands."""
+async def count(conn: Connection) -> OutboxCounts:
+    """How many entries wait or were refused."""
     found = await fetch_one(
         conn,
-        Counts,
+        OutboxCounts,
         """
         SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
             min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,
@@ -238,11 +218,11 @@ async def count(conn: Connection) -> Counts:
     return found
 
 
-async def list_dead(conn: Connection, *, limit: int) -> list[Dead]:
-    """What was given up, the latest first."""
+async def list_refused(conn: Connection, *, limit: int) -> list[RefusedEntry]:
+    """Refused entries, the latest first."""
     return await fetch_all(
         conn,
-        Dead,
+        RefusedEntry,
         """
         SELECT article_id, url_key, version, reason, queued_at
         FROM outbox WHERE reason IS NOT NULL ORDER BY queued_at DESC LIMIT %(limit)s
@@ -252,7 +232,7 @@ async def list_dead(conn: Connection, *, limit: int) -> list[Dead]:
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:
-    """Make ready what waits for more than a day, as a clock that was ahead wrote it. Returns how many."""
+    """Make entries ready that wait for more than a day, as a clock that was ahead wrote it. Returns how many."""
     cur = await conn.execute(
         """
         UPDATE outbox SET ready_at = %(now)s, lease = NULL

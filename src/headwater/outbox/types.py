@@ -1,4 +1,4 @@
-"""A change the search index must hear of, as it is queued, and as it is in somebody's hands. Pure data."""
+"""A change for the search index, as queued and as claimed. Pure data."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from headwater.types import ArticleId
 
 
 class Action(StrEnum):
-    """What the index is asked for."""
+    """What the index does."""
 
     INDEX = "index"
     DELETE = "delete"
@@ -17,7 +17,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """An article whose content changed. `version` is the content's own, for people: the index compares another."""
+    """An article whose content changed. `version` is that of the content; the index compares `queued_version`."""
 
     article_id: ArticleId
     url_key: bytes
@@ -26,21 +26,21 @@ class OutboxEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """An entry in somebody's hands until the lease ends."""
+class ClaimedEntry:
+    """An entry under a lease."""
 
     article_id: ArticleId
     url_key: bytes
     version: int
     action: Action
-    queued_version: int  # what the index compares: when it was queued, in microseconds
+    queued_version: int  # when it was queued, in microseconds; the index compares it
     lease: UUID
-    attempts: int  # how often it was sent, or claimed and never answered, before
+    attempts: int  # earlier ones, with those whose lease expired
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
-    """An entry that was given up: the index never takes it as it is."""
+class RefusedEntry:
+    """An entry that the index refused."""
 
     article_id: ArticleId
     url_key: bytes
@@ -50,8 +50,8 @@ class Dead:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How the outbox stands. Since when the oldest entry waits, None when none does."""
+class OutboxCounts:
+    """How many entries wait or were refused; `oldest_at` None: none waits."""
 
     waiting: int
     dead: int

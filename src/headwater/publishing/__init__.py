@@ -1,1 +1,1 @@
-"""From content to those outside: the search index."""
+"""From changed content to the search index."""

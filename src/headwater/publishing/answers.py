@@ -1,4 +1,4 @@
-"""What the index's answers say: bytes in, values out. Pure; never trusts an answer to be what it should."""
+"""Parsing of responses, whatever they contain: bytes in, values out. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import msgspec
 
-from headwater.publishing.types import Answered, BulkOutcome, ItemResult, Lost
+from headwater.publishing.types import BulkAnswered, BulkOutcome, ItemResult, Lost
 
-# Of an item only what is read: a bulk answer is else as long as a short document for each.
+# Of an item only what is used: otherwise a bulk response has a short document for each.
 BULK_FIELDS = "errors,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
 
 
@@ -36,31 +36,31 @@ def read_bulk(text: bytes, sent: int) -> BulkOutcome:
     try:
         answer = msgspec.json.decode(text, type=_BulkAnswer)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Lost(f"the answer cannot be read: {error}")
+        return Lost(f"unreadable response: {error}")
     items = [result for item in answer.items for result in item.values()]
     if len(items) != sent:
-        return Lost(f"the answer tells of {len(items)} operations and {sent} were sent")
-    return Answered([_result(item) for item in items])
+        return Lost(f"the response has {len(items)} operations, but {sent} were sent")
+    return BulkAnswered([_result(item) for item in items])
 
 
 def _result(item: _Item) -> ItemResult:
     if item.error is None:
         return ItemResult(item.status)
-    told = [item.error.reason, item.error.caused_by.reason if item.error.caused_by else None]
-    return ItemResult(item.status, item.error.type, ": ".join(part for part in told if part))
+    reasons = [item.error.reason, item.error.caused_by.reason if item.error.caused_by else None]
+    return ItemResult(item.status, item.error.type, ": ".join(part for part in reasons if part))
 
 
 def reason_of(text: bytes) -> str:
-    """What an error's body says, in one line."""
+    """The reason in the body of an error, in one line."""
     error = object_of(text).get("error")
     if isinstance(error, dict):
-        told = cast("dict[str, object]", error)
-        return f"{told.get('type', 'unknown')}: {told.get('reason', '')}"[:300]
+        found = cast("dict[str, object]", error)
+        return f"{found.get('type', 'unknown')}: {found.get('reason', '')}"[:300]
     return " ".join((error if isinstance(error, str) else text[:300].decode(errors="replace")).split())[:300]
 
 
 def object_of(text: bytes) -> dict[str, Any]:
-    """A JSON object; an empty one where it is none."""
+    """A JSON object; empty if it is invalid."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -69,12 +69,12 @@ def object_of(text: bytes) -> dict[str, Any]:
 
 
 def server_name(answer: Mapping[str, Any]) -> str:
-    """What runs there. Only OpenSearch tells its name."""
+    """Name and version. Only OpenSearch reports its name."""
     version = cast("Mapping[str, object]", answer.get("version") or {})
     return f"{version.get('distribution', 'elasticsearch')} {version.get('number', 'of unknown version')}"
 
 
 def retry_after_of(value: str | None) -> timedelta | None:
-    """Seconds; a date is not worth reading where our own waits are as long."""
+    """In seconds; dates are ignored, because our own waits are as long."""
     is_number = value is not None and len(value) <= 6 and value.isascii() and value.isdigit()
     return timedelta(seconds=int(value)) if value is not None and is_number else None

@@ -1,15 +1,13 @@
-"""What we choose: how entries are grouped, what an answer means for each of them, how long to wait. Pure."""
+"""How entries are grouped, what a response means for each of them, how long to wait. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar, assert_never
 
-from headwater.outbox.types import Claimed, Counts
+from headwater.outbox.types import ClaimedEntry, OutboxCounts
 from headwater.publishing.types import (
-    Again,
-    Answered,
+    BulkAnswered,
     BulkOutcome,
-    Bury,
     Done,
     Fate,
     IndexLook,
@@ -18,22 +16,26 @@ from headwater.publishing.types import (
     Lost,
     Operation,
     Refused,
+    Reject,
+    Retry,
 )
 from headwater.types import ArticleId
 
 T = TypeVar("T")
 
-ALONE_AFTER = 3  # so often it went down together with others: from then on it goes by itself
+ALONE_AFTER = 3  # failed requests: from then on an entry is sent alone
 REASON_MAX = 500
 
-# Said to a single document, but about the index: every other one would be told the same.
+# Errors of a single document that are about the index: all other documents would get the same.
 _INDEX_FAULTS = frozenset({"cluster_block_exception", "index_closed_exception", "index_not_found_exception"})
 
 
-def groups(claimed: Sequence[Claimed], sizes: Mapping[ArticleId, int], options: IndexOptions) -> list[list[Claimed]]:
+def groups(
+    claimed: Sequence[ClaimedEntry], sizes: Mapping[ArticleId, int], options: IndexOptions
+) -> list[list[ClaimedEntry]]:
     """Entries that are read and sent together, so that no more than a request's bytes are in memory.
 
-    Those that have failed too often come last, each by itself: were they the reason, they take nobody with them.
+    Those that failed too often come last, each alone: if one is the cause, it does not fail others.
     """
     together = [entry for entry in claimed if entry.attempts < ALONE_AFTER]
     alone = [[entry] for entry in claimed if entry.attempts >= ALONE_AFTER]
@@ -42,7 +44,7 @@ def groups(claimed: Sequence[Claimed], sizes: Mapping[ArticleId, int], options: 
 
 
 def requests(operations: Sequence[Operation], options: IndexOptions) -> list[list[Operation]]:
-    """The same by what the lines really weigh. An operation that is too large alone goes alone."""
+    """The same by the real sizes. An operation that is too large is sent alone."""
     sized = [(operation, len(operation.lines)) for operation in operations]
     return list(_packed(sized, most=options.batch_documents, most_bytes=options.batch_bytes))
 
@@ -61,73 +63,73 @@ def _packed(sized: Sequence[tuple[T, int]], *, most: int, most_bytes: int) -> It
 
 
 def must_split(outcome: BulkOutcome, sent: int) -> bool:
-    """Whether a request was refused for something in it: halved until it is found, the rest gets through."""
+    """Whether a request was refused for something in it: it is halved until the cause is found."""
     return isinstance(outcome, Refused) and outcome.status in {400, 413} and sent > 1
 
 
 def fates(outcome: BulkOutcome, sent: int) -> list[Fate]:
-    """What becomes of each entry that was sent."""
+    """The result for each entry that was sent."""
     match outcome:
-        case Answered(items):
+        case BulkAnswered(items):
             return [fate(item) for item in items]
         case Refused(status=400 | 413 as status, reason=reason):
-            return [Bury(_told(f"refused with {status}", reason)) for _ in range(sent)]
+            return [Reject(_reason(f"refused with {status}", reason)) for _ in range(sent)]
         case Refused(status=status, reason=reason):
-            return [Again(_told(f"refused with {status}", reason)) for _ in range(sent)]
+            return [Retry(_reason(f"refused with {status}", reason)) for _ in range(sent)]
         case Lost(reason):
-            return [Again(_told("no answer", reason)) for _ in range(sent)]
+            return [Retry(_reason("no answer", reason)) for _ in range(sent)]
         case _:
             assert_never(outcome)
 
 
 def fate(item: ItemResult) -> Fate:
-    """What one operation's result means.
+    """What the result of one operation means.
 
     409: the index has this version or a newer one. 404 without an error: there was nothing to delete. 400: the document
-    does not fit the mapping and never will. All else is the index's own trouble.
+    does not fit the mapping. All else is a failure of the index.
     """
     if item.status < 300 or item.status == 409 or (item.status == 404 and item.error is None):
         return Done()
-    told = _told(item.error or f"status {item.status}", item.reason)
+    reason = _reason(item.error or f"status {item.status}", item.reason)
     if item.status in {400, 413} and item.error not in _INDEX_FAULTS:
-        return Bury(told)
-    return Again(told)
+        return Reject(reason)
+    return Retry(reason)
 
 
 def wait(failures: int, options: IndexOptions, *, chance: float, asked: timedelta | None = None) -> timedelta:
-    """How long to leave the index alone after so many failures in a row; `chance` from 0 to 1 spreads the workers."""
+    """How long to wait after so many failures in a row; `chance` from 0 to 1 spreads the workers."""
     grown = options.wait_min * 2 ** min(failures - 1, 30) if failures > 0 else options.wait_min
     longest = min(grown, options.wait_max)
     return max(longest * (0.5 + chance / 2), min(asked or timedelta(0), options.wait_max))
 
 
 def asked_wait(outcome: BulkOutcome) -> timedelta | None:
-    """What the index's Retry-After says."""
+    """The Retry-After of the index."""
     return outcome.retry_after if isinstance(outcome, Refused) else None
 
 
-def faults(look: IndexLook, counts: Counts, stored: int) -> list[str]:
-    """What is not well with the index, one sentence each, for a person."""
-    told: list[str] = []
+def faults(look: IndexLook, counts: OutboxCounts, stored: int) -> list[str]:
+    """What is wrong with the index, one sentence each, for operators."""
+    found: list[str] = []
     wanted = stored - counts.dead
     if look.index not in look.aliases_of:
-        told.append(f"The alias does not lead to {look.index}; `headwater index rebuild` sees to it.")
+        found.append(f"The alias does not lead to {look.index}; `headwater index rebuild` repairs it.")
     if look.differences:
-        told.append(f"{look.index} is not as Headwater makes it: {'; '.join(look.differences)}.")
+        found.append(f"{look.index} has another mapping than Headwater creates: {'; '.join(look.differences)}.")
     if look.health == "red":
-        told.append("A part of the index is out of reach: its health is red.")
+        found.append("A part of the index is unavailable: its health is red.")
     if counts.dead:
         refused = "1 document was" if counts.dead == 1 else f"{counts.dead} documents were"
-        told.append(f"{refused} refused; `headwater index status` tells why.")
+        found.append(f"{refused} refused; `headwater index status` shows why.")
     if not counts.is_listening:
-        told.append("No change is queued: the stage `indexing` has never run.")
+        found.append("No change is queued: the stage `indexing` has never run.")
     elif not (counts.waiting or counts.is_filling) and look.documents != wanted:
-        told.append(
+        found.append(
             f"Nothing waits, and {look.index} has {look.documents or 0} documents where {wanted} are stored: "
-            "it may show them only after some seconds. `headwater index rebuild` tells it those that are missing."
+            "it may show them only after some seconds. `headwater index rebuild` sends those that are missing."
         )
-    return told
+    return found
 
 
-def _told(kind: str, reason: str) -> str:
+def _reason(kind: str, reason: str) -> str:
     return f"{kind}: {reason}"[:REASON_MAX] if reason else kind

@@ -1,7 +1,7 @@
-"""The search index's protocol: Elasticsearch 8 and 9, OpenSearch 2 and 3. Requests in, values out.
+"""Client of the search index: Elasticsearch 8 and 9, OpenSearch 2 and 3.
 
-The address is the operator's own and may be private, so the guarded client of `net/` is not used here; nothing that
-comes from a feed or a page ever chooses where these requests go.
+The operator sets the address, and it may be private: so the guarded client of `net/` is not used here. No feed or
+page can change where these requests go.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from headwater.publishing.answers import BULK_FIELDS, object_of, read_bulk, reas
 from headwater.publishing.mapping import MAPPING, SETTINGS, differences, index_name
 from headwater.publishing.types import BulkOutcome, IndexLook, Lost, Operation, Refused
 
-ASK_WITHIN = timedelta(seconds=10)  # for all that is no bulk request
+ASK_WITHIN = timedelta(seconds=10)  # for all but bulk requests
 CONNECT_WITHIN = timedelta(seconds=10)
 ANSWER_BYTES = 64_000_000
-GZIP_LEVEL = 1  # the network is near: most of the gain for the least of the time
+GZIP_LEVEL = 1  # most of the gain for the least time
 
 
 class SearchIndex:
@@ -54,15 +54,15 @@ class SearchIndex:
 
     @property
     def address(self) -> str:
-        """Where it is, without credentials."""
+        """The URL without credentials."""
         return str(self._base)
 
     async def bulk(self, operations: Sequence[Operation]) -> BulkOutcome:
-        """Tell the index of changes; what it says to each of them. Raises nothing: an outage is an outcome."""
+        """Send operations. Raises nothing: an outage is an outcome."""
         lines = b"".join(operation.lines for operation in operations)
         body = await asyncio.to_thread(gzip.compress, lines, GZIP_LEVEL)
         headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "gzip"}
-        # Without the alias a missing index would be made on the fly, with a mapping that is guessed.
+        # Without require_alias a missing index would be created with a guessed mapping.
         query = {"require_alias": "true", "filter_path": BULK_FIELDS}
         try:
             status, text, retry_after = await self._send(
@@ -75,7 +75,7 @@ class SearchIndex:
         return read_bulk(text, len(operations))
 
     async def ensure(self) -> str:
-        """Make the index and its alias where they are missing; its own id. Raises IndexUnavailable, IndexMismatch."""
+        """Create the index and its alias if missing. Returns its UUID. Raises IndexUnavailable, IndexMismatch."""
         behind = await self._behind_alias()
         if not behind:
             await self._create()
@@ -91,7 +91,7 @@ class SearchIndex:
         return await self._own_id()
 
     async def move_alias(self) -> list[str]:
-        """Make this version's index and lead the alias to it alone, at one stroke. Returns the indices left behind.
+        """Create this version's index and move the alias to it in one step. Returns the indices it pointed to before.
 
         Raises IndexUnavailable, IndexMismatch.
         """
@@ -108,7 +108,7 @@ class SearchIndex:
         return old
 
     async def look(self) -> IndexLook:
-        """The index as it is. Raises IndexUnavailable."""
+        """The state of the index. Raises IndexUnavailable."""
         server = await self._ask("GET", "")
         behind = await self._behind_alias()
         count = await self._ask("GET", f"{self.alias}/_count", missing={}) if behind else {}
@@ -123,7 +123,7 @@ class SearchIndex:
         )
 
     async def _behind_alias(self) -> dict[str, Any]:
-        """The indices the alias leads to, with how; none when it is missing. Raises IndexMismatch if it is an index."""
+        """The indices of the alias with their options; empty if missing. Raises IndexMismatch if it is an index."""
         found = await self._ask("GET", f"_alias/{self.alias}", missing={})
         if not found and await self._ask("GET", f"{self.alias}/_mapping", missing={}):
             raise IndexMismatch(self.alias, ["it is an index of its own, and an alias is needed under that name"])
@@ -131,7 +131,7 @@ class SearchIndex:
 
     async def _create(self) -> None:
         await self._put_index({self.alias: {"is_write_index": True}})
-        # It may have been there already, by another process or without its alias.
+        # It may have existed already, from another process or without its alias.
         if wrong := await self._differences():
             raise IndexMismatch(self.index, wrong)
         await self._ask("POST", "_aliases", {"actions": [self._add_alias()]})
@@ -154,7 +154,7 @@ class SearchIndex:
     async def _ask(
         self, method: str, path: str, body: object = None, *, missing: dict[str, Any] | None = None, but: str = ""
     ) -> dict[str, Any]:
-        """The answer's JSON; `missing` on 404; empty on the error named by `but`. Raises IndexUnavailable."""
+        """The JSON of the response; `missing` on 404; empty on the error `but`. Raises IndexUnavailable."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         content = msgspec.json.encode(body) if body is not None else None
         try:
@@ -188,7 +188,7 @@ class SearchIndex:
         async with self._session.request(
             method,
             self._base.joinpath(path) if path else self._base,
-            data=io.BytesIO(body) if body is not None else None,  # read in pieces: bytes would hold up the event loop
+            data=io.BytesIO(body) if body is not None else None,  # sent in pieces: bytes would block the event loop
             headers=headers,
             params=query,
             timeout=timeout,
@@ -198,7 +198,7 @@ class SearchIndex:
 
 
 def _address(url: str) -> tuple[URL, str | None]:
-    """The server's address without credentials, and those as a header. Raises Invalid, which repeats no password."""
+    """The URL without credentials, and those as a header. Raises Invalid, without the password."""
     try:
         parsed = URL(url)
         pair = f"{parsed.user or ''}:{parsed.password or ''}"
@@ -212,7 +212,7 @@ def _address(url: str) -> tuple[URL, str | None]:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The answer's body. Raises ClientPayloadError when it is longer than an answer can be."""
+    """The body of a response. Raises ClientPayloadError if it is too long."""
     parts: list[bytes] = []
     size = 0
     async for part in response.content.iter_chunked(65_536):
@@ -224,7 +224,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _takes_writes(behind: Mapping[str, Any], index: str) -> bool:
-    """Whether a write through the alias ends in this index: it is the only one, or marked as the one to write to."""
+    """Whether the alias writes to this index: it is the only one, or marked as the write index."""
     marked = behind[index].get("is_write_index")
     return bool(marked) or (marked is None and len(behind) == 1)
 

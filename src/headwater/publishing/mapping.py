@@ -1,6 +1,6 @@
-"""The index's own schema: which fields a document has. Strict: a field that is not here is refused. Pure.
+"""The mapping of the index. Strict: documents with other fields are refused. Pure.
 
-A change here is a new MAPPING_VERSION: `headwater index rebuild` then makes the new index and fills it.
+A change needs a new MAPPING_VERSION: `headwater index rebuild` then creates the new index and fills it.
 """
 
 from collections.abc import Mapping
@@ -50,8 +50,8 @@ MAPPING: Mapping[str, Any] = {
 SETTINGS: Mapping[str, Any] = {
     "index": {
         "refresh_interval": "5s",
-        # How long the version of a deleted document is remembered: a late replay must not bring it back. A minute by
-        # default, less than an entry's lease.
+        # How long the versions of deleted documents are kept, so that a late replay does not restore one. The default,
+        # a minute, is shorter than a lease.
         "gc_deletes": "1h",
     }
 }
@@ -63,11 +63,11 @@ def index_name(alias: str) -> str:
 
 
 def differences(found: object) -> list[str]:
-    """What an index's mapping has otherwise than ours, one sentence a field; empty when it is ours."""
+    """How a mapping differs from ours, one sentence a field; empty if it does not."""
     mapping = cast("Mapping[str, Any]", found if isinstance(found, dict) else {})
     wanted: Mapping[str, Any] = MAPPING["properties"]
     there: Mapping[str, Any] = mapping.get("properties") or {}
-    told = [] if str(mapping.get("dynamic")) == "strict" else [f"dynamic is {mapping.get('dynamic', 'not set')}"]
-    told += [f"{name} is missing" for name in wanted if name not in there]
-    told += [f"{name} is not ours" for name in there if name not in wanted]
-    return told + [f"{name} is {there[name]}" for name in wanted if name in there and there[name] != wanted[name]]
+    texts = [] if str(mapping.get("dynamic")) == "strict" else [f"dynamic is {mapping.get('dynamic', 'not set')}"]
+    texts += [f"{name} is missing" for name in wanted if name not in there]
+    texts += [f"{name} is not ours" for name in there if name not in wanted]
+    return texts + [f"{name} is {there[name]}" for name in wanted if name in there and there[name] != wanted[name]]

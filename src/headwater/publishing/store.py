@@ -1,14 +1,15 @@
-"""What the index is told: reads of `content` and its neighbours. Writes nothing."""
+"""The documents of the index, read from `content` and related tables."""
 
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_value
-from headwater.publishing.types import Content
+from headwater.publishing.types import IndexDocument
 from headwater.types import ArticleId
 
 
 async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, int]:
-    """About how many bytes each article's document has. Lengths are known without reading what is long."""
+    """The approximate size of each document in bytes, without reading long values."""
     cur = await conn.execute(
         """
         SELECT content.article_id, coalesce(octet_length(coalesce(content.text, original.text)), 0)
@@ -25,23 +26,25 @@ async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapp
     return dict(await cur.fetchall())
 
 
-async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, Content]:
-    """The content of these articles; without those that have none."""
+async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, IndexDocument]:
+    """The documents of these articles; without those that have no content."""
     rows = await fetch_all(
         conn,
-        Content,
+        IndexDocument,
         """
-        SELECT content.article_id, content.url, listed.source_id::text, listed.source_name,
+        SELECT content.article_id::text AS id, content.url, listed.source_id::text, listed.source_name,
             coalesce(nullif(content.title, ''), nullif(articles.title, ''), content.url) AS title,
-            coalesce(content.text, original.text) AS text, coalesce(content.html, original.html) AS html,
-            content.description, content.keywords, content.authors,
-            coalesce(content.published_at, articles.published_at) AS published_at, content.canonical_url,
-            content.section, content.language, content.image_url, content.open_graph ->> 'type' AS og_type,
-            content.open_graph ->> 'title' AS og_title, content.open_graph ->> 'description' AS og_description,
-            content.open_graph ->> 'image' AS og_image, content.open_graph ->> 'url' AS og_url,
-            content.open_graph ->> 'site_name' AS og_site_name,
-            nullif(content.linked_data, '[]')::text AS linked_data, content.word_count, content.content_hash,
-            content.version, content.extracted_at AS crawled_at
+            coalesce(content.text, original.text) AS raw_text, coalesce(content.html, original.html) AS raw_html,
+            content.description AS meta_description, nullif(content.keywords, '{}') AS meta_keywords,
+            nullif(content.authors, '{}') AS author,
+            coalesce(content.published_at, articles.published_at) AS published_date, content.canonical_url,
+            content.section AS article_section, content.language, content.image_url AS lead_image,
+            content.open_graph ->> 'type' AS og_type, content.open_graph ->> 'title' AS og_title,
+            content.open_graph ->> 'description' AS og_description, content.open_graph ->> 'image' AS og_image,
+            content.open_graph ->> 'url' AS og_url, content.open_graph ->> 'site_name' AS og_site_name,
+            nullif(content.linked_data, '[]')::text AS json_ld_data, content.word_count,
+            encode(content.content_hash, 'hex') AS content_hash, content.version,
+            content.extracted_at AS crawled_at, 'pending' AS classification_status
         FROM content
         -- OFFSET 0: each in its month, where a join would read all of them
         CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = content.article_id OFFSET 0) AS articles
@@ -60,7 +63,7 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
         """,
         {"ids": list(article_ids)},
     )
-    return {found.article_id: found for found in rows}
+    return {ArticleId(UUID(found.id)): found for found in rows}
 
 
 async def count_content(conn: Connection) -> int:

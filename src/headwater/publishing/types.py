@@ -1,16 +1,17 @@
-"""How the index is spoken to, what is told to it, and what it answers. Pure data."""
+"""Options of the index, documents, requests and responses. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headwater.outbox.types import Claimed
-from headwater.types import ArticleId
+import msgspec
+
+from headwater.outbox.types import ClaimedEntry
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """How changes are told to the index; from settings."""
+    """Options of indexing, from settings."""
 
     batch_documents: int
     batch_bytes: int
@@ -20,65 +21,65 @@ class IndexOptions:
     wait_max: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """An article's content as it is stored, and what is known of it elsewhere. JSON stays text: nobody reads it."""
+class IndexDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The raw content document of an article; None is left out. `json_ld_data` is JSON that is passed on unread."""
 
-    article_id: ArticleId
+    id: str
     url: str
-    source_id: str | None
-    source_name: str | None
-    title: str | None
-    text: str | None
-    html: str | None
-    description: str | None
-    keywords: Sequence[str]
-    authors: Sequence[str]
-    published_at: datetime | None
-    canonical_url: str | None
-    section: str | None
-    language: str | None
-    image_url: str | None
-    og_type: str | None
-    og_title: str | None
-    og_description: str | None
-    og_image: str | None
-    og_url: str | None
-    og_site_name: str | None
-    linked_data: str | None
-    word_count: int
-    content_hash: bytes | None
-    version: int
+    classification_status: str
     crawled_at: datetime
+    word_count: int
+    version: int
+    source_id: str | None = None
+    source_name: str | None = None
+    title: str | None = None
+    raw_text: str | None = None
+    raw_html: str | None = None
+    meta_description: str | None = None
+    meta_keywords: Sequence[str] | None = None
+    og_type: str | None = None
+    og_title: str | None = None
+    og_description: str | None = None
+    og_image: str | None = None
+    og_url: str | None = None
+    og_site_name: str | None = None
+    author: Sequence[str] | None = None
+    published_date: datetime | None = None
+    canonical_url: str | None = None
+    article_section: str | None = None
+    lead_image: str | None = None
+    language: str | None = None
+    json_ld_data: msgspec.Raw | str | None = None
+    content_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a bulk request says of one entry: its lines, each ended by a newline."""
+    """The lines of one entry in a bulk request, each ended by a newline."""
 
-    entry: Claimed
+    entry: ClaimedEntry
     lines: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """What the index says to one operation."""
+    """The result of one operation."""
 
     status: int
-    error: str | None = None  # its class
+    error: str | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A bulk request was read; one result for each operation, in their order. HTTP 200 says nothing about them."""
+class BulkAnswered:
+    """One result for each operation of a bulk request, in their order. HTTP 200 does not mean that they succeeded."""
 
     items: Sequence[ItemResult]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The request as a whole was not taken."""
+    """The request as a whole was refused."""
 
     status: int
     reason: str
@@ -87,39 +88,39 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """No answer, or none that can be read: whether the index took anything is not known."""
+    """No readable response: it is unknown whether the index applied the request."""
 
     reason: str
 
 
-BulkOutcome = Answered | Refused | Lost
+BulkOutcome = BulkAnswered | Refused | Lost
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The index has it, or something newer."""
+    """The index has this version or a newer one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
-    """Not this time, and not the document's fault."""
+class Retry:
+    """The index failed; the document is sent again."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Bury:
-    """The index will never take this document."""
+class Reject:
+    """The index refuses this document."""
 
     reason: str
 
 
-Fate = Done | Again | Bury
+Fate = Done | Retry | Reject
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What came of one batch, told afterwards."""
+    """The results of one batch."""
 
     done: int
     again: int
@@ -129,7 +130,7 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexLook:
-    """The index as it is found: for a person who asks."""
+    """The state of the index, for operators."""
 
     server: str
     index: str

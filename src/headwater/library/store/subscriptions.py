@@ -7,7 +7,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import AlreadySubscribed
-from headwater.library.types import FeedItem, FeedsQuery, UnreadFeed, Subscription
+from headwater.library.types import FeedItem, FeedsQuery, Subscription, UnreadFeed
 from headwater.types import SourceId, UserId
 
 _FEEDS: Final = """
