@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 import headwater
-from headwater.asgi.problems import PROBLEM_TYPES
+from headwater.asgi.errors import PROBLEM_TYPES
 from headwater.cli.exit_codes import MEANINGS
 from headwater.cli.settings import settings_page
 from headwater.db.migrate import known_migrations

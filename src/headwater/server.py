@@ -9,7 +9,6 @@ from datetime import timedelta
 import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
-from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from pydantic import SecretStr
 
@@ -19,11 +18,10 @@ from headwater.accounts.outside import Issuer, Outsiders
 from headwater.api import api_routes
 from headwater.api.limits import RateLimits
 from headwater.asgi.errors import respond_to_bug, respond_to_error, respond_to_http_error
-from headwater.asgi.forms import FORM_BYTES, PARTS_MAX
-from headwater.asgi.guard import guard
-from headwater.asgi.headers import add_security_headers
+from headwater.asgi.forgery import FORM_BYTES, PARTS_MAX
+from headwater.asgi.guard import add_security_headers, guard, observe
+from headwater.asgi.handlers import provide
 from headwater.asgi.health import health_routes
-from headwater.asgi.observe import observe
 from headwater.asgi.session import PUBLIC_HTTPS
 from headwater.db import Database
 from headwater.errors import HeadwaterError, Invalid, PortTaken
@@ -44,7 +42,6 @@ def create_app(
     beside those that people make here. `openid` is where people may log in instead; `limits` are the API's, none unless
     said."""
     web = web or WebOptions()
-    inspector = web.inspector
     outsiders = Outsiders(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, outsiders, issuer)
     app = Litestar(
@@ -53,14 +50,14 @@ def create_app(
             *web_routes(database, clock, web),
             *api_routes(bearers, clock, limits or RateLimits()),
         ],
-        dependencies={
-            "database": Provide(lambda: database, sync_to_thread=False),
-            "clock": Provide(lambda: clock, sync_to_thread=False),
-            "openid": Provide(lambda: openid, sync_to_thread=False),
-            "quotas": Provide(lambda: web.quotas, sync_to_thread=False),
-            "inspector": Provide(lambda: inspector, sync_to_thread=False),
-            "outsiders": Provide(lambda: outsiders, sync_to_thread=False),
-        },
+        dependencies=provide(
+            database=database,
+            clock=clock,
+            openid=openid,
+            quotas=web.quotas,
+            inspector=web.inspector,
+            outsiders=outsiders,
+        ),
         exception_handlers={
             HeadwaterError: respond_to_error,
             HTTPException: respond_to_http_error,
@@ -81,7 +78,7 @@ def create_health_app(database: Database) -> Litestar:
     """What a worker without pages serves: its health and its metrics."""
     app = Litestar(
         route_handlers=[health_routes],
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies=provide(database=database),
         openapi_config=None,
         logging_config=None,
     )

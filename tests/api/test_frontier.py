@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx import AsyncClient
 
-from headwater.asgi.cursor import decode_cursor, encode_cursor
+from headwater.asgi.handlers import decode_cursor, encode_cursor
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Answered, FetchFailed, Hopeless, HostAnswer, Origin, Submission

@@ -11,7 +11,7 @@ from litestar import Litestar
 from pydantic import SecretStr
 
 from headwater.api.openapi import REQUESTS, operations
-from headwater.asgi.problems import PROBLEM_TYPES
+from headwater.asgi.errors import PROBLEM_TYPES
 from headwater.db import Database
 from tests.api.conftest import TOKEN
 from tests.app import create_app

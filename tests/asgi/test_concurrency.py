@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.asgi.concurrency import CONCURRENT, RequestLimiter
+from headwater.asgi.session import CONCURRENT, RequestLimiter
 from headwater.db import Connection, Database
 from headwater.errors import TooManyRequests
 from headwater.ids import new_id
@@ -68,8 +68,8 @@ async def test_a_request_begins_when_another_one_ends() -> None:
     await asyncio.sleep(0)
     was_waiting = not third.done()
 
-    first.release()
-    first.release()
+    first.close()
+    first.close()
 
     assert was_waiting
     assert await third is not None

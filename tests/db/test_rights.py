@@ -38,7 +38,7 @@ SEES_ALL_USERS = {
     "api/routes/custom.py": "taking back a suggestion leaves sources that nobody follows",
     "api/routes/moderation.py": "moderators see everybody's suggestions",
     "api/routes/sources.py": "operators' actions on sources ask whether anybody follows them",
-    "asgi/sources.py": "operators' actions on sources ask whether anybody follows them",
+    "asgi/handlers.py": "operators' actions on sources ask whether anybody follows them",
     "cli/demo.py": "makes a reader with subscriptions",
     "cli/retention.py": "counts what users starred, which stays",
     "cli/source.py": "operators' actions on sources ask whether anybody follows them",

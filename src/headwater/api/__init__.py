@@ -12,8 +12,7 @@ from headwater.api.routes.description import documentation_routes
 from headwater.api.routes.frontier import frontier_routes
 from headwater.api.routes.moderation import moderation_routes
 from headwater.api.routes.sources import source_routes
-from headwater.asgi.errors import respond_to_deep_json
-from headwater.asgi.problems import ADMIN_API, API
+from headwater.asgi.errors import ADMIN_API, API, respond_to_deep_json
 from headwater.types import Clock
 
 MAX_BODY = 1_000_000  # bytes; bulk submission has its own limit

@@ -6,12 +6,7 @@ route names the role it requires; the default is super_admin.
 
 from collections.abc import Awaitable, Callable
 
-from litestar.exceptions import (
-    HTTPException,
-    NotAuthorizedException,
-    PermissionDeniedException,
-    ValidationException,
-)
+from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException, ValidationException
 from litestar.handlers import BaseRouteHandler
 from litestar.params import QueryParameter
 from litestar.typing import FieldDefinition

@@ -17,13 +17,7 @@ from headwater.api.schemas import (
     ResponseModel,
     WholeNumber,
 )
-from headwater.sources.custom.decide import (
-    CATEGORY_MOST,
-    INTERVAL_LEAST,
-    INTERVAL_MOST,
-    NAME_MOST,
-    REASON_MOST,
-)
+from headwater.sources.custom.decide import CATEGORY_MOST, INTERVAL_LEAST, INTERVAL_MOST, NAME_MOST, REASON_MOST
 from headwater.sources.custom.queue import Hints
 from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
 from headwater.urls import MAX_LENGTH, masked

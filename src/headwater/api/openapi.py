@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 from litestar import Litestar, Router
-from litestar.di import Provide
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 from pydantic import BaseModel, TypeAdapter
@@ -13,7 +12,8 @@ from pydantic.json_schema import models_json_schema
 
 from headwater import __version__
 from headwater.api import feed_schemas, schemas, source_schemas
-from headwater.asgi.problems import MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
+from headwater.asgi.errors import MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
+from headwater.asgi.handlers import provide
 
 OpenApi = dict[str, Any]
 
@@ -51,9 +51,7 @@ def describe(routes: Sequence[Router]) -> OpenApi:
     # they lack constraints of the models.
     app = Litestar(
         routes,
-        dependencies={
-            name: Provide(lambda: None, sync_to_thread=False) for name in ("database", "clock", "inspector", "quotas")
-        },
+        dependencies=provide(database=None, clock=None, inspector=None, quotas=None),
         openapi_config=OpenAPIConfig(
             title="Headwater",
             version=__version__,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.api.openapi import OpenApi, example_of, resolve
-from headwater.asgi.problems import PROBLEM_TYPES
+from headwater.asgi.errors import PROBLEM_TYPES
 
 Schema = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from litestar.params import QueryParameter
 
 from headwater.api.schemas import LIST_MOST, PLAIN, field_error
-from headwater.asgi.cursor import decode_cursor
+from headwater.asgi.handlers import decode_cursor
 from headwater.errors import Invalid
 
 Cursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the previous page.", max_length=100)]

@@ -7,15 +7,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from uuid import UUID
 
 from litestar.exceptions import ValidationException
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from headwater.frontier import types
@@ -54,12 +46,7 @@ Flag = Annotated[bool, BeforeValidator(_require_bool)]
 
 Url = Annotated[
     str,
-    Field(
-        min_length=1,
-        max_length=MAX_LENGTH,
-        description="An absolute http or https URL.",
-        examples=[EXAMPLE_URL],
-    ),
+    Field(min_length=1, max_length=MAX_LENGTH, description="An absolute http or https URL.", examples=[EXAMPLE_URL]),
 ]
 OwnerId = Annotated[UUID | None, Field(description="The source that the URL belongs to.", examples=[EXAMPLE_SOURCE])]
 FetchedAs = Annotated[PageKind, Field(description="What the URL is fetched as.")]
@@ -200,13 +187,9 @@ class FrontierPage(ResponseModel):
     """A page of URLs, newest first. A page before the last may have fewer than `limit`, or none."""
 
     urls: list[UrlResponse]
-    total: Annotated[
-        int,
-        Field(description="Number of matching URLs; a lower bound if `total_is_exact` is false."),
-    ]
+    total: Annotated[int, Field(description="Number of matching URLs; a lower bound if `total_is_exact` is false.")]
     total_is_exact: Annotated[
-        bool,
-        Field(description="False if a filter by host, origin or text stopped after 10,000 URLs."),
+        bool, Field(description="False if a filter by host, origin or text stopped after 10,000 URLs.")
     ]
     next_cursor: NextCursor
 

@@ -51,8 +51,7 @@ Site = Annotated[
 FeedUrl = Annotated[Address, Field(description="The URL of its feed.", examples=[EXAMPLE_FEED])]
 Sitemap = Annotated[Address | None, Field(description="The URL of its sitemap.", examples=[None])]
 Category = Annotated[
-    Annotated[Text, Field(max_length=CATEGORY_MAX)] | None,
-    Field(description="Its category.", examples=["Technology"]),
+    Annotated[Text, Field(max_length=CATEGORY_MAX)] | None, Field(description="Its category.", examples=["Technology"])
 ]
 Interval = Annotated[
     Annotated[WholeNumber, Field(ge=15, le=1440)] | None,
@@ -158,12 +157,7 @@ class NewSource(_SourceFields):
     """A new source: a feed, a site or a sitemap."""
 
     model_config = with_example(
-        {
-            "name": "Example News",
-            "feed_url": EXAMPLE_FEED,
-            "category": "Technology",
-            "feed_poll_interval_minutes": 60,
-        }
+        {"name": "Example News", "feed_url": EXAMPLE_FEED, "category": "Technology", "feed_poll_interval_minutes": 60}
     )
 
     @model_validator(mode="after")
@@ -292,8 +286,7 @@ class FeedChanges(_ChangesModel):
     category: Category = None
     refresh_interval_minutes: Interval = None
     is_active: Annotated[
-        Flag | None,
-        Field(description="false disables it; true enables it, clears its errors and fetches it at once."),
+        Flag | None, Field(description="false disables it; true enables it, clears its errors and fetches it at once.")
     ] = None
 
     @property

@@ -1,14 +1,16 @@
-"""Maps errors to responses: the table of status codes, the error page and the JSON problem."""
+"""Maps errors to responses: the table of status codes, the error page and the JSON problem (RFC 9457)."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from litestar import MediaType, Request, Response
+from litestar import MediaType, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.response import Redirect, Template
 from litestar.utils import get_enum_string_value
 
-from headwater.asgi.problems import ADMIN_API, API, RETRY_AFTER_S, Fault, problem
+from headwater.asgi.handlers import AnyRequest
 from headwater.errors import (
     Conflict,
     DatabaseUnavailable,
@@ -20,51 +22,80 @@ from headwater.errors import (
     QueryTimedOut,
     TooManyAttempts,
     Unavailable,
-)
+)  # fmt: skip
 from headwater.observability.log import get_logger
 
 log = get_logger()
 
-AnyRequest = Request[Any, Any, Any]
 AnyResponse = Response[Any] | Template | Redirect
 
+API = "/api"
+ADMIN_API = "/admin/api"
+DOCUMENTATION = f"{API}/docs"
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
 LOGIN = "/auth/login"
 STATUSES: dict[type[HeadwaterError], int] = {
-    Invalid: 400,
-    NotLoggedIn: 401,
-    Forbidden: 403,
-    NotFound: 404,
-    Conflict: 409,
-    TooManyAttempts: 429,
+    Invalid: 400, NotLoggedIn: 401, Forbidden: 403, NotFound: 404, Conflict: 409, TooManyAttempts: 429,
     Unavailable: 503,
-}
-TITLES = {
-    400: "Invalid request",
-    401: "Login required",
-    403: "Access denied",
-    404: "Page not found",
-    405: "Method not allowed",
-    408: "Request timed out",
-    409: "Conflict",
-    413: "Too large",
-    414: "URL too long",
-    429: "Too many requests",
-    500: "Server error",
-    503: "Service unavailable",
-}
-API_DETAILS = {
-    404: "There is no resource at this URL.",
-    405: "This URL does not support this method.",
-    413: "The body is too large.",
-}
-DETAILS = {
-    404: "This page does not exist.",
-    405: "This URL does not support this method.",
-    413: "The request is too large.",
-}
-
+}  # fmt: skip
+# Titles of error pages; the others are those of the API.
+PAGE_TITLES = {400: "Invalid request", 401: "Login required", 403: "Access denied", 404: "Page not found"}
+# Messages of the framework's errors, of pages and of the API.
+WRONG_METHOD = "This URL does not support this method."
+DETAILS = {404: "This page does not exist.", 405: WRONG_METHOD, 413: "The request is too large."}
+API_DETAILS = {404: "There is no resource at this URL.", 405: WRONG_METHOD, 413: "The body is too large."}
 FAULTS_MAX = 100  # per response
 TIMED_OUT = "The database query took too long and was cancelled. Try again later, or request less at once."
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    where: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    type: str
+    title: str
+    status: int
+    detail: str
+    advice: str
+    errors: Sequence[Fault] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemType:
+    """What all problems of one status share. `name` is the anchor in the documentation."""
+
+    name: str
+    title: str
+    advice: str
+
+
+PROBLEM_TYPES: Mapping[int, ProblemType] = {
+    400: ProblemType("unreadable", "Malformed request", "Send the request as the documentation shows."),
+    401: ProblemType(
+        "unauthorized",
+        "Missing or invalid token",
+        "Send the header `Authorization: Bearer TOKEN`, with a token from your account page or HEADWATER_API_TOKEN.",
+    ),
+    403: ProblemType(
+        "forbidden", "Permission denied", "Use a token with the required scope, of a user with the required role."
+    ),
+    404: ProblemType("not-found", "Not found", "Check the URL; the documentation lists all of them."),
+    405: ProblemType("wrong-method", "Method not allowed", "Use one of the methods in the Allow header."),
+    408: ProblemType("timeout", "Request timed out", "Send it again, without pauses."),
+    409: ProblemType("conflict", "Conflict", "Check the current state, then try again."),
+    413: ProblemType("too-large", "Body too large", "Split it into smaller requests."),
+    414: ProblemType("address-too-long", "URL too long", "Send fewer or shorter parameters."),
+    415: ProblemType("not-json", "Unsupported media type", "Send JSON with `Content-Type: application/json`."),
+    422: ProblemType("invalid", "Validation failed", "Correct what `errors` lists, then send it again."),
+    429: ProblemType("too-many", "Too many requests", "Wait for the number of seconds in Retry-After."),
+    500: ProblemType("broken", "Internal server error", "Report it to the administrator; the log has the details."),
+    503: ProblemType("unavailable", "Service unavailable", f"Try again in {RETRY_AFTER_S} seconds (Retry-After)."),
+}
 
 
 def status_of(error: HeadwaterError) -> int:
@@ -72,8 +103,14 @@ def status_of(error: HeadwaterError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
+def retry_header(error: HeadwaterError) -> dict[str, str]:
+    """The header Retry-After of a limit that was reached."""
+    if not isinstance(error, TooManyAttempts):
+        return {}
+    return {"Retry-After": str(max(1, math.ceil(error.retry_after.total_seconds())))}
+
+
 def respond_to_error(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
-    """The response to a HeadwaterError, with its own message."""
     status = status_of(error)
     if isinstance(error, NotLoggedIn) and is_page_request(request):
         return Redirect(LOGIN, status_code=303)
@@ -88,10 +125,7 @@ def respond_to_error(request: AnyRequest, error: HeadwaterError) -> AnyResponse:
         write("request refused", path=request.scope["path"], error=str(error))
         # Details of an outage (addresses, paths) belong in the log, not in a response.
         return respond(request, status, "The database is unavailable. Headwater reconnects automatically.")
-    wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
-    return respond(
-        request, status, str(error), headers={} if wait is None else {"Retry-After": str(max(1, round(wait)))}
-    )
+    return respond(request, status, str(error), headers=retry_header(error))
 
 
 def respond_to_http_error(request: AnyRequest, error: HTTPException) -> AnyResponse:
@@ -119,13 +153,15 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
     sent = {**(headers or {}), **({"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {})}
     if is_api_request(request):
         return problem(status, detail, headers=sent)
-    if "text/html" not in request.headers.get("accept", "") or not has_pages(request):
+    has_templates = cast("Any", request.app).template_engine is not None  # not in a worker that serves only its health
+    if "text/html" not in request.headers.get("accept", "") or not has_templates:
         body = {"status": status, "detail": detail}
         return Response(body, status_code=status, headers=sent, media_type=MediaType.JSON)
     sent = {"Cache-Control": "no-store", **sent}  # another user, or a later request, may get a page
     page = {
         "status": status,
-        "title": TITLES.get(status, "Request failed"),
+        "title": PAGE_TITLES.get(status)
+        or (PROBLEM_TYPES[status].title if status in PROBLEM_TYPES else "Request failed"),
         "detail": detail,
         # A page that was too slow does not reload itself: that would keep the database busy.
         "retry": RETRY_AFTER_S if status == 503 and detail != TIMED_OUT else None,
@@ -133,8 +169,19 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
     return Template("error.html", context=page, status_code=status, headers=sent)
 
 
+def problem(
+    status: int, detail: str, *, headers: Mapping[str, str] | None = None, errors: Sequence[Fault] = ()
+) -> Response[Problem]:
+    """The response for an error."""
+    type_ = PROBLEM_TYPES.get(status, PROBLEM_TYPES[500] if status >= 500 else PROBLEM_TYPES[400])
+    body = Problem(f"{DOCUMENTATION}#{type_.name}", type_.title, status, detail, type_.advice, errors)
+    return Response(
+        body, status_code=status, headers={"Cache-Control": "no-store", **(headers or {})}, media_type=MEDIA_TYPE
+    )
+
+
 def is_api_request(request: AnyRequest) -> bool:
-    """Whether the path belongs to the API, whatever the Accept header says."""
+    """By the path, whatever the Accept header says."""
     return f"{request.scope['path']}/".startswith((f"{API}/", f"{ADMIN_API}/"))
 
 
@@ -153,11 +200,6 @@ def _fault(source: str, key: str, message: str) -> Fault:
     if message.startswith("Input should be a valid dictionary"):
         message = "a JSON object is required"
     return Fault(f"{source}.{key}" if key else source, message.removeprefix("Value error, "))
-
-
-def has_pages(request: AnyRequest) -> bool:
-    """Whether the app has templates: a worker that serves its health alone has none."""
-    return cast("Any", request.app).template_engine is not None
 
 
 def is_page_request(request: AnyRequest) -> bool:

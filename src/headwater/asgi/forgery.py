@@ -1,28 +1,38 @@
 """CSRF protection: every change must carry a token that only our own pages know.
 
 The token is a signature over the visitor's cookie and the session. It is sent in the header X-CSRF-Token by htmx, or in
-the form field `_csrf_token`.
+the form field `_csrf_token`. Forms are parsed here once, within limits: the framework's own form parser has no limit on
+fields and caches the last thousand bodies, passwords included. The result of this one replaces it.
 """
 
 import hashlib
 import hmac
 import secrets
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs
 
 from litestar import Request
-from litestar.datastructures import Cookie, FormMultiDict, MutableScopeHeaders
+from litestar.datastructures import Cookie, FormMultiDict, MutableScopeHeaders, UploadFile
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import HTTPException
 from litestar.handlers.base import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.utils.scope.state import ScopeState
 
 from headwater.accounts.access import Access
 from headwater.accounts.types import SessionRow
-from headwater.asgi.forms import read_form
-from headwater.asgi.session import PUBLIC, AnyConnection, is_secure
+from headwater.asgi.handlers import AnyConnection, AnyRequest
+from headwater.asgi.session import PUBLIC, is_secure
 from headwater.errors import Forbidden
+from headwater.text import check_text
 
 VISITOR_COOKIE = "headwater_visitor"
 HEADER = "X-CSRF-Token"
 FIELD = "_csrf_token"
+FORM_BYTES = 65_536
+FIELDS_MAX = 1_000
+PARTS_MAX = 100  # of a form with files
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -37,7 +47,7 @@ class CsrfMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request: Request[Any, Any, Any] = Request(scope, receive)
+        request: AnyRequest = Request(scope, receive)
         known = request.cookies.get(VISITOR_COOKIE)
         visitor = known or secrets.token_urlsafe(24)
         token = sign(await self._access.secret(), visitor, scope["auth"])
@@ -72,6 +82,37 @@ def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
     return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
 
 
-def _sent_token(request: Request[Any, Any, Any], form: FormMultiDict) -> str:
+def _sent_token(request: AnyRequest, form: FormMultiDict) -> str:
     given = request.headers.get(HEADER, form.get(FIELD))
     return given.encode("ascii", "replace").decode() if isinstance(given, str) else ""
+
+
+@asynccontextmanager
+async def read_form(request: AnyRequest) -> AsyncIterator[FormMultiDict]:
+    """The form of a request, its text checked; empty where there is none. Its files are closed at the end.
+
+    Raises HTTPException, Invalid.
+    """
+    if request.content_type[0] == RequestEncodingType.URL_ENCODED:
+        ScopeState.from_scope(request.scope).form = parse_form(await request.body())
+    try:
+        form = await request.form()
+    except (ValueError, LookupError) as error:  # text that is not in the encoding its part names
+        raise HTTPException("The form is invalid.", status_code=400) from error
+    try:
+        for name, value in form.multi_items():
+            check_text(name, name="The name of a field")
+            if isinstance(value, str):
+                check_text(value, name=name)
+        yield form
+    finally:
+        await form.close()
+
+
+def parse_form(body: bytes) -> dict[str, str | list[str] | UploadFile]:
+    """The fields of a form; one that comes several times has a list of values. Raises HTTPException."""
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MAX)
+    except ValueError as error:
+        raise HTTPException(f"The form has more than {FIELDS_MAX} fields.", status_code=413) from error
+    return {name: values if len(values) > 1 else values[0] for name, values in fields.items()}

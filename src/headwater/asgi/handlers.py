@@ -1,18 +1,69 @@
-"""Short names for types that handlers of pages and of the API share."""
+"""What handlers of pages and of the API share: short names of types, the actor, one source, and cursors."""
 
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from litestar import Request
 from litestar.connection import ASGIConnection
-from litestar.di import NamedDependency
-from litestar.enums import RequestEncodingType
-from litestar.params import Body
+from litestar.di import NamedDependency, Provide
 
-from headwater.db import Database
-from headwater.types import Clock
+from headwater.accounts.types import User
+from headwater.audit.types import API_TOKEN, Actor
+from headwater.db import Connection, Database
+from headwater.errors import Invalid
+from headwater.sources.store import sources
+from headwater.sources.types import Source
+from headwater.types import Clock, SourceId
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
 Db = NamedDependency[Database]
 Now = NamedDependency[Clock]
-Form = Body(media_type=RequestEncodingType.URL_ENCODED)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LENGTH = 24  # bytes: microseconds, then the id
+_MOST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+
+def provide(**values: object) -> dict[str, Provide]:
+    """Dependencies that have the same value in every request."""
+
+    def always(value: object) -> Provide:
+        return Provide(lambda: value, sync_to_thread=False)
+
+    return {name: always(value) for name, value in values.items()}
+
+
+def actor_of(connection: AnyConnection) -> Actor:
+    """The logged-in user, or the operator's API token; for the audit log."""
+    user: User | None = connection.user
+    return Actor(user.id, user.email) if user else API_TOKEN
+
+
+@asynccontextmanager
+async def open_source(database: Database, source_id: UUID) -> AsyncIterator[tuple[Connection, Source]]:
+    """A system transaction and a source. Raises SourceNotFound."""
+    async with database.as_system() as conn:
+        yield conn, await sources.find_by_id(conn, source_id=SourceId(source_id))
+
+
+def encode_cursor(at: datetime, row_id: UUID) -> str:
+    """Where the next page of a list begins, after this row: opaque text that clients send back unchanged."""
+    microseconds = (at - _EPOCH) // timedelta(microseconds=1)
+    return base64.urlsafe_b64encode(microseconds.to_bytes(8, "big") + row_id.bytes).decode()
+
+
+def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
+    """The time and id of a cursor. Raises Invalid."""
+    try:
+        raw = base64.b64decode(cursor, altchars=b"-_", validate=True)
+    except ValueError:
+        raw = b""
+    microseconds = int.from_bytes(raw[:8], "big")
+    if len(raw) != _LENGTH or microseconds > _MOST:
+        raise Invalid("Invalid cursor. Start at the first page.")
+    return _EPOCH + timedelta(microseconds=microseconds), UUID(bytes=raw[8:])

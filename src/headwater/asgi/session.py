@@ -4,9 +4,11 @@ Sets `request.user` and `request.auth` from the two cookies (None without a logi
 the access token was renewed. A route names the role it requires; the default is reader.
 """
 
-from datetime import datetime
+import asyncio
+from contextlib import ExitStack
+from datetime import datetime, timedelta
 from ipaddress import ip_address
-from typing import Any
+from weakref import WeakValueDictionary
 
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie, MutableScopeHeaders
@@ -15,10 +17,10 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.access import Access
 from headwater.accounts.types import Role, SessionRow, Tokens, User, Visitor
-from headwater.asgi.concurrency import RequestLimiter
-from headwater.errors import Forbidden, NotLoggedIn
+from headwater.asgi.handlers import AnyConnection
+from headwater.errors import Forbidden, NotLoggedIn, TooManyRequests
 from headwater.text import printable
-from headwater.types import Clock
+from headwater.types import Clock, UserId
 
 ACCESS_COOKIE = "headwater_access"
 REFRESH_COOKIE = "headwater_refresh"
@@ -27,7 +29,45 @@ PUBLIC_HTTPS = "public_https"  # in the app's state: whether the public URL is h
 # A proxy adds at least one of these; a request through a proxy may come from anywhere.
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
-AnyConnection = ASGIConnection[Any, Any, Any, Any]
+CONCURRENT = 5
+WAITING_MAX = 50
+LONGEST_WAIT = timedelta(seconds=30)
+
+
+class _UserQueue(asyncio.Semaphore):
+    waiting = 0
+
+
+class RequestLimiter:
+    """Limits the concurrent requests of one user. Further ones wait here, without a database connection.
+
+    Without this, one user with many requests takes every connection of the pool from the others and the stages.
+    """
+
+    def __init__(
+        self, *, concurrent: int = CONCURRENT, waiting_max: int = WAITING_MAX, longest_wait: timedelta = LONGEST_WAIT
+    ) -> None:
+        self._concurrent = concurrent
+        self._waiting_max = waiting_max
+        self._longest_wait = longest_wait
+        self._queues: WeakValueDictionary[UserId, _UserQueue] = WeakValueDictionary()
+
+    async def acquire(self, user_id: UserId) -> ExitStack:
+        """Wait for a slot; closing it lets the next request begin. Raises TooManyRequests."""
+        queue = self._queues.setdefault(user_id, _UserQueue(self._concurrent))
+        if queue.waiting >= self._waiting_max:
+            raise TooManyRequests(self._longest_wait)
+        queue.waiting += 1
+        try:
+            async with asyncio.timeout(self._longest_wait.total_seconds()):
+                await queue.acquire()
+        except TimeoutError as error:
+            raise TooManyRequests(self._longest_wait) from error
+        finally:
+            queue.waiting -= 1
+        slot = ExitStack()
+        slot.callback(queue.release)  # once, however often it is closed
+        return slot
 
 
 class SessionMiddleware:
@@ -46,7 +86,8 @@ class SessionMiddleware:
         connection: AnyConnection = ASGIConnection(scope)
         session, renewed = await self._find(connection)
         scope["user"], scope["auth"] = (session.user, session) if session else (None, None)
-        lines: list[str] = self._cookie_lines(connection, renewed) if renewed else []
+        cookies = session_cookies(connection, renewed, self._clock()) if renewed else []
+        lines: list[str] = [cookie.to_header(header="") for cookie in cookies]
 
         async def with_cookies(message: Message) -> None:
             if lines and message["type"] == "http.response.start":
@@ -65,12 +106,10 @@ class SessionMiddleware:
         async def until_sent(message: Message) -> None:
             await with_cookies(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                slot.release()  # background tasks do not hold up further requests
+                slot.close()  # background tasks do not hold up further requests
 
-        try:
+        with slot:
             await self._app(scope, receive, until_sent)
-        finally:
-            slot.release()
 
     async def _find(self, connection: AnyConnection) -> tuple[SessionRow | None, Tokens | None]:
         access = connection.cookies.get(ACCESS_COOKIE)
@@ -79,10 +118,6 @@ class SessionMiddleware:
             return session, None
         refresh = connection.cookies.get(REFRESH_COOKIE)
         return (await self._access.renew(refresh) if refresh else None) or (None, None)
-
-    def _cookie_lines(self, connection: AnyConnection, tokens: Tokens) -> list[str]:
-        cookies = session_cookies(tokens, self._clock(), is_secure=is_secure(connection))
-        return [cookie.to_header(header="") for cookie in cookies]
 
 
 def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
@@ -97,21 +132,14 @@ def require_role(connection: AnyConnection, handler: BaseRouteHandler) -> None:
         raise Forbidden("You do not have access to this page.")
 
 
-def session_cookies(tokens: Tokens, now: datetime, *, is_secure: bool) -> list[Cookie]:
-    """The cookies of a session: HttpOnly, SameSite."""
+def session_cookies(connection: AnyConnection, tokens: Tokens | None, now: datetime) -> list[Cookie]:
+    """The cookies of a session: HttpOnly, SameSite. Without tokens, those that delete them."""
     # Both last as long as the session: the refresh token renews an expired access token.
-    lifetime = round((tokens.refresh_until - now).total_seconds())
+    lifetime = round((tokens.refresh_until - now).total_seconds()) if tokens else 0
+    values = (tokens.access, tokens.refresh) if tokens else ("", "")
     return [
-        Cookie(key=name, value=value, max_age=lifetime, secure=is_secure, httponly=True, samesite="lax")
-        for name, value in ((ACCESS_COOKIE, tokens.access), (REFRESH_COOKIE, tokens.refresh))
-    ]
-
-
-def expired_cookies(*, is_secure: bool) -> list[Cookie]:
-    """Cookies that delete those of a session."""
-    return [
-        Cookie(key=name, value="", max_age=0, secure=is_secure, httponly=True, samesite="lax")
-        for name in (ACCESS_COOKIE, REFRESH_COOKIE)
+        Cookie(name, value=value, max_age=lifetime, secure=is_secure(connection), httponly=True, samesite="lax")
+        for name, value in zip((ACCESS_COOKIE, REFRESH_COOKIE), values, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from litestar import Request, Router, get
 from litestar.datastructures import CacheControlHeader
-from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 from litestar.template.config import TemplateConfig
@@ -18,12 +18,13 @@ from markupsafe import Markup
 from headwater.accounts.access import Access
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import AccountOptions
-from headwater.asgi.concurrency import RequestLimiter
 from headwater.asgi.forgery import FIELD, CsrfMiddleware, require_csrf_token
-from headwater.asgi.session import SessionMiddleware, require_role
+from headwater.asgi.handlers import provide
+from headwater.asgi.session import RequestLimiter, SessionMiddleware, require_role
 from headwater.db import Database
 from headwater.frontier.types import FrontierOptions
 from headwater.library.summaries.types import SummaryOptions
+from headwater.library.summaries.writer import SummaryWriter
 from headwater.polling.types import PollingOptions
 from headwater.sandbox import Sandbox
 from headwater.sources.custom.inspect import Inspector
@@ -31,21 +32,18 @@ from headwater.sources.trial import Trials
 from headwater.types import Clock
 from headwater.urls import masked
 from headwater.web import format as formats
-from headwater.web.routes.account import account_pages
-from headwater.web.routes.admin import admin_pages
+from headwater.web.routes import account, auth, dashboard, discover, feeds, opml, read
+from headwater.web.routes.admin import audit, frontier, health, moderation, people, popularity, settings, sources
 from headwater.web.routes.admin.settings import SettingLine
 from headwater.web.routes.admin.sources import DEFAULT_POLLING
-from headwater.web.routes.auth import auth_pages
-from headwater.web.routes.dashboard import dashboard
-from headwater.web.routes.discover import discover_pages
-from headwater.web.routes.export import export_pages
-from headwater.web.routes.feeds import feed_pages
-from headwater.web.routes.front import front_pages
-from headwater.web.routes.opml import opml_pages
-from headwater.web.routes.read import line_cursor, read_pages
-from headwater.web.routes.summaries import summary_dependencies, summary_pages
+from headwater.web.routes.read import line_cursor
 
 _FOLDER = Path(__file__).parent
+# Every route handler of these modules is served.
+PAGES = (
+    auth, account, dashboard, feeds, opml, read, discover, health, sources, frontier, popularity, moderation, people,
+    audit, settings,
+)  # fmt: skip
 _HTMX = (files("django_htmx") / "static" / "django_htmx" / "htmx-2.min.js").read_bytes()
 
 
@@ -95,30 +93,20 @@ def web_routes(database: Database, clock: Clock, options: WebOptions) -> list[Ro
     pages = Router(
         "/",
         route_handlers=[
-            *front_pages,
-            *auth_pages,
-            *account_pages,
-            *export_pages,
-            dashboard,
-            *feed_pages,
-            *opml_pages,
-            *summary_pages,
-            *read_pages,
-            *discover_pages,
-            *admin_pages,
+            handler for module in PAGES for handler in vars(module).values() if isinstance(handler, HTTPRouteHandler)
         ],
         middleware=[with_session, with_csrf],
         # Roles first: after a logout the message is to log in, not that the form has expired.
         guards=[require_role, require_csrf_token],
-        dependencies={
-            "access": Provide(lambda: access, sync_to_thread=False),
-            "polling_options": Provide(lambda: options.polling, sync_to_thread=False),
-            "upload_sandbox": Provide(lambda: options.upload_sandbox, sync_to_thread=False),
-            "trials": Provide(lambda: options.trials, sync_to_thread=False),
-            "setting_lines": Provide(lambda: options.settings, sync_to_thread=False),
-            "frontier_options": Provide(lambda: options.frontier, sync_to_thread=False),
-            **summary_dependencies(database, clock, options.summaries),
-        },
+        dependencies=provide(
+            access=access,
+            polling_options=options.polling,
+            upload_sandbox=options.upload_sandbox,
+            trials=options.trials,
+            setting_lines=options.settings,
+            frontier_options=options.frontier,
+            summary_writer=SummaryWriter(database, clock, options.summaries),
+        ),
         cache_control=CacheControlHeader(no_store=True),
         include_in_schema=False,
     )

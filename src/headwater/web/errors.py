@@ -1,13 +1,14 @@
-"""Error responses for htmx: the status, and a message with the element that shows it.
+"""Routes of htmx fragments, and their error responses: the status, and a message with the element that shows it.
 
 Seed 002 gives for each endpoint the message and the element; a route names them here.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from litestar.exceptions import ValidationException
+from litestar.handlers import HTTPRouteHandler
 from litestar.response import Template
 
 from headwater.asgi.errors import LOGIN, TIMED_OUT, status_of
@@ -21,26 +22,33 @@ from headwater.errors import (
     NotLoggedIn,
     QueryTimedOut,
     Unavailable,
-)
+)  # fmt: skip
 from headwater.observability.log import get_logger
 
 log = get_logger()
 
-ExceptionHandlers = Mapping[type[Exception], Callable[[AnyRequest, Any], Template]]
 LOGGED_OUT = "Your session has ended."
 _NOT_IN_IDS = re.compile(r"[^\w-]", re.ASCII)
 
 
-def error_handlers(broken: str, *, place: str = "", taken: str = "", invalid: str = "Invalid query parameters") -> Any:  # noqa: ANN401  Litestar's own type is wider
-    """Exception handlers of one route. `broken`: the message of a server error; `place`: the id of its element."""
+def fragment(
+    method: Callable[..., HTTPRouteHandler],
+    path: str,
+    broken: str,
+    *,
+    place: str = "",
+    taken: str = "",
+    status_code: int = 200,
+    **options: Any,  # noqa: ANN401  those of Litestar
+) -> HTTPRouteHandler:
+    """A route for htmx. `broken`: the message of a server error; `place`: the id of the element that shows errors."""
 
     def respond(request: AnyRequest, status: int, template: str, **context: object) -> Template:
         headers = {"Cache-Control": "no-store", **({"Location": LOGIN} if status == 401 else {})}
         if place:
             # A path parameter may contain anything; it must not change the CSS selector.
             plain = {name: _NOT_IN_IDS.sub("", str(value)) for name, value in request.path_params.items()}
-            target = place.format(**plain)
-            headers |= {"HX-Retarget": f"#{target}", "HX-Reswap": "innerHTML"}
+            headers |= {"HX-Retarget": f"#{place.format(**plain)}", "HX-Reswap": "innerHTML"}
         return Template(template, context={**context, "user": None}, status_code=status, headers=headers)
 
     def invalid_feed(request: AnyRequest, error: InvalidFeed) -> Template:
@@ -53,7 +61,7 @@ def error_handlers(broken: str, *, place: str = "", taken: str = "", invalid: st
         return respond(request, 401, "refusal.html", message=LOGGED_OUT, login=True)
 
     def invalid_query(request: AnyRequest, _error: ValidationException) -> Template:
-        return respond(request, 400, "refusal.html", message=invalid)
+        return respond(request, 400, "refusal.html", message="Invalid query parameters")
 
     def other_error(request: AnyRequest, error: HeadwaterError) -> Template:
         if isinstance(error, Unavailable) and not isinstance(error, AiUnavailable):
@@ -68,7 +76,7 @@ def error_handlers(broken: str, *, place: str = "", taken: str = "", invalid: st
         log.error("request broke", path=request.scope["path"], exc_info=error)
         return respond(request, 500, "refusal.html", message=broken)
 
-    return {
+    handlers: dict[type[Exception], Callable[[AnyRequest, Any], Template]] = {
         InvalidFeed: invalid_feed,
         AlreadySubscribed: already_subscribed,
         NotLoggedIn: not_logged_in,
@@ -76,3 +84,4 @@ def error_handlers(broken: str, *, place: str = "", taken: str = "", invalid: st
         HeadwaterError: other_error,
         Exception: bug,
     }
+    return method(path, status_code=status_code, exception_handlers=handlers, **options)

@@ -18,10 +18,7 @@ from headwater.api.source_schemas import (
     ImportReport,
     NewFeed,
 )
-from headwater.asgi.actor import actor_of
-from headwater.asgi.cursor import encode_cursor
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.asgi.sources import open_source
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor, open_source
 from headwater.db import Connection
 from headwater.sources import operate
 from headwater.sources.catalogue.load import load
@@ -38,10 +35,7 @@ FetchedBefore = Annotated[
 ByErrors = Annotated[
     int | None, QueryParameter(description="Only with at least this many errors in a row.", ge=1, le=1_000_000)
 ]
-Order = Annotated[
-    SourceOrder,
-    QueryParameter(description="newest, or last_fetched: latest success first."),
-]
+Order = Annotated[SourceOrder, QueryParameter(description="newest, or last_fetched: latest success first.")]
 Id = Annotated[UUID, PathParameter(description="The feed's id.")]
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # in cursors: a source without a success
 

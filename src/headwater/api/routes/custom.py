@@ -13,9 +13,8 @@ from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import Role, User
 from headwater.api.feed_schemas import ProposedFeed, SuggestedFeed, SuggestedFeeds
 from headwater.api.parameters import Cursor, Limit, read_cursor
-from headwater.asgi.cursor import encode_cursor
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.asgi.problems import MEDIA_TYPE, Fault, Problem, problem
+from headwater.asgi.errors import MEDIA_TYPE, Fault, Problem, problem
+from headwater.asgi.handlers import AnyRequest, Db, Now, encode_cursor
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.store import submissions

@@ -8,7 +8,7 @@ from litestar.response import Template
 
 from headwater.api.openapi import OpenApi, describe
 from headwater.api.page import page_of
-from headwater.asgi.problems import API
+from headwater.asgi.errors import API
 
 
 def documentation_routes(routes: Sequence[Router]) -> Router:

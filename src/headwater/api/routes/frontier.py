@@ -26,8 +26,7 @@ from headwater.api.schemas import (
     results_of,
     stats_of,
 )
-from headwater.asgi.cursor import encode_cursor
-from headwater.asgi.handlers import Db, Now
+from headwater.asgi.handlers import Db, Now, encode_cursor
 from headwater.db import Connection
 from headwater.errors import UrlNotFound
 from headwater.frontier.retrying import retry_matching

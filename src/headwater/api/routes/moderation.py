@@ -21,10 +21,8 @@ from headwater.api.feed_schemas import (
 )
 from headwater.api.parameters import ByHost, Cursor, Limit, read_cursor
 from headwater.api.schemas import PLAIN
-from headwater.asgi.actor import actor_of
-from headwater.asgi.cursor import encode_cursor
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.asgi.problems import Fault, Problem, problem
+from headwater.asgi.errors import Fault, Problem, problem
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge

@@ -10,16 +10,8 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.api.parameters import Limit
 from headwater.api.schemas import PLAIN, field_error
-from headwater.api.source_schemas import (
-    DisableRequest,
-    NewSource,
-    SourceChanges,
-    SourceListResponse,
-    SourceResponse,
-)
-from headwater.asgi.actor import actor_of
-from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.asgi.sources import open_source
+from headwater.api.source_schemas import DisableRequest, NewSource, SourceChanges, SourceListResponse, SourceResponse
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate
@@ -50,8 +42,7 @@ ByText = Annotated[
     QueryParameter(description="Only with this text in the name or URL.", min_length=1, max_length=200, pattern=PLAIN),
 ]
 ByHost = Annotated[
-    str | None,
-    QueryParameter(description="Only with a feed or site on this host.", max_length=253, pattern=PLAIN),
+    str | None, QueryParameter(description="Only with a feed or site on this host.", max_length=253, pattern=PLAIN)
 ]
 Cursor = Annotated[UUID | None, QueryParameter(description="`next_cursor` of the previous page.")]
 Id = Annotated[UUID, PathParameter(description="The source's id.")]

@@ -1,13 +1,12 @@
 """The account page: password, email, sessions, API tokens, reading statistics, deletion."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from uuid import UUID
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath
+from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.access import Access
@@ -18,55 +17,55 @@ from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
-from headwater.asgi.errors import status_of
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
-from headwater.asgi.session import expired_cookies, is_secure, session_cookies
+from headwater.asgi.errors import LOGIN, status_of
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.session import session_cookies
 from headwater.db import Database
-from headwater.errors import HeadwaterError, Invalid, NotFound
+from headwater.errors import HeadwaterError, NotFound
 from headwater.types import Clock
-from headwater.web.consent import opts_out
-from headwater.web.forms import Consent, Deletion, NewEmail, NewPassword, NewToken
-from headwater.web.query import is_htmx
+from headwater.web.query import is_htmx, opts_out
+from headwater.web.routes.auth import check_confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class AccountForm:
+    """The fields of all forms of the page; each form has some of them."""
+
+    current_password: str = ""
+    password: str = ""
+    password_confirm: str = ""
+    email: str = ""
+    name: str = ""  # of a new API token
+    scopes: list[str] | str = ""
+    answer: str = ""  # to the question on reading statistics
 
 
 @get("/account")
 async def account(request: AnyRequest, database: Db, clock: Now) -> Template:
-    """The page."""
     return await _page(request, database, clock)
 
 
 @post("/account/password", status_code=200)
 async def change_password(
-    request: AnyRequest,
-    data: Annotated[NewPassword, Form],
-    access: NamedDependency[Access],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
 ) -> Template:
     """Change the password; all other sessions end, and this browser gets new cookies."""
     issued: list[Tokens] = []
 
     async def change() -> str:
-        if data.password != data.password_confirm:
-            raise Invalid("Passwords do not match")
+        check_confirmed(data.password, data.password_confirm)
         tokens = await access.change_password(request.user, data.current_password, data.password, keep=request.auth)
         issued.extend([tokens] if tokens else [])
         return "Password changed. All other sessions are logged out and your API tokens are revoked."
 
     page = await _attempt(request, database, clock, "password", change)
-    page.cookies = [
-        cookie for tokens in issued for cookie in session_cookies(tokens, clock(), is_secure=is_secure(request))
-    ]
+    page.cookies = [cookie for tokens in issued for cookie in session_cookies(request, tokens, clock())]
     return page
 
 
 @post("/account/email", status_code=200)
 async def change_email(
-    request: AnyRequest,
-    data: Annotated[NewEmail, Form],
-    access: NamedDependency[Access],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
 ) -> Template:
     """Change the email, after confirmation by a link sent to it."""
 
@@ -79,7 +78,6 @@ async def change_email(
 
 @post("/account/sessions/{session_id:uuid}/end", status_code=303)
 async def end_session(request: AnyRequest, session_id: FromPath[UUID], database: Db) -> Redirect:
-    """End another session. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
         if not await sessions_store.end(conn, session_id=session_id):
             raise NotFound("This session has already ended.")
@@ -87,12 +85,7 @@ async def end_session(request: AnyRequest, session_id: FromPath[UUID], database:
 
 
 @post("/account/tokens", status_code=200)
-async def add_token(
-    request: AnyRequest,
-    data: Annotated[NewToken, Form],
-    database: Db,
-    clock: Now,
-) -> Template:
+async def add_token(request: AnyRequest, data: URLEncodedBody[AccountForm], database: Db, clock: Now) -> Template:
     """Create an API token; it is shown only once."""
     shown: dict[str, object] = {}
 
@@ -108,7 +101,6 @@ async def add_token(
 
 @post("/account/tokens/{token_id:uuid}/revoke", status_code=303)
 async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: Db) -> Redirect:
-    """Revoke an API token. Raises NotFound."""
     async with database.as_user(request.user.id) as conn:
         if not await tokens_store.remove(conn, token_id=token_id):
             raise NotFound("This token is already revoked.")
@@ -117,10 +109,7 @@ async def revoke_token(request: AnyRequest, token_id: FromPath[UUID], database: 
 
 @post("/account/analytics", status_code=303)
 async def answer_analytics(
-    request: AnyRequest,
-    data: Annotated[Consent, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AccountForm], database: Db, clock: Now
 ) -> Redirect | Template:
     """Answer whether reading is counted. Anything but `yes` is a no."""
     agrees = data.answer == "yes"
@@ -134,18 +123,14 @@ async def answer_analytics(
 
 @post("/account/delete", status_code=200)
 async def delete_account(
-    request: AnyRequest,
-    data: Annotated[Deletion, Form],
-    access: NamedDependency[Access],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AccountForm], access: NamedDependency[Access], database: Db, clock: Now
 ) -> Template | Redirect:
     """Delete the account at once; the removing stage deletes what belongs to it."""
     try:
         await access.delete_account(request.user, data.current_password, session=request.auth)
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at="delete")
-    return Redirect("/auth/login", status_code=303, cookies=expired_cookies(is_secure=is_secure(request)))
+    return Redirect(LOGIN, status_code=303, cookies=session_cookies(request, None, clock()))
 
 
 async def _attempt(
@@ -160,7 +145,7 @@ async def _attempt(
         notice = await step()
     except HeadwaterError as error:
         return await _page(request, database, clock, error=error, at=at)
-    return await _page(request, database, clock, at=at, notice=notice, shown=shown or {})
+    return await _page(request, database, clock, at=at, notice=notice, shown=shown)
 
 
 async def _page(
@@ -171,40 +156,24 @@ async def _page(
     at: str = "",
     error: HeadwaterError | None = None,
     notice: str = "",
-    shown: Mapping[str, object] = MappingProxyType({}),
+    shown: dict[str, object] | None = None,
 ) -> Template:
     """The page, with the result of the last action beside its form."""
     status = status_of(error) if error else 200
     if error is not None and status >= 500:
         raise error
     async with database.as_user(request.user.id) as conn:
-        sessions = await sessions_store.list_of(conn, user_id=request.user.id)
-        tokens = await tokens_store.list_of(conn, user_id=request.user.id)
-        answer = await analytics.find_answer(conn)
-    context = {
-        "user": request.user,
-        "here": request.auth.id,
-        "now": clock(),
-        "sessions": sessions,
-        "tokens": tokens,
-        "scopes": [scope for scope in Scope if scope in scopes_allowed(request.user.role)],
-        "answer": answer,
-        "opts_out": opts_out(request),
-        "at": at,
-        "error": str(error) if error else None,
-        "notice": notice,
-        **shown,
-    }
-    return Template("account/page.html", context=context, status_code=status)
-
-
-account_pages = [
-    account,
-    change_password,
-    change_email,
-    end_session,
-    add_token,
-    revoke_token,
-    answer_analytics,
-    delete_account,
-]
+        context = {
+            "user": request.user,
+            "here": request.auth.id,
+            "now": clock(),
+            "sessions": await sessions_store.list_of(conn, user_id=request.user.id),
+            "tokens": await tokens_store.list_of(conn, user_id=request.user.id),
+            "scopes": [scope for scope in Scope if scope in scopes_allowed(request.user.role)],
+            "answer": await analytics.find_answer(conn),
+            "opts_out": opts_out(request),
+            "at": at,
+            "error": str(error) if error else None,
+            "notice": notice,
+        }
+    return Template("account/page.html", context=context | (shown or {}), status_code=status)

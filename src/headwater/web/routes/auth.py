@@ -1,60 +1,67 @@
-"""Sign up, log in, log out, reset a password, confirm an email, log in with OpenID."""
+"""Sign up, log in (also with OpenID), log out, reset a password, confirm an email; the home page and privacy policy."""
 
 import secrets
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
 
 from litestar import get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
-from litestar.params import FromQuery
+from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
 from headwater.accounts.openid import Attempt, OpenId
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
-from headwater.asgi.errors import status_of
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
-from headwater.asgi.session import PUBLIC, expired_cookies, is_secure, session_cookies, visitor_of
+from headwater.asgi.errors import LOGIN, retry_header, status_of
+from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.session import PUBLIC, is_secure, session_cookies, visitor_of
 from headwater.db import Database
-from headwater.errors import (
-    HeadwaterError,
-    Invalid,
-    IssuerUnavailable,
-    NotFound,
-    NotLoggedIn,
-    TooManyAttempts,
-)
+from headwater.errors import HeadwaterError, Invalid, IssuerUnavailable, NotFound, NotLoggedIn
 from headwater.types import Clock
-from headwater.web.forms import ForgotPassword, Login, Registration, ResetPassword
 
 HOME = "/dashboard"
 ATTEMPT_COOKIE = "headwater_openid"
 ATTEMPT_LIFETIME = timedelta(minutes=10)
 
 
+@dataclass(frozen=True, slots=True)
+class AuthForm:
+    """The fields of all forms before the login; each form has some of them."""
+
+    email: str = ""
+    password: str = ""
+    password_confirm: str = ""
+    privacy: str = ""
+    setup_code: str = ""
+    token: str = ""
+
+
+@get("/", role=PUBLIC, sync_to_thread=False)
+def front(request: AnyRequest) -> Redirect:
+    return Redirect(HOME if request.user else LOGIN, status_code=303)
+
+
+@get("/privacy", role=PUBLIC, sync_to_thread=False)
+def privacy(request: AnyRequest) -> Template:
+    return Template("privacy.html", context={"user": request.user})
+
+
 @get("/auth/register", role=PUBLIC)
 async def register_page(request: AnyRequest, access: NamedDependency[Access], database: Db) -> Template | Redirect:
-    """The form that creates an account."""
     if request.user:
         return Redirect(HOME, status_code=303)
     context = await _first_account(request, access, database)
-    return Template("auth/register.html", context={"form": Registration(), **context})
+    return Template("auth/register.html", context={"form": AuthForm(), **context})
 
 
 @post("/auth/register", role=PUBLIC, status_code=200)
 async def register(
-    request: AnyRequest,
-    data: Annotated[Registration, Form],
-    access: NamedDependency[Access],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AuthForm], access: NamedDependency[Access], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Create an account and log in."""
     try:
-        if data.password != data.password_confirm:
-            raise Invalid("Passwords do not match")
+        check_confirmed(data.password, data.password_confirm)
         if not data.privacy:
             raise Invalid("Please accept the privacy policy")
         came = await access.register(data.email, data.password, visitor_of(request), code=data.setup_code)
@@ -64,7 +71,6 @@ async def register(
 
 
 async def _first_account(request: AnyRequest, access: Access, database: Database) -> dict[str, bool]:
-    """What the page needs for the first account."""
     async with database.as_system() as conn:
         is_first = not await users.has_any(conn)
     return {"is_first": is_first, "asks_for_code": is_first and access.asks_for_code(visitor_of(request))}
@@ -78,17 +84,13 @@ async def login_page(request: AnyRequest, database: Db) -> Template | Redirect:
     async with database.as_system() as conn:
         if not await users.has_any(conn):
             return Redirect("/auth/register", status_code=303)
-    return Template("auth/login.html", context={"form": Login()})
+    return Template("auth/login.html", context={"form": AuthForm()})
 
 
 @post("/auth/login", role=PUBLIC, status_code=200)
 async def log_in(
-    request: AnyRequest,
-    data: Annotated[Login, Form],
-    access: NamedDependency[Access],
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[AuthForm], access: NamedDependency[Access], clock: Now
 ) -> Template | Redirect:
-    """Log in."""
     try:
         came = await access.log_in(data.email, data.password, visitor_of(request))
     except HeadwaterError as error:
@@ -97,24 +99,20 @@ async def log_in(
 
 
 @post("/auth/logout", role=PUBLIC, status_code=303)
-async def log_out(request: AnyRequest, database: Db) -> Redirect:
-    """End the session."""
+async def log_out(request: AnyRequest, database: Db, clock: Now) -> Redirect:
     if request.auth:
         async with database.as_system() as conn:
             await sessions.end(conn, session_id=request.auth.id)
-    return Redirect("/auth/login", status_code=303, cookies=expired_cookies(is_secure=is_secure(request)))
+    return Redirect(LOGIN, status_code=303, cookies=session_cookies(request, None, clock()))
 
 
 @get("/auth/forgot", role=PUBLIC, sync_to_thread=False)
 def forgot_page() -> Template:
-    """The form that requests a reset link."""
-    return Template("auth/forgot.html", context={"form": ForgotPassword()})
+    return Template("auth/forgot.html", context={"form": AuthForm()})
 
 
 @post("/auth/forgot", role=PUBLIC, status_code=200)
-async def forgot(
-    request: AnyRequest, data: Annotated[ForgotPassword, Form], access: NamedDependency[Access]
-) -> Template:
+async def forgot(request: AnyRequest, data: URLEncodedBody[AuthForm], access: NamedDependency[Access]) -> Template:
     """Send a reset link, if the account exists. The response is the same either way."""
     try:
         await access.ask_for_reset(data.email, visitor_of(request))
@@ -125,36 +123,32 @@ async def forgot(
 
 @get("/auth/reset", role=PUBLIC, sync_to_thread=False)
 def reset_page(token: FromQuery[str] = "") -> Template:
-    """The form for a new password."""
-    return Template("auth/reset.html", context={"form": ResetPassword(token=token)})
+    return Template("auth/reset.html", context={"form": AuthForm(token=token)})
 
 
 @post("/auth/reset", role=PUBLIC, status_code=200)
-async def reset(data: Annotated[ResetPassword, Form], access: NamedDependency[Access]) -> Template | Redirect:
-    """Set a new password with the token of an email."""
+async def reset(data: URLEncodedBody[AuthForm], access: NamedDependency[Access]) -> Template | Redirect:
     try:
-        if data.password != data.password_confirm:
-            raise Invalid("Passwords do not match")
+        check_confirmed(data.password, data.password_confirm)
         await access.reset_password(data.token, data.password)
     except HeadwaterError as error:
         return _form_with_error("auth/reset.html", data, error)
-    return Template("auth/login.html", context={"form": Login(), "notice": "Password changed. You can log in now."})
+    return Template("auth/login.html", context={"form": AuthForm(), "notice": "Password changed. You can log in now."})
 
 
 @get("/auth/confirm", role=PUBLIC, sync_to_thread=False)
 def confirm_page(token: FromQuery[str] = "") -> Template:
     """A form with a button, since mail programs open links."""
-    return Template("auth/confirm.html", context={"form": ResetPassword(token=token)})
+    return Template("auth/confirm.html", context={"form": AuthForm(token=token)})
 
 
 @post("/auth/confirm", role=PUBLIC, status_code=200)
-async def confirm(data: Annotated[ResetPassword, Form], access: NamedDependency[Access]) -> Template | Redirect:
-    """Confirm an email."""
+async def confirm(data: URLEncodedBody[AuthForm], access: NamedDependency[Access]) -> Template | Redirect:
     try:
         await access.confirm(data.token)
     except HeadwaterError as error:
         return _form_with_error("auth/confirm.html", data, error)
-    return Template("auth/login.html", context={"form": Login(), "notice": "Email confirmed. You can log in now."})
+    return Template("auth/login.html", context={"form": AuthForm(), "notice": "Email confirmed. You can log in now."})
 
 
 @get("/auth/openid", role=PUBLIC)
@@ -166,7 +160,7 @@ async def openid_login(request: AnyRequest, openid: NamedDependency[OpenId | Non
     try:
         address = await openid.address(attempt)
     except IssuerUnavailable as error:
-        return _form_with_error("auth/login.html", Login(), error)
+        return _form_with_error("auth/login.html", AuthForm(), error)
     return Redirect(address, status_code=303, cookies=[_attempt_cookie(request, attempt.seed)])
 
 
@@ -189,49 +183,37 @@ async def openid_callback(
         identity = await openid.identify(attempt, code=code, issuer=iss)
         visitor = visitor_of(request)
         user = await outsiders.account_of(identity, may_be_first=not access.asks_for_code(visitor))
-        came = await access.welcome(user, visitor, identity)
+        response = _logged_in(request, await access.welcome(user, visitor, identity), clock)
     except HeadwaterError as error:
-        form = _form_with_error("auth/login.html", Login(), error)
-        form.cookies = [_attempt_cookie(request, "")]
-        return form
-    response = _logged_in(request, came, clock)
+        response = _form_with_error("auth/login.html", AuthForm(), error)
     response.cookies = [*response.cookies, _attempt_cookie(request, "")]
     return response
 
 
 def _attempt_cookie(request: AnyRequest, seed: str) -> Cookie:
     """The cookie of one OpenID login; an empty seed deletes it."""
-    lifetime = round(ATTEMPT_LIFETIME.total_seconds()) if seed else 0
     return Cookie(
-        ATTEMPT_COOKIE,
-        path="/auth/openid",
-        value=seed,
-        max_age=lifetime,
-        secure=is_secure(request),
-        httponly=True,
-        samesite="lax",
-    )
+        ATTEMPT_COOKIE, path="/auth/openid", value=seed, max_age=round(ATTEMPT_LIFETIME.total_seconds()) if seed else 0,
+        secure=is_secure(request), httponly=True, samesite="lax",
+    )  # fmt: skip
 
 
-def _form_with_error(template: str, form: object, error: HeadwaterError, **context: object) -> Template:
+def check_confirmed(password: str, again: str) -> None:
+    """Raises Invalid."""
+    if password != again:
+        raise Invalid("Passwords do not match")
+
+
+def _form_with_error(template: str, form: AuthForm, error: HeadwaterError, **context: object) -> Template:
     """The form with its values and the error. Raises server errors."""
     status = status_of(error)
     if status >= 500 and not isinstance(error, IssuerUnavailable):
         raise error
-    wait = error.retry_after.total_seconds() if isinstance(error, TooManyAttempts) else None
-    headers = {} if wait is None else {"Retry-After": str(round(wait))}
     context |= {"form": form, "error": str(error)}
-    return Template(template, context=context, status_code=status, headers=headers)
+    return Template(template, context=context, status_code=status, headers=retry_header(error))
 
 
 def _logged_in(request: AnyRequest, came: LoggedIn | AwaitsConfirmation, clock: Clock) -> Template | Redirect:
     if isinstance(came, AwaitsConfirmation):
         return Template("auth/check_mail.html", context={"email": came.email})
-    cookies = session_cookies(came.tokens, clock(), is_secure=is_secure(request))
-    return Redirect(HOME, status_code=303, cookies=cookies)
-
-
-auth_pages = [
-    register_page, register, login_page, log_in, log_out, forgot_page, forgot, reset_page, reset, confirm_page, confirm,
-    openid_login, openid_callback,
-]  # fmt: skip
+    return Redirect(HOME, status_code=303, cookies=session_cookies(request, came.tokens, clock()))

@@ -1,22 +1,31 @@
-"""The dashboard: the page into which the list of feeds and the summary are loaded."""
+"""The dashboard: the page into which the list of feeds and the summary are loaded, and the daily summary.
 
-from litestar import get
+The response to generating a summary is the summary itself, as in seed 002, and takes as long as the model. Other
+requests in the meantime show that it is in progress.
+"""
+
+from litestar import get, post
+from litestar.di import NamedDependency
 from litestar.exceptions import ValidationException
 from litestar.params import FromQuery
 from litestar.response import Template
+from markupsafe import Markup
 
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import AnyResponse, respond
-from headwater.asgi.handlers import AnyRequest, Db
-from headwater.db import Database
+from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.errors import Unavailable
+from headwater.library.summaries.render import to_html
+from headwater.library.summaries.types import ShownSummary
+from headwater.library.summaries.writer import SummaryWriter
 from headwater.library.types import FeedsQuery
 from headwater.observability.log import get_logger
-from headwater.web.consent import opts_out
+from headwater.types import Clock
+from headwater.web.errors import fragment
+from headwater.web.query import opts_out
 from headwater.web.routes.feeds import read_query
 
 log = get_logger()
-
 
 BROKEN = "Failed to load dashboard. Please refresh the page."  # seed 002
 
@@ -37,7 +46,10 @@ async def dashboard(
     page: FromQuery[str] = "1",
 ) -> Template:
     """The page; its parts are loaded by htmx."""
-    context = {"user": request.user, "asks_consent": await _asks_consent(request, database)}
+    context = {"user": request.user, "asks_consent": False}
+    if not opts_out(request):
+        async with database.as_user(request.user.id) as conn:
+            context["asks_consent"] = await analytics.find_answer(conn) is None
     try:
         query = read_query(search, status, page)
     except ValidationException:
@@ -46,9 +58,17 @@ async def dashboard(
     return Template("dashboard.html", context=context | {"query": query})
 
 
-async def _asks_consent(request: AnyRequest, database: Database) -> bool:
-    """Whether to ask: not after an answer, and not if the browser opts out."""
-    if opts_out(request):
-        return False
-    async with database.as_user(request.user.id) as conn:
-        return await analytics.find_answer(conn) is None
+@fragment(get, "/summaries/latest", "Failed to load summary")
+async def latest(request: AnyRequest, summary_writer: NamedDependency[SummaryWriter], clock: Now) -> Template:
+    return _summary(await summary_writer.latest(request.user.id), clock)
+
+
+@fragment(post, "/summaries", "Failed to generate summary. Please try again later.", place="summary-errors")
+async def generate(request: AnyRequest, summary_writer: NamedDependency[SummaryWriter], clock: Now) -> Template:
+    """Generate a summary. Raises NoArticles, SummaryFailed, AiUnavailable."""
+    return _summary(await summary_writer.make(request.user.id), clock)
+
+
+def _summary(shown: ShownSummary, clock: Clock) -> Template:
+    html = Markup(to_html(shown.summary.content)) if shown.summary else ""  # noqa: S704  sanitised by to_html
+    return Template("summaries/display.html", context={"shown": shown, "html": html, "now": clock()})

@@ -4,19 +4,17 @@ A suggested feed is fetched and checked first, which takes some seconds. The use
 """
 
 from dataclasses import dataclass
-from typing import Annotated
 from uuid import UUID
 
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.exceptions import ValidationException
-from litestar.handlers import BaseRouteHandler
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Database
 from headwater.errors import FeedTaken, InvalidProposal, SourceNotFound, Unavailable
 from headwater.library.decide import CATEGORY_MAX, page_count
@@ -26,8 +24,8 @@ from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import Proposal
 from headwater.sources.subscribe import add_feed, leave_unwanted
 from headwater.types import Clock, SourceId, UserId
-from headwater.web.errors import error_handlers
-from headwater.web.query import is_htmx, parse_number
+from headwater.web.errors import fragment
+from headwater.web.query import is_htmx, page_number, parse_id, parse_number
 
 PAGE = 20
 SUGGESTIONS = 100
@@ -36,8 +34,6 @@ TEXT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class SuggestionForm:
-    """A feed to suggest."""
-
     name: str = ""
     url: str = ""
     category: str = ""
@@ -61,29 +57,21 @@ async def discover(
     return Template("discover/page.html", context={**context, "user": request.user, "now": clock()})
 
 
-@get("/discover/list", exception_handlers=error_handlers("Failed to load sources"))
+@fragment(get, "/discover/list", "Failed to load sources")
 async def source_list(
-    request: AnyRequest,
-    database: Db,
-    q: FromQuery[str] = "",
-    category: FromQuery[str] = "",
-    page: FromQuery[str] = "1",
+    request: AnyRequest, database: Db, q: FromQuery[str] = "", category: FromQuery[str] = "", page: FromQuery[str] = "1"
 ) -> Template:
-    """The list."""
     return Template("discover/list.html", context=await _list(database, request.user.id, q, category, page, ""))
 
 
-@post(
+@fragment(
+    post,
     "/discover/{source_id:uuid}/follow",
-    status_code=200,
-    exception_handlers=error_handlers("Failed to add feed. Please try again.", place="public-{source_id}-errors"),
+    "Failed to add feed. Please try again.",
+    place="public-{source_id}-errors",
 )
 async def follow(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    database: Db,
-    clock: Now,
-    quotas: NamedDependency[Quotas],
+    request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now, quotas: NamedDependency[Quotas]
 ) -> Template | Redirect:
     """Follow a public source. Raises SourceNotFound, AlreadySubscribed."""
     user_id: UserId = request.user.id
@@ -91,16 +79,10 @@ async def follow(
         found = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
         if found is None:
             raise SourceNotFound(str(source_id))
-        category = (found.category or "")[:CATEGORY_MAX]
         await add_feed(
-            conn,
-            user_id=user_id,
-            name=found.name,
-            url=found.url,
-            category=category,
-            now=clock(),
-            most=quotas.subscriptions,
-        )
+            conn, user_id=user_id, name=found.name, url=found.url, category=(found.category or "")[:CATEGORY_MAX],
+            now=clock(), most=quotas.subscriptions,
+        )  # fmt: skip
     if not is_htmx(request):
         return Redirect("/discover", status_code=303)
     async with database.as_system() as conn:
@@ -108,14 +90,10 @@ async def follow(
     return Template("discover/line.html", context={"one": now_followed or found})
 
 
-@post(
-    "/discover/suggest",
-    status_code=200,
-    exception_handlers=error_handlers("Failed to suggest feed", place="suggest-errors"),
-)
+@fragment(post, "/discover/suggest", "Failed to suggest feed", place="suggest-errors")
 async def suggest(
     request: AnyRequest,
-    data: Annotated[SuggestionForm, Form],
+    data: URLEncodedBody[SuggestionForm],
     database: Db,
     clock: Now,
     inspector: NamedDependency[Inspector | None],
@@ -133,16 +111,11 @@ async def suggest(
     return await _suggested(request, database, clock, added=feed.name, is_live=feed.is_active)
 
 
-@post(
-    "/discover/suggestions/{source_id:uuid}/withdraw",
-    status_code=200,
-    exception_handlers=error_handlers("Failed to withdraw the suggestion", place="suggest-errors"),
+@fragment(
+    post, "/discover/suggestions/{source_id:uuid}/withdraw", "Failed to withdraw the suggestion", place="suggest-errors"
 )
 async def withdraw_suggestion(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now
 ) -> Template | Redirect:
     """Withdraw a suggestion. Raises SubmissionNotFound, AlreadyDecided."""
     now = clock()
@@ -158,14 +131,13 @@ async def _list(
     database: Database, user_id: UserId, text: str, category: str, page: str, source: str
 ) -> dict[str, object]:
     """The context of the list. Raises ValidationException."""
-    number = parse_number(page)
-    if not number or max(len(text), len(category)) > TEXT_MAX or "\0" in text + category:
-        raise ValidationException("Invalid query parameters")
-    text = text.strip()
+    number, text = page_number(page, text, category, most=TEXT_MAX), text.strip()
     async with database.as_system() as conn:
         categories = await public.list_categories(conn)
         if source:
-            one = await public.find_public(conn, source_id=_id(source), user_id=user_id)
+            if (source_id := parse_id(source)) is None:
+                raise ValidationException("Invalid query parameters")
+            one = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
             found, total = ([one], 1) if one else ([], 0)
         else:
             total = await public.count_public(conn, text=text, category=category)
@@ -212,13 +184,3 @@ def _proposal(form: SuggestionForm) -> Proposal:
     if interval and minutes is None:
         raise InvalidProposal({"refresh_interval_minutes": "The interval must be a whole number of minutes."})
     return Proposal(form.name, form.url, form.category, minutes)
-
-
-def _id(text: str) -> SourceId:
-    try:
-        return SourceId(UUID(text))
-    except ValueError as error:
-        raise ValidationException("Invalid query parameters") from error
-
-
-discover_pages: list[BaseRouteHandler] = [discover, source_list, follow, suggest, withdraw_suggestion]

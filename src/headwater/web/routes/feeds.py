@@ -8,19 +8,17 @@ that is being edited is not requested.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated
 from uuid import UUID
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.exceptions import ValidationException
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Template
 
 from headwater.accounts.decide import Limit
 from headwater.accounts.quotas import HOUR, Quotas, spend
-from headwater.asgi.actor import actor_of
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of
 from headwater.db import Database
 from headwater.errors import FeedNotFound
 from headwater.library.decide import page_count
@@ -31,22 +29,22 @@ from headwater.sources.offers import list_offered
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, change_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId, UserId
-from headwater.web.errors import error_handlers
-from headwater.web.forms import FeedForm
-from headwater.web.query import parse_number
+from headwater.web.errors import fragment
+from headwater.web.query import page_number, parse_id
 
 SEARCH_MAX = 255
-REFRESH = {"HX-Trigger": "refreshFeedList"}
 
 
 @dataclass(frozen=True, slots=True)
-class FeedChoice:
-    """A feed that was found on a web page."""
+class FeedForm:
+    """A feed to add or change; a feed that was found on a web page has only a URL."""
 
+    name: str = ""
     url: str = ""
+    category: str = ""
 
 
-@get("/feeds", exception_handlers=error_handlers("Failed to load feeds"))
+@fragment(get, "/feeds", "Failed to load feeds")
 async def feeds(
     request: AnyRequest,
     database: Db,
@@ -71,12 +69,9 @@ async def feeds(
     return Template("feeds/list.html", context=context)
 
 
-@get("/feeds/changed", exception_handlers=error_handlers("Failed to load feeds"))
+@fragment(get, "/feeds/changed", "Failed to load feeds")
 async def changed(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    watched: FromQuery[list[str] | None] = None,
+    request: AnyRequest, database: Db, clock: Now, watched: FromQuery[list[str] | None] = None
 ) -> Template | Response[None]:
     """The lines that have changed since they were sent; 204 if there are none."""
     seen = read_watched(watched or [])
@@ -91,84 +86,51 @@ async def changed(
     return Template("feeds/changed.html", context=context)
 
 
-@post(
-    "/feeds",
-    status_code=204,
-    exception_handlers=error_handlers("Failed to add feed. Please try again.", place="feed-add-form-errors"),
-)
+@fragment(post, "/feeds", "Failed to add feed. Please try again.", place="feed-add-form-errors", status_code=204)
 async def add(
-    request: AnyRequest,
-    data: Annotated[FeedForm, Form],
-    database: Db,
-    clock: Now,
-    quotas: NamedDependency[Quotas],
+    request: AnyRequest, data: URLEncodedBody[FeedForm], database: Db, clock: Now, quotas: NamedDependency[Quotas]
 ) -> Response[None]:
     """Add a feed; it is polled at once."""
     async with database.transaction() as conn:
         await add_feed(
-            conn,
-            user_id=request.user.id,
-            name=data.name,
-            url=data.url,
-            category=data.category,
-            now=clock(),
+            conn, user_id=request.user.id, name=data.name, url=data.url, category=data.category, now=clock(),
             most=quotas.subscriptions,
-        )
-    return Response(None, status_code=204, headers=REFRESH)
+        )  # fmt: skip
+    return _changed()
 
 
-@get("/feeds/{feed_id:str}/edit", exception_handlers=error_handlers("Failed to load feed"))
+@fragment(get, "/feeds/{feed_id:str}/edit", "Failed to load feed")
 async def edit_form(request: AnyRequest, feed_id: FromPath[str], database: Db) -> Template:
-    """The form that changes a feed."""
     subscription = await _find(database, request.user.id, feed_id)
     return Template("feeds/edit.html", context={"feed": subscription})
 
 
-@patch(
+@fragment(
+    patch,
     "/feeds/{feed_id:str}",
+    "Failed to update feed",
+    place="feed-edit-form-errors-{feed_id}",
+    taken="A feed with this URL already exists",
     status_code=204,
-    exception_handlers=error_handlers(
-        "Failed to update feed",
-        place="feed-edit-form-errors-{feed_id}",
-        taken="A feed with this URL already exists",
-    ),
 )
 async def change(
-    request: AnyRequest,
-    feed_id: FromPath[str],
-    data: Annotated[FeedForm, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, feed_id: FromPath[str], data: URLEncodedBody[FeedForm], database: Db, clock: Now
 ) -> Response[None]:
-    """Change the name, URL or category."""
     await _change(database, request.user.id, await _find(database, request.user.id, feed_id), data, clock())
-    return Response(None, status_code=204, headers=REFRESH)
+    return _changed()
 
 
-@delete(
-    "/feeds/{feed_id:str}",
-    status_code=204,
-    exception_handlers=error_handlers("Failed to delete feed", place="feed-item-{feed_id}-errors"),
-)
+@fragment(delete, "/feeds/{feed_id:str}", "Failed to delete feed", place="feed-item-{feed_id}-errors", status_code=204)
 async def remove(request: AnyRequest, feed_id: FromPath[str], database: Db, clock: Now) -> Response[None]:
-    """Delete a feed."""
     async with database.transaction() as conn:
         source_id = await drop_feed(conn, user_id=request.user.id, subscription_id=_id(feed_id))
     await _leave(database, source_id, clock())
-    return Response(None, status_code=204, headers=REFRESH)
+    return _changed()
 
 
-@post(
-    "/feeds/{feed_id:str}/retry",
-    status_code=204,
-    exception_handlers=error_handlers("Failed to retry", place="feed-item-{feed_id}-errors"),
-)
+@fragment(post, "/feeds/{feed_id:str}/retry", "Failed to retry", place="feed-item-{feed_id}-errors", status_code=204)
 async def retry(
-    request: AnyRequest,
-    feed_id: FromPath[str],
-    database: Db,
-    clock: Now,
-    quotas: NamedDependency[Quotas],
+    request: AnyRequest, feed_id: FromPath[str], database: Db, clock: Now, quotas: NamedDependency[Quotas]
 ) -> Response[None]:
     """Poll a feed at once, unless an operator disabled it or its site asks us to wait."""
     subscription = await _find(database, request.user.id, feed_id)
@@ -177,44 +139,40 @@ async def retry(
     async with database.transaction() as conn:
         source = await sources.find_by_id(conn, source_id=subscription.source_id)
         await operate.retry(conn, source, actor=actor_of(request), now=clock())
-    return Response(None, status_code=204, headers=REFRESH)
+    return _changed()
 
 
-@post(
-    "/feeds/{feed_id:str}/switch",
-    status_code=204,
-    exception_handlers=error_handlers("Failed to update feed", place="feed-item-{feed_id}-errors"),
+@fragment(
+    post, "/feeds/{feed_id:str}/switch", "Failed to update feed", place="feed-item-{feed_id}-errors", status_code=204
 )
 async def switch(
-    request: AnyRequest,
-    feed_id: FromPath[str],
-    data: Annotated[FeedChoice, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, feed_id: FromPath[str], data: URLEncodedBody[FeedForm], database: Db, clock: Now
 ) -> Response[None]:
     """Replace a web page by a feed that was found on it."""
     before = await _find(database, request.user.id, feed_id)
     chosen = FeedForm(before.name, data.url, before.category or "")
     await _change(database, request.user.id, before, chosen, clock())
-    return Response(None, status_code=204, headers=REFRESH)
+    return _changed()
 
 
 def read_watched(watched: Sequence[str]) -> dict[UUID, str]:
     """The requested lines with the state they were sent in: `id:state`. Raises ValidationException."""
-    if len(watched) > FEEDS_PER_PAGE:
+    seen = {parse_id(feed_id): face for feed_id, _, face in (one.partition(":") for one in watched)}
+    if len(watched) > FEEDS_PER_PAGE or None in seen:
         raise ValidationException("Invalid query parameters")
-    try:
-        return {UUID(feed_id): face for feed_id, _, face in (one.partition(":") for one in watched)}
-    except ValueError as error:
-        raise ValidationException("Invalid query parameters") from error
+    return {feed_id: face for feed_id, face in seen.items() if feed_id}
 
 
 def read_query(search: str, status: str, page: str) -> FeedsQuery:
     """The filters of the list. Raises ValidationException."""
-    number = parse_number(page)
-    if not number or status not in set(FeedStatus) or len(search) > SEARCH_MAX or "\0" in search:
+    number = page_number(page, search, most=SEARCH_MAX)
+    if status not in set(FeedStatus):
         raise ValidationException("Invalid query parameters")
     return FeedsQuery(search.strip(), FeedStatus(status), number)
+
+
+def _changed() -> Response[None]:
+    return Response(None, status_code=204, headers={"HX-Trigger": "refreshFeedList"})
 
 
 async def _change(database: Database, user_id: UserId, before: Subscription, form: FeedForm, now: datetime) -> None:
@@ -240,11 +198,6 @@ async def _leave(database: Database, source_id: SourceId, now: datetime) -> None
 
 
 def _id(text: str) -> UUID:
-    """Raises FeedNotFound."""
-    try:
-        return UUID(text)
-    except ValueError as error:
-        raise FeedNotFound from error
-
-
-feed_pages = [feeds, changed, add, edit_form, change, remove, retry, switch]
+    if (found := parse_id(text)) is None:
+        raise FeedNotFound
+    return found

@@ -1,27 +1,30 @@
-"""OPML import: a file is uploaded, its feeds are followed, and a report has the result of each line."""
+"""OPML import with a report of each line, and export: the feeds as OPML, all data of a user as a ZIP file."""
 
 from uuid import UUID
 
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.background_tasks import BackgroundTask
 from litestar.datastructures import UploadFile
 from litestar.di import NamedDependency
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath, FromQuery
-from litestar.response import Redirect, Template
+from litestar.response import Redirect, Stream, Template
 
 from headwater.accounts.quotas import Quotas
 from headwater.asgi.errors import status_of
+from headwater.asgi.guard import is_head
 from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Database
 from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, QuotaReached
+from headwater.library.exporting.archive import export, pages
+from headwater.library.exporting.store import list_subscriptions
 from headwater.sandbox import Sandbox
 from headwater.sources.importing import Importer
-from headwater.sources.opml import BYTES_MAX
+from headwater.sources.opml import BYTES_MAX, OpmlLine, write_opml
 from headwater.sources.store import imports as imports_store
 from headwater.sources.types import LINES_PER_PAGE, Import, LineOutcome
 from headwater.types import Clock, UserId
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 from headwater.web.query import parse_number
 
 FORM_OVERHEAD = 65_536  # bytes of the form around the file
@@ -36,7 +39,6 @@ def upload_error(request: AnyRequest, error: HTTPException) -> Template:
 
 @get("/opml")
 async def opml(request: AnyRequest, database: Db, clock: Now) -> Template:
-    """The form, and earlier imports."""
     return await _page(request, database, clock)
 
 
@@ -56,8 +58,10 @@ async def upload(
     """Upload a file. Its lines are imported in the background, and by each request for the progress."""
     importer = Importer(database, clock, upload_sandbox, quotas)
     try:
-        file_name, data = await _file(request)
-        import_id = await importer.begin(request.user.id, file_name, data)
+        file = (await request.form()).get("file")
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise Invalid("Choose a file first.")  # noqa: TRY301  shown on the page
+        import_id = await importer.begin(request.user.id, file.filename, await file.read(BYTES_MAX + 1))
     except (Invalid, Conflict, QuotaReached) as error:
         return await _page(request, database, clock, error=error)
     task = BackgroundTask(importer.finish, request.user.id, import_id)
@@ -66,36 +70,31 @@ async def upload(
 
 @get("/opml/{import_id:uuid}")
 async def report(
-    request: AnyRequest,
-    import_id: FromPath[UUID],
-    database: Db,
-    show: FromQuery[str] = "",
-    after: FromQuery[str] = "0",
+    request: AnyRequest, import_id: FromPath[UUID], database: Db, show: FromQuery[str] = "", after: FromQuery[str] = "0"
 ) -> Template:
     """The report of an import. Raises NotFound, Invalid."""
-    outcome, number = _read_query(show, after)
+    number = parse_number(after, digits=9)
+    if show not in {"", *LineOutcome} or number is None:
+        raise Invalid("Invalid page. Start at the first page.")
+    outcome = LineOutcome(show) if show else None
+    found = await _find(database, request.user.id, import_id)
     async with database.as_user(request.user.id) as conn:
-        found = await imports_store.find(conn, import_id=import_id)
         lines = await imports_store.list_lines(
             conn, import_id=import_id, outcome=outcome, after=number, limit=LINES_PER_PAGE + 1
         )
     context = {
         "user": request.user,
-        "found": _found(found),
-        "show": outcome or "",
+        "found": found,
+        "show": show,
         "lines": lines[:LINES_PER_PAGE],
         "next": lines[LINES_PER_PAGE - 1].number if len(lines) > LINES_PER_PAGE else None,
     }
     return Template("opml/report.html", context=context)
 
 
-@post("/opml/{import_id:uuid}/work", status_code=200, exception_handlers=error_handlers("Failed to load the import"))
+@fragment(post, "/opml/{import_id:uuid}/work", "Failed to load the import")
 async def work(
-    request: AnyRequest,
-    import_id: FromPath[UUID],
-    database: Db,
-    clock: Now,
-    quotas: NamedDependency[Quotas],
+    request: AnyRequest, import_id: FromPath[UUID], database: Db, clock: Now, quotas: NamedDependency[Quotas]
 ) -> Template:
     """Import further lines and show the progress. Raises NotFound."""
     user_id: UserId = request.user.id
@@ -104,13 +103,6 @@ async def work(
     found = await _find(database, user_id, import_id)
     headers = {} if found.is_running else {"HX-Trigger": "importFinished"}
     return Template("opml/progress.html", context={"found": found}, headers=headers)
-
-
-async def _file(request: AnyRequest) -> tuple[str, bytes]:
-    file = (await request.form()).get("file")
-    if not isinstance(file, UploadFile) or not file.filename:
-        raise Invalid("Choose a file first.")
-    return file.filename, await file.read(BYTES_MAX + 1)
 
 
 async def _page(
@@ -124,21 +116,34 @@ async def _page(
 
 async def _find(database: Database, user_id: UserId, import_id: UUID) -> Import:
     async with database.as_user(user_id) as conn:
-        return _found(await imports_store.find(conn, import_id=import_id))
-
-
-def _found(found: Import | None) -> Import:
+        found = await imports_store.find(conn, import_id=import_id)
     if found is None:
         raise NotFound("Import not found.")
     return found
 
 
-def _read_query(show: str, after: str) -> tuple[LineOutcome | None, int]:
-    """The filter and the position. Raises Invalid."""
-    number = parse_number(after, digits=9)
-    if show not in {"", *LineOutcome} or number is None:
-        raise Invalid("Invalid page. Start at the first page.")
-    return LineOutcome(show) if show else None, number
+@get("/account/export")
+async def export_all(request: AnyRequest, database: Db, clock: Now) -> Stream:
+    """All data as a ZIP file, written while it is sent."""
+    pieces = ()
+    if not is_head(request.scope):
+        files = {"subscriptions.opml": await _opml(database, request.user.id, clock)}
+        pieces = export(database, request.user.id, files=files, now=clock())
+    return Stream(pieces, media_type="application/zip", headers=_attachment(f"headwater-{clock():%Y-%m-%d}.zip"))
 
 
-opml_pages = [opml, upload, report, work]
+@get("/opml/export")
+async def export_opml(request: AnyRequest, database: Db, clock: Now) -> Response[bytes]:
+    content = await _opml(database, request.user.id, clock)
+    return Response(content, media_type="text/x-opml+xml", headers=_attachment(f"headwater-{clock():%Y-%m-%d}.opml"))
+
+
+async def _opml(database: Database, user_id: UserId, clock: Clock) -> bytes:
+    found = [row async for rows in pages(database, user_id, list_subscriptions) for row in rows]
+    lines = [OpmlLine(row["name"], row["url"], row["category"] or "", row["site"] or "") for row in found]
+    lines.sort(key=lambda line: line.name.casefold())
+    return write_opml("Feeds of Headwater", lines, clock())
+
+
+def _attachment(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,91 +1,111 @@
 """Reading: lists of articles, search, one article, marking as read and starring."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
 from uuid import UUID
 
 from litestar import Response, get, post
-from litestar.params import FromPath, FromQuery
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.analytics.types import ReaderAction
-from headwater.asgi.cursor import decode_cursor, encode_cursor
 from headwater.asgi.guard import is_head
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.asgi.handlers import AnyRequest, Db, Now, decode_cursor, encode_cursor
 from headwater.db import Connection
 from headwater.errors import Invalid, NotFound
 from headwater.library.search import page_of, search
 from headwater.library.store import lists, marks, subscriptions
-from headwater.library.types import ARTICLES_PER_PAGE, ArticleLine, ArticlesQuery, FeedsQuery, Found, Place, Shelf
+from headwater.library.types import (
+    ARTICLES_PER_PAGE,
+    ArticleFull,
+    ArticleLine,
+    ArticlesQuery,
+    FeedsQuery,
+    Found,
+    Place,
+    Shelf,
+)
 from headwater.types import ArticleId
-from headwater.web.consent import is_counted, record
-from headwater.web.forms import MarkRead
-from headwater.web.query import is_htmx
+from headwater.web.query import is_counted, is_htmx, parse_id, record
 
 UNREAD_COUNTED = 100
 FEEDS_AT_ONCE = 100
 SEARCH_MAX = 200
 BACK = re.compile(r"/read(\?[!-~]*)?")  # no other page
+ACTIONS = {
+    "read": {"is_read": True},
+    "unread": {"is_read": False},
+    "star": {"is_starred": True},
+    "unstar": {"is_starred": False},
+}
 PERIODS = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
 
 
-@get("/read")
+@dataclass(frozen=True, slots=True)
+class MarkRead:
+    """What to mark as read: a feed, a category or everything; all of it, or down to the cursor `until`."""
+
+    feed: str = ""
+    category: str = ""
+    until: str = ""
+    back: str = "/read"
+
+
+def read_query(
+    shelf: FromQuery[str] = "unread",
+    feed: FromQuery[str] = "",
+    category: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+) -> ArticlesQuery:
+    """The list, filters and cursor. Raises Invalid."""
+    if shelf not in set(Shelf):
+        raise Invalid("Unknown list. Use unread, all or starred.")
+    chosen = parse_id(feed)
+    if feed and chosen is None:
+        raise Invalid("Feed not found.")
+    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
+
+
+QUERY = {"wanted": Provide(read_query, sync_to_thread=False)}
+
+
+@get("/read", dependencies=QUERY)
 async def read(
     request: AnyRequest,
     database: Db,
     clock: Now,
-    shelf: FromQuery[str] = "unread",
-    feed: FromQuery[str] = "",
-    category: FromQuery[str] = "",
+    wanted: NamedDependency[ArticlesQuery],
     q: FromQuery[str] = "",
     period: FromQuery[str] = "",
-    after: FromQuery[str] = "",
 ) -> Template:
     """A page of a list; through htmx only the lines after a cursor. Raises Invalid."""
-    query = read_query(shelf, feed, category, after)
     words = q.strip()[:SEARCH_MAX].replace("\0", "")
     since = clock() - PERIODS[period] if period in PERIODS else None
-    is_part = is_htmx(request) and bool(after)
+    is_part = is_htmx(request) and wanted.after is not None
     async with database.as_user(request.user.id) as conn:
-        found = await _find(conn, query, words, since)
-        sidebar = {} if is_part else await _sidebar(conn, query) | {"is_counted": await is_counted(conn, request)}
+        found = await _find(conn, wanted, words, since)
+        sidebar = {} if is_part else await _sidebar(conn, wanted) | {"is_counted": await is_counted(conn, request)}
     context = {
         "user": request.user,
         "now": clock(),
         "lines": found.lines,
         "next": cursor_of(found.then) if found.then else "",
-        "shelf": query.shelf,
-        "feed": query.feed,
-        "category": query.category,
         "words": words,
         "period": period if period in PERIODS else "",
-        "most": UNREAD_COUNTED,
+        **_shown(wanted),
         **sidebar,
     }
     return Template("read/lines.html" if is_part else "read/page.html", context=context)
 
 
-@get("/read/feeds")
-async def feed_list(
-    request: AnyRequest,
-    database: Db,
-    shelf: FromQuery[str] = "unread",
-    feed: FromQuery[str] = "",
-    category: FromQuery[str] = "",
-) -> Template:
+@get("/read/feeds", dependencies=QUERY)
+async def feed_list(request: AnyRequest, database: Db, wanted: NamedDependency[ArticlesQuery]) -> Template:
     """The list of feeds beside the articles, with unread counts. Raises Invalid."""
-    query = read_query(shelf, feed, category, "")
     async with database.as_user(request.user.id) as conn:
         found = await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED)
-    context = {
-        "neighbours": found,
-        "shelf": query.shelf,
-        "feed": query.feed,
-        "category": query.category,
-        "most": UNREAD_COUNTED,
-    }
-    return Template("read/neighbours.html", context=context)
+    return Template("read/neighbours.html", context={"neighbours": found, **_shown(wanted)})
 
 
 @get("/articles/{article_id:uuid}")
@@ -93,9 +113,7 @@ async def article(request: AnyRequest, article_id: FromPath[UUID], database: Db,
     """Show an article and mark it as read, except for HEAD requests. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        found = await lists.find_article(conn, article_id=chosen)
-        if found is None:
-            raise NotFound("Article not found.")
+        found = await _require(conn, chosen)
         is_opened = not is_head(request.scope)
         if is_opened and not found.is_read:
             await _mark(conn, request, chosen, clock(), is_read=True)
@@ -111,33 +129,21 @@ async def click(request: AnyRequest, article_id: FromPath[UUID], database: Db, c
     """Record that the user opened the original, if they consented. Raises NotFound."""
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        if await lists.find_article(conn, article_id=chosen) is None:
-            raise NotFound("Article not found.")
+        await _require(conn, chosen)
         await record(conn, request, chosen, ReaderAction.CLICK, clock)
 
 
 @post("/articles/{article_id:uuid}/{action:str}", status_code=200)
 async def mark(
-    request: AnyRequest,
-    article_id: FromPath[UUID],
-    action: FromPath[str],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, article_id: FromPath[UUID], action: FromPath[str], database: Db, clock: Now
 ) -> Template | Redirect:
     """Mark as read or unread, star or unstar; responds with the buttons. Raises NotFound."""
-    actions: dict[str, dict[str, bool]] = {
-        "read": {"is_read": True},
-        "unread": {"is_read": False},
-        "star": {"is_starred": True},
-        "unstar": {"is_starred": False},
-    }
-    if action not in actions:
+    if action not in ACTIONS:
         raise NotFound("Unknown action.")
     chosen = ArticleId(article_id)
     async with database.as_user(request.user.id) as conn:
-        if await lists.find_article(conn, article_id=chosen) is None:
-            raise NotFound("Article not found.")
-        await _mark(conn, request, chosen, clock(), **actions[action])
+        await _require(conn, chosen)
+        await _mark(conn, request, chosen, clock(), **ACTIONS[action])
         if action == "star":
             await record(conn, request, chosen, ReaderAction.STAR, clock)
         found = await lists.find_article(conn, article_id=chosen)
@@ -150,10 +156,7 @@ async def mark(
 
 @post("/read/all", status_code=303)
 async def mark_all(
-    request: AnyRequest,
-    data: Annotated[MarkRead, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[MarkRead], database: Db, clock: Now
 ) -> Redirect | Response[None]:
     """Mark a list as read, all of it or down to a cursor. Raises Invalid."""
     query = read_query("unread", data.feed, data.category, data.until)
@@ -170,24 +173,11 @@ async def mark_all(
     return Redirect(data.back if BACK.fullmatch(data.back) else "/read", status_code=303)
 
 
-def read_query(shelf: str, feed: str, category: str, after: str) -> ArticlesQuery:
-    """The list, filters and cursor. Raises Invalid."""
-    if shelf not in set(Shelf):
-        raise Invalid("Unknown list. Use unread, all or starred.")
-    try:
-        chosen = UUID(feed) if feed else None
-    except ValueError as error:
-        raise Invalid("Feed not found.") from error
-    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
-
-
 def line_cursor(line: ArticleLine) -> str:
-    """The cursor of a line."""
     return encode_cursor(line.listed_at, line.id)
 
 
 def cursor_of(place: Place) -> str:
-    """The cursor of a position in a list."""
     return encode_cursor(place.listed_at, place.article_id)
 
 
@@ -217,27 +207,28 @@ async def _sidebar(conn: Connection, query: ArticlesQuery) -> dict[str, object]:
     opened = await subscriptions.find(conn, subscription_id=query.feed) if query.feed else None
     return {
         "has_feeds": total > 0,
-        "neighbours": await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED)
-        if total <= FEEDS_AT_ONCE
-        else None,
+        "neighbours": (
+            await subscriptions.list_unread_counts(conn, most=UNREAD_COUNTED) if total <= FEEDS_AT_ONCE else None
+        ),
         "name": opened.name if opened else query.category,
     }
 
 
-async def _mark(
-    conn: Connection,
-    request: AnyRequest,
-    article_id: ArticleId,
-    now: datetime,
-    *,
-    is_read: bool | None = None,
-    is_starred: bool | None = None,
-) -> None:
+async def _require(conn: Connection, article_id: ArticleId) -> ArticleFull:
+    found = await lists.find_article(conn, article_id=article_id)
+    if found is None:
+        raise NotFound("Article not found.")
+    return found
+
+
+def _shown(query: ArticlesQuery) -> dict[str, object]:
+    return {"shelf": query.shelf, "feed": query.feed, "category": query.category, "most": UNREAD_COUNTED}
+
+
+async def _mark(conn: Connection, request: AnyRequest, article_id: ArticleId, now: datetime, **marked: bool) -> None:
+    is_read, is_starred = marked.get("is_read"), marked.get("is_starred")
     await marks.mark(
         conn, user_id=request.user.id, article_id=article_id, is_read=is_read, is_starred=is_starred, now=now
     )
     if is_read:
         await marks.advance(conn, article_id=article_id)
-
-
-read_pages = [read, feed_list, article, click, mark, mark_all]

@@ -4,72 +4,38 @@ from urllib.parse import urlencode
 
 from litestar import get
 from litestar.di import NamedDependency, Provide
-from litestar.handlers import BaseRouteHandler
 from litestar.params import FromQuery
 from litestar.response import Template
 
 from headwater.accounts.types import Role
-from headwater.asgi.cursor import decode_cursor, encode_cursor
-from headwater.asgi.handlers import AnyRequest, Db, Now
+from headwater.asgi.handlers import AnyRequest, Db, Now, decode_cursor, encode_cursor
 from headwater.audit import store
 from headwater.audit.types import AuditCursor, Deed, Wanted
-from headwater.db import Database
 from headwater.errors import Invalid
-from headwater.types import Clock
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 from headwater.web.query import search_text
 
 PAGE = 50
 TEXT_MAX = 500
 
 
-def read_filter(deed: FromQuery[str] = "", person: FromQuery[str] = "", subject: FromQuery[str] = "") -> Wanted:
-    """The filter of the query string. Raises Invalid."""
+async def list_page(
+    database: Db,
+    clock: Now,
+    deed: FromQuery[str] = "",
+    person: FromQuery[str] = "",
+    subject: FromQuery[str] = "",
+    cursor: FromQuery[str] = "",
+) -> dict[str, object]:
+    """The entries that match the query string. Raises Invalid."""
     if deed and deed not in set(Deed):
         raise Invalid("Unknown action.")
     actor, target = search_text(person, subject, most=TEXT_MAX)
-    return Wanted(Deed(deed) if deed else None, actor=actor, subject=target)
-
-
-FILTER = {"wanted": Provide(read_filter, sync_to_thread=False)}
-
-
-@get("/admin/audit", role=Role.SUPER_ADMIN, dependencies=FILTER)
-async def audit(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    wanted: NamedDependency[Wanted],
-    cursor: FromQuery[str] = "",
-) -> Template:
-    """The page. Raises Invalid."""
-    context = await _entries(database, clock, wanted, cursor)
-    return Template("admin/audit.html", context={**context, "user": request.user, "deeds": list(Deed)})
-
-
-@get(
-    "/admin/audit/lines",
-    role=Role.SUPER_ADMIN,
-    dependencies=FILTER,
-    exception_handlers=error_handlers("Failed to load the audit log"),
-)
-async def lines(
-    database: Db,
-    clock: Now,
-    wanted: NamedDependency[Wanted],
-    cursor: FromQuery[str] = "",
-) -> Template:
-    """The lines. Raises Invalid."""
-    context = await _entries(database, clock, wanted, cursor)
-    shown = f"/admin/audit?{context['address']}" if context["address"] else "/admin/audit"
-    return Template("admin/audit_lines.html", context=context, headers={"HX-Replace-Url": shown})
-
-
-async def _entries(database: Database, clock: Clock, wanted: Wanted, cursor: str) -> dict[str, object]:
+    wanted = Wanted(Deed(deed) if deed else None, actor=actor, subject=target)
+    after = AuditCursor(*decode_cursor(cursor)) if cursor else None
     async with database.as_system() as conn:
-        after = AuditCursor(*decode_cursor(cursor)) if cursor else None
         found = await store.list_entries(conn, wanted=wanted, after=after, limit=PAGE)
-    values = {"deed": wanted.deed or "", "person": wanted.actor, "subject": wanted.subject}
+    values = {"deed": deed, "person": actor, "subject": target}
     return {
         "entries": found.entries,
         "wanted": wanted,
@@ -80,4 +46,15 @@ async def _entries(database: Database, clock: Clock, wanted: Wanted, cursor: str
     }
 
 
-audit_pages: list[BaseRouteHandler] = [audit, lines]
+ENTRIES = {"entries": Provide(list_page)}
+
+
+@get("/admin/audit", role=Role.SUPER_ADMIN, dependencies=ENTRIES)
+async def audit(request: AnyRequest, entries: NamedDependency[dict[str, object]]) -> Template:
+    return Template("admin/audit.html", context=entries | {"user": request.user, "deeds": list(Deed)})
+
+
+@fragment(get, "/admin/audit/lines", "Failed to load the audit log", role=Role.SUPER_ADMIN, dependencies=ENTRIES)
+async def lines(entries: NamedDependency[dict[str, object]]) -> Template:
+    shown = f"/admin/audit?{entries['address']}" if entries["address"] else "/admin/audit"
+    return Template("admin/audit_lines.html", context=entries, headers={"HX-Replace-Url": shown})

@@ -6,20 +6,17 @@ is done in steps: each response requests the next one, and leaving the page stop
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from litestar import get, post
 from litestar.di import NamedDependency, Provide
-from litestar.handlers import BaseRouteHandler
-from litestar.params import FromQuery
+from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.types import Role
-from headwater.asgi.actor import actor_of
-from headwater.asgi.cursor import decode_cursor, encode_cursor
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, decode_cursor, encode_cursor
 from headwater.audit import store as audit
 from headwater.audit.types import Deed
 from headwater.db import Connection
@@ -36,13 +33,13 @@ from headwater.frontier.types import (
     UrlCounts,
     UrlCursor,
     UrlFilter,
-)
+)  # fmt: skip
 from headwater.hosts.store.looking import find_shown, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import Clock, SourceId
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 from headwater.web.format import count
-from headwater.web.query import is_htmx, parse_number, search_text
+from headwater.web.query import is_htmx, parse_id, parse_number, search_text
 
 PAGE = 50
 SOURCES_SHOWN = 12
@@ -56,8 +53,6 @@ NOTICE = "frontier-said"  # the element that shows messages
 
 @dataclass(frozen=True, slots=True)
 class SelectedUrls:
-    """Selected URLs, by id."""
-
     ids: list[str] | str = ""
     back: str = ""
 
@@ -77,102 +72,84 @@ class RetryAllForm:
 
 @dataclass(frozen=True, slots=True)
 class SubmitForm:
-    """A URL to fetch."""
-
     url: str = ""
     source: str = ""
     priority: str = ""
 
 
-async def url_filter(
+async def list_page(
     database: Db,
+    clock: Now,
+    frontier_options: NamedDependency[FrontierOptions],
     status: FromQuery[str] = "",
     source: FromQuery[str] = "",
     host: FromQuery[str] = "",
     origin: FromQuery[str] = "",
     q: FromQuery[str] = "",
-) -> UrlFilter:
-    """The filter of the query string; a source is given by id or name. Raises Invalid."""
-    async with database.transaction() as conn:
-        return read_filter(status, await _source_id(conn, source), host, origin, q)
-
-
-FILTER = {"wanted": Provide(url_filter)}
-
-
-@get("/admin/frontier", role=Role.SUPER_ADMIN, dependencies=FILTER)
-async def frontier(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    frontier_options: NamedDependency[FrontierOptions],
-    wanted: NamedDependency[UrlFilter],
     cursor: FromQuery[str] = "",
-) -> Template:
-    """The page. Raises Invalid."""
+) -> dict[str, Any]:
+    """A page of URLs that match the query string; a source is given by id or name. Raises Invalid."""
     async with database.transaction() as conn:
-        context = await _table(conn, clock, wanted, cursor) | await _statistics(conn, clock)
-    context |= {"user": request.user, "options": frontier_options}
-    return Template("admin/frontier.html", context=context)
+        wanted = read_filter(status, await _source_id(conn, source), host, origin, q)
+        found = await listing.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
+        named = {url.source_id for url in found.urls} | {wanted.source_id}
+        return {
+            "urls": found.urls,
+            "matching": await listing.count_urls(conn, wanted=wanted, now=clock()),
+            "labels": await list_labels(conn, source_ids=[one for one in named if one]),
+            "wanted": wanted,
+            "values": filter_values(wanted),
+            "address": urlencode(filter_values(wanted)),
+            "cursor": cursor,
+            "next": cursor_of(found.next),
+            "can_retry": wanted.status in {None, *RETRIED},
+            "shown_host": await find_shown(conn, name=wanted.host, now=clock()) if wanted.host else None,
+            "statuses": list(Status),
+            "origins": list(Origin),
+            "now": clock(),
+            "options": frontier_options,
+        }
 
 
-@get(
-    "/admin/frontier/urls",
-    role=Role.SUPER_ADMIN,
-    dependencies=FILTER,
-    exception_handlers=error_handlers("Failed to load URLs", place=NOTICE),
-)
-async def urls(
-    database: Db,
-    clock: Now,
-    frontier_options: NamedDependency[FrontierOptions],
-    wanted: NamedDependency[UrlFilter],
-    cursor: FromQuery[str] = "",
-) -> Template:
-    """The table. Raises Invalid."""
+URLS = {"found": Provide(list_page)}
+
+
+@get("/admin/frontier", role=Role.SUPER_ADMIN, dependencies=URLS)
+async def frontier(request: AnyRequest, database: Db, clock: Now, found: NamedDependency[dict[str, Any]]) -> Template:
     async with database.transaction() as conn:
-        context = await _table(conn, clock, wanted, cursor) | {"options": frontier_options}
-    shown = urlencode(filter_values(wanted) | ({"cursor": cursor} if cursor else {}))
+        context = found | await _statistics(conn, clock)
+    return Template("admin/frontier.html", context=context | {"user": request.user})
+
+
+@fragment(get, "/admin/frontier/urls", "Failed to load URLs", place=NOTICE, role=Role.SUPER_ADMIN, dependencies=URLS)
+async def urls(found: NamedDependency[dict[str, Any]]) -> Template:
+    shown = urlencode(found["values"] | ({"cursor": found["cursor"]} if found["cursor"] else {}))
     address = f"/admin/frontier?{shown}" if shown else "/admin/frontier"
-    return Template("admin/frontier_urls.html", context=context, headers={"HX-Replace-Url": address})
+    return Template("admin/frontier_urls.html", context=found, headers={"HX-Replace-Url": address})
 
 
-@get("/admin/frontier/stats", role=Role.SUPER_ADMIN, exception_handlers=error_handlers("Failed to load statistics"))
-async def stats(
-    database: Db,
-    clock: Now,
-    frontier_options: NamedDependency[FrontierOptions],
-) -> Template:
+@fragment(get, "/admin/frontier/stats", "Failed to load statistics", role=Role.SUPER_ADMIN)
+async def stats(database: Db, clock: Now, frontier_options: NamedDependency[FrontierOptions]) -> Template:
     """The statistics, and the throttled hosts."""
     async with database.transaction() as conn:
         context = await _statistics(conn, clock) | {"options": frontier_options}
     return Template("admin/frontier_stats.html", context=context)
 
 
-@post(
-    "/admin/frontier/submit",
-    role=Role.SUPER_ADMIN,
-    status_code=200,
-    exception_handlers=error_handlers("Failed to submit", place="frontier-submit-said"),
-)
+@fragment(post, "/admin/frontier/submit", "Failed to submit", place="frontier-submit-said", role=Role.SUPER_ADMIN)
 async def submit(
-    request: AnyRequest,
-    data: Annotated[SubmitForm, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[SubmitForm], database: Db, clock: Now
 ) -> Template | Redirect:
     """Queue a URL. Raises Invalid."""
     priority = read_number(data.priority or "5")
     if not 1 <= priority <= 10:
         raise Invalid("The priority is a number from 1 to 10.")
+    source_id = read_source(data.source)
     submission = Submission(
-        data.url.strip(),
-        Origin.MANUAL,
-        source_id=read_source(data.source),
-        priority=priority if data.priority else None,
+        data.url.strip(), Origin.MANUAL, source_id=source_id, priority=priority if data.priority else None
     )
     async with database.transaction() as conn:
-        if submission.source_id and not await list_labels(conn, source_ids=[submission.source_id]):
+        if source_id and not await list_labels(conn, source_ids=[source_id]):
             raise Invalid("Source not found.")
         [submitted] = await queue.submit(conn, submissions=[submission], now=clock())
     if submitted.fate is Fate.INVALID:
@@ -182,105 +159,62 @@ async def submit(
         Fate.KNOWN: "is already known",
         Fate.REVIVED: "had been given up and is queued again",
     }
-    return _notice(request, f"{submitted.url} {words[submitted.fate]}.", "")
+    return _notice(request, f"{submitted.url} {words[submitted.fate]}.")
 
 
-@post(
-    "/admin/frontier/retry",
-    role=Role.SUPER_ADMIN,
-    status_code=200,
-    exception_handlers=error_handlers("Failed to retry", place=NOTICE),
-)
+@fragment(post, "/admin/frontier/retry", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
 async def retry(
-    request: AnyRequest,
-    data: Annotated[SelectedUrls, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[SelectedUrls], database: Db, clock: Now
 ) -> Template | Redirect:
     """Retry URLs at once. Raises Invalid, UrlNotFound."""
-    ids = read_ids(data.ids)
     async with database.transaction() as conn:
-        found = await _find(conn, ids, clock)
+        found = await _find(conn, data.ids, clock)
         await changes.retry(conn, ids=[url.id for url in found], now=clock())
-        first = found[0]
+        is_one = len(found) == 1
         await audit.record(
-            conn,
-            actor=actor_of(request),
-            deed=Deed.URLS_RETRIED,
-            subject_name=first.url if len(found) == 1 else f"{len(found)} URLs",
-            subject_id=first.id if len(found) == 1 else None,
-            now=clock(),
+            conn, actor=actor_of(request), deed=Deed.URLS_RETRIED, now=clock(),
+            subject_name=found[0].url if is_one else f"{len(found)} URLs",
+            subject_id=found[0].id if is_one else None,
             detail={"urls": [url.url for url in found]},
-        )
+        )  # fmt: skip
     return _notice(request, f"{count(len(found), 'URL')} queued for retry.", data.back)
 
 
-@post(
-    "/admin/frontier/delete",
-    role=Role.SUPER_ADMIN,
-    status_code=200,
-    exception_handlers=error_handlers("Failed to delete", place=NOTICE),
-)
+@fragment(post, "/admin/frontier/delete", "Failed to delete", place=NOTICE, role=Role.SUPER_ADMIN)
 async def remove(
-    request: AnyRequest,
-    data: Annotated[SelectedUrls, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, data: URLEncodedBody[SelectedUrls], database: Db, clock: Now
 ) -> Template | Redirect:
     """Delete URLs. They are queued again if they are found again. Raises Invalid, UrlNotFound."""
-    ids = read_ids(data.ids)
     async with database.transaction() as conn:
-        found = await _find(conn, ids, clock)
+        found = await _find(conn, data.ids, clock)
         await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
             await audit.record(
-                conn,
-                actor=actor_of(request),
-                deed=Deed.URL_DELETED,
-                subject_name=url.url,
-                subject_id=url.id,
-                now=clock(),
-                detail={"status": url.status.value, "last_error": url.last_error},
-            )
+                conn, actor=actor_of(request), deed=Deed.URL_DELETED, subject_name=url.url, subject_id=url.id,
+                now=clock(), detail={"status": url.status.value, "last_error": url.last_error},
+            )  # fmt: skip
     return _notice(request, f"{count(len(found), 'URL')} deleted.", data.back)
 
 
-@post(
-    "/admin/frontier/retry-all",
-    role=Role.SUPER_ADMIN,
-    status_code=200,
-    exception_handlers=error_handlers("Failed to retry", place=NOTICE),
-)
-async def retry_all(
-    request: AnyRequest,
-    data: Annotated[RetryAllForm, Form],
-    database: Db,
-    clock: Now,
-) -> Template:
+@fragment(post, "/admin/frontier/retry-all", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
+async def retry_all(request: AnyRequest, data: URLEncodedBody[RetryAllForm], database: Db, clock: Now) -> Template:
     """Retry failed and given-up URLs that match the filter: one step. Raises Invalid."""
     wanted = read_filter(data.status, data.source, data.host, data.origin, data.q)
     if wanted.status not in {None, *RETRIED}:
         raise Invalid("Only failed or given-up URLs can be retried.")
-    so_far = read_number(data.so_far)
-    is_logged = False
+    so_far, is_logged = read_number(data.so_far), False
 
     async def log(conn: Connection) -> None:
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
             await audit.record(
-                conn,
-                actor=actor_of(request),
-                deed=Deed.URLS_RETRIED,
-                subject_name=f"all {describe(wanted)}",
-                subject_id=None,
-                now=clock(),
-                detail=filter_values(wanted),
-            )
+                conn, actor=actor_of(request), deed=Deed.URLS_RETRIED, subject_name=f"all {describe(wanted)}",
+                now=clock(), detail=filter_values(wanted),
+            )  # fmt: skip
         is_logged = True
 
-    part = await retry_matching(
-        database, clock, wanted=wanted, after=read_cursor(data.cursor), pages=RETRY_PAGES, note=log
-    )
+    after = read_cursor(data.cursor)
+    part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES, note=log)
     done = so_far + part.retried
     context = {
         "so_far": done,
@@ -299,32 +233,17 @@ def read_filter(status: str, source: str, host: str, origin: str, text: str) -> 
         raise Invalid(f"Unknown origin. Use one of {', '.join(Origin)}.")
     host, text = search_text(host, text, most=TEXT_MAX)
     return UrlFilter(
-        Status(status) if status else None,
-        read_source(source),
-        host.lower() or None,
-        Origin(origin) if origin else None,
-        text or None,
-    )
+        Status(status) if status else None, read_source(source), host.lower() or None,
+        Origin(origin) if origin else None, text or None,
+    )  # fmt: skip
 
 
 def read_source(text: str) -> SourceId | None:
     """A source's id, if one is given. Raises Invalid."""
-    try:
-        return SourceId(UUID(text)) if text else None
-    except ValueError as error:
-        raise Invalid("Source not found.") from error
-
-
-def read_ids(given: list[str] | str) -> list[UUID]:
-    """The ids of the selected URLs. Raises Invalid."""
-    texts = [given] if isinstance(given, str) else given
-    try:
-        ids = [UUID(text) for text in texts if text]
-    except ValueError as error:
-        raise Invalid("URL not found.") from error
-    if not 0 < len(ids) <= PAGE:
-        raise Invalid("Select URLs first." if not ids else f"At most {PAGE} URLs at a time.")
-    return list(dict.fromkeys(ids))
+    found = parse_id(text)
+    if text and found is None:
+        raise Invalid("Source not found.")
+    return SourceId(found) if found else None
 
 
 def read_cursor(cursor: str) -> UrlCursor | None:
@@ -347,14 +266,8 @@ def read_number(text: str) -> int:
 
 def filter_values(wanted: UrlFilter) -> dict[str, str]:
     """A filter as query parameters."""
-    values = {
-        "status": wanted.status,
-        "source": wanted.source_id,
-        "host": wanted.host,
-        "origin": wanted.origin,
-        "q": wanted.text,
-    }
-    return {name: str(value) for name, value in values.items() if value is not None}
+    names = {"status": "status", "source": "source_id", "host": "host", "origin": "origin", "q": "text"}
+    return {name: str(value) for name, field in names.items() if (value := getattr(wanted, field)) is not None}
 
 
 def describe(wanted: UrlFilter) -> str:
@@ -367,7 +280,7 @@ def describe(wanted: UrlFilter) -> str:
 async def _source_id(conn: Connection, text: str) -> str:
     """The id of a source, by its id or the beginning of its name. Raises Invalid."""
     text = text.strip()
-    if not text or _is_id(text):
+    if not text or parse_id(text):
         return text
     found = await find_label(conn, name=text) if len(text) <= NAME_MAX and "\0" not in text else None
     if found is None:
@@ -375,38 +288,9 @@ async def _source_id(conn: Connection, text: str) -> str:
     return str(found.id)
 
 
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
-
-
-async def _table(conn: Connection, clock: Clock, wanted: UrlFilter, cursor: str) -> dict[str, object]:
-    found = await listing.list_urls(conn, wanted=wanted, now=clock(), limit=PAGE, after=read_cursor(cursor))
-    named = {url.source_id for url in found.urls if url.source_id} | ({wanted.source_id} - {None})
-    return {
-        "urls": found.urls,
-        "matching": await listing.count_urls(conn, wanted=wanted, now=clock()),
-        "labels": await list_labels(conn, source_ids=[one for one in named if one]),
-        "wanted": wanted,
-        "values": filter_values(wanted),
-        "address": urlencode(filter_values(wanted)),
-        "cursor": cursor,
-        "next": cursor_of(found.next),
-        "can_retry": wanted.status in {None, *RETRIED},
-        "shown_host": await find_shown(conn, name=wanted.host, now=clock()) if wanted.host else None,
-        "statuses": list(Status),
-        "origins": list(Origin),
-        "now": clock(),
-    }
-
-
 async def _statistics(conn: Connection, clock: Clock) -> dict[str, object]:
     counted = await listing.stats(conn, now=clock())
-    largest = sorted(counted.by_source, key=lambda one: one.total, reverse=True)
-    tallies = [tally for tally in largest if tally.total]
+    tallies = sorted((one for one in counted.by_source if one.total), key=lambda one: one.total, reverse=True)
     shown = tallies[:SOURCES_SHOWN]
     return {
         "by_status": counted.by_status,
@@ -424,23 +308,24 @@ def _ids(tallies: Sequence[UrlCounts]) -> list[SourceId]:
     return [one.source_id for one in tallies if one.source_id]
 
 
-async def _find(conn: Connection, ids: Sequence[UUID], clock: Clock) -> list[FrontierUrl]:
-    """The URLs with these ids. Raises UrlNotFound if there is none."""
-    looked = [await listing.find(conn, id=one, now=clock()) for one in ids]
-    found = {url.id: url for url in looked if url is not None}
+async def _find(conn: Connection, given: list[str] | str, clock: Clock) -> list[FrontierUrl]:
+    """The selected URLs. Raises Invalid, and UrlNotFound if there is none."""
+    ids = {text: parse_id(text) for text in ([given] if isinstance(given, str) else given) if text}
+    if not 0 < len(ids) <= PAGE:
+        raise Invalid("Select URLs first." if not ids else f"At most {PAGE} URLs at a time.")
+    if None in ids.values():
+        raise Invalid("URL not found.")
+    looked = [await listing.find(conn, id=one, now=clock()) for one in ids.values() if one]
+    found = [url for url in looked if url is not None]
     if not found:
-        raise UrlNotFound(ids[0])
-    return list(found.values())
+        raise UrlNotFound(UUID(next(iter(ids))))
+    return found
 
 
-def _notice(request: AnyRequest, message: str, back: str) -> Template | Redirect:
+def _notice(request: AnyRequest, message: str, back: str = "") -> Template | Redirect:
     """A message; without htmx a redirect to the page with its filter."""
     if is_htmx(request):
-        return Template(
-            "admin/frontier_said.html", context={"message": message}, headers={"HX-Trigger": "refreshFrontier"}
-        )
+        headers = {"HX-Trigger": "refreshFrontier"}
+        return Template("admin/said.html", context={"message": message}, headers=headers)
     is_query = back.isascii() and back.isprintable()
     return Redirect(f"/admin/frontier?{back}" if back and is_query else "/admin/frontier", status_code=303)
-
-
-frontier_pages: list[BaseRouteHandler] = [frontier, urls, stats, submit, retry, remove, retry_all]

@@ -1,9 +1,9 @@
-"""/admin: the health of all sources. Each number links to its list.
+"""/admin: the health of all sources, and alerts. Each number links to its list.
 
 The current state is loaded again every ten seconds, the statistics of a period every minute.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,10 +22,11 @@ from headwater.sources.health.store import counts
 from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Bar, Period, Tally, Trouble
 from headwater.types import SourceState
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 from headwater.web.plots import failures_over_time, start_of, uptime_over_time, whole_period
 
 SHOWN = 8
+PAST_ALERTS = 50
 COUNTED_TO = 10_000
 TAIL_MOST = timedelta(hours=6)  # of polls that are not counted yet: more would be slow
 
@@ -46,36 +47,42 @@ class Census:
 
     @property
     def total(self) -> int:
-        """Number of all sources."""
         return sum(self.states.values())
 
 
 @get("/admin", role=Role.SUPER_ADMIN)
-async def health(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    period: FromQuery[str] = "24h",
-) -> Template:
-    """The page."""
+async def health(request: AnyRequest, database: Db, clock: Now, period: FromQuery[str] = "24h") -> Template:
     async with database.transaction() as conn:
         context = {**await _now(conn, clock()), **await _past(conn, read_period(period), clock())}
         context["alerts"] = await incidents.read_board(conn, past=0)
     return Template("admin/health.html", context={**context, "user": request.user})
 
 
-@get("/admin/health/now", role=Role.SUPER_ADMIN, exception_handlers=error_handlers("Failed to load statistics"))
+@fragment(get, "/admin/health/now", "Failed to load statistics", role=Role.SUPER_ADMIN)
 async def now(database: Db, clock: Now) -> Template:
-    """The current state."""
     async with database.transaction() as conn:
         return Template("admin/health_now.html", context=await _now(conn, clock()))
 
 
-@get("/admin/health/past", role=Role.SUPER_ADMIN, exception_handlers=error_handlers("Failed to load plots"))
+@fragment(get, "/admin/health/past", "Failed to load plots", role=Role.SUPER_ADMIN)
 async def past(database: Db, clock: Now, period: FromQuery[str] = "24h") -> Template:
-    """The statistics of a period."""
     async with database.transaction() as conn:
         return Template("admin/health_past.html", context=await _past(conn, read_period(period), clock()))
+
+
+@get("/admin/alerts", role=Role.SUPER_ADMIN)
+async def alerts(request: AnyRequest, database: Db, clock: Now) -> Template:
+    async with database.transaction() as conn:
+        board = await incidents.read_board(conn, past=PAST_ALERTS)
+    return Template("admin/alerts_page.html", context={"alerts": board, "now": clock(), "user": request.user})
+
+
+@fragment(get, "/admin/alerts/open", "Failed to load alerts", role=Role.SUPER_ADMIN)
+async def active_alerts(database: Db, clock: Now) -> Template:
+    """The active alerts; the health page includes them."""
+    async with database.transaction() as conn:
+        board = await incidents.read_board(conn, past=0)
+    return Template("admin/alerts.html", context={"alerts": board, "now": clock()})
 
 
 def read_period(text: str) -> Period:
@@ -93,13 +100,8 @@ def census_of(tallies: Sequence[Tally]) -> Census:
         categories[one.category or ""][SourceState(one.state)] += one.sources
         if one.reason:
             reasons[one.reason][SourceState(one.state)] += one.sources
-    return Census(states, _largest_first(reasons), sorted(categories.items(), key=lambda item: item[0].lower() or "~"))
-
-
-def _largest_first(
-    counted: Mapping[str, Mapping[SourceState, int]],
-) -> list[tuple[str, Mapping[SourceState, int]]]:
-    return sorted(counted.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    largest_first = sorted(reasons.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return Census(states, largest_first, sorted(categories.items(), key=lambda item: item[0].lower() or "~"))
 
 
 async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
@@ -126,7 +128,7 @@ async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any
         "period": period,
         "periods": list(Period),
         "bars": bars,
-        "whole": _sum(bars),
+        "whole": Bar(bars[0].at, sum((Counter(bar.outcomes) for bar in bars), Counter[str]())),
         "troubles": list(Trouble),
         "columns": failures_over_time(bars, period.step),
         "curve": uptime_over_time(bars),
@@ -134,14 +136,3 @@ async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any
         "ranked_at": counting.ranked_at,
         "behind": counting.counted_until if is_behind else None,
     }
-
-
-def _sum(bars: Sequence[Bar]) -> Bar:
-    outcomes: dict[str, int] = defaultdict(int)
-    for bar in bars:
-        for outcome, polls in bar.outcomes.items():
-            outcomes[outcome] += polls
-    return Bar(bars[0].at, outcomes)
-
-
-health_pages = [health, now, past]

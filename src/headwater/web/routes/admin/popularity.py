@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from litestar import get
-from litestar.handlers import BaseRouteHandler
+from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery
 from litestar.response import Template
 
@@ -12,10 +12,8 @@ from headwater.accounts.types import Role
 from headwater.analytics import store
 from headwater.analytics.types import FEWEST, PopularityOrder, PopularityPeriod, PopularityStep
 from headwater.asgi.handlers import AnyRequest, Db, Now
-from headwater.db import Connection
 from headwater.errors import Invalid
-from headwater.types import Clock
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 
 SHOWN = 100
 WIDTH, HEIGHT = 600, 120
@@ -32,44 +30,42 @@ class PopularityBar:
     clicks: float
 
 
-@get("/admin/popularity", role=Role.SUPER_ADMIN)
-async def popularity(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    period: FromQuery[str] = "week",
-    sort: FromQuery[str] = "reads",
-) -> Template:
-    """The page. Raises Invalid."""
-    async with database.as_system() as conn:
-        context = await _numbers(conn, clock, *read_query(period, sort))
-    return Template("admin/popularity.html", context={"user": request.user, **context})
-
-
-@get(
-    "/admin/popularity/numbers",
-    role=Role.SUPER_ADMIN,
-    exception_handlers=error_handlers("Failed to load statistics"),
-)
-async def numbers(
-    database: Db,
-    clock: Now,
-    period: FromQuery[str] = "week",
-    sort: FromQuery[str] = "reads",
-) -> Template:
-    """The numbers, which are loaded again every minute. Raises Invalid."""
-    async with database.as_system() as conn:
-        context = await _numbers(conn, clock, *read_query(period, sort))
-    return Template("admin/popularity_numbers.html", context=context)
-
-
-def read_query(period: str, sort: str) -> tuple[PopularityPeriod, PopularityOrder]:
-    """The period and the order. Raises Invalid."""
+async def count_reads(
+    database: Db, clock: Now, period: FromQuery[str] = "week", sort: FromQuery[str] = "reads"
+) -> dict[str, object]:
+    """The numbers of a period. Raises Invalid."""
     if period not in set(PopularityPeriod) or sort not in set(PopularityOrder):
         raise Invalid(
             f"Unknown period or order. Periods: {', '.join(PopularityPeriod)}. Orders: {', '.join(PopularityOrder)}."
         )
-    return PopularityPeriod(period), PopularityOrder(sort)
+    length, order = PopularityPeriod(period), PopularityOrder(sort)
+    async with database.as_system() as conn:
+        moments = await store.list_moments(conn, period=length, until=length.end(clock()))
+        return {
+            "ranking": await store.rank(conn, since=clock() - length.length, order=order, limit=SHOWN),
+            "readers": await store.count_readers(conn),
+            "bars": bars_of(moments),
+            "most": max((moment.reads or 0 for moment in moments), default=0),
+            "size": (WIDTH, HEIGHT),
+            "period": length,
+            "sort": order,
+            "fewest": FEWEST,
+            "now": clock(),
+        }
+
+
+NUMBERS = {"counted": Provide(count_reads)}
+
+
+@get("/admin/popularity", role=Role.SUPER_ADMIN, dependencies=NUMBERS)
+async def popularity(request: AnyRequest, counted: NamedDependency[dict[str, object]]) -> Template:
+    return Template("admin/popularity.html", context={"user": request.user, **counted})
+
+
+@fragment(get, "/admin/popularity/numbers", "Failed to load statistics", role=Role.SUPER_ADMIN, dependencies=NUMBERS)
+async def numbers(counted: NamedDependency[dict[str, object]]) -> Template:
+    """The numbers, which are loaded again every minute."""
+    return Template("admin/popularity_numbers.html", context=counted)
 
 
 def bars_of(moments: Sequence[PopularityStep]) -> list[PopularityBar]:
@@ -86,23 +82,3 @@ def bars_of(moments: Sequence[PopularityStep]) -> list[PopularityBar]:
         )
         for number, moment in enumerate(moments)
     ]
-
-
-async def _numbers(
-    conn: Connection, clock: Clock, period: PopularityPeriod, order: PopularityOrder
-) -> dict[str, object]:
-    moments = await store.list_moments(conn, period=period, until=period.end(clock()))
-    return {
-        "ranking": await store.rank(conn, since=clock() - period.length, order=order, limit=SHOWN),
-        "readers": await store.count_readers(conn),
-        "bars": bars_of(moments),
-        "most": max((moment.reads or 0 for moment in moments), default=0),
-        "size": (WIDTH, HEIGHT),
-        "period": period,
-        "sort": order,
-        "fewest": FEWEST,
-        "now": clock(),
-    }
-
-
-popularity_pages: list[BaseRouteHandler] = [popularity, numbers]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from litestar import get
 from litestar.di import NamedDependency
-from litestar.handlers import BaseRouteHandler
 from litestar.params import FromQuery
 from litestar.response import Template
 
@@ -33,6 +32,3 @@ def settings(
     found = [one for one in setting_lines if wanted in f"{one.name} {one.description}".casefold()]
     context = {"user": request.user, "lines": found, "text": q.strip()[:200], "total": len(setting_lines)}
     return Template("admin/settings.html", context=context)
-
-
-setting_pages: list[BaseRouteHandler] = [settings]

@@ -8,19 +8,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Template
 
 from headwater.accounts.types import Role
 from headwater.articles.store import listing
-from headwater.asgi.actor import actor_of
-from headwater.asgi.handlers import AnyRequest, Db, Form, Now
-from headwater.asgi.sources import open_source
+from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
 from headwater.audit import store as audit
 from headwater.audit.types import Wanted
 from headwater.db import Connection
@@ -37,7 +35,7 @@ from headwater.sources.trial import Trials
 from headwater.sources.types import IngestionMode, Source, SourceOrder
 from headwater.types import Clock, SourceId, SourceState
 from headwater.urls import masked
-from headwater.web.errors import error_handlers
+from headwater.web.errors import fragment
 from headwater.web.format import count
 from headwater.web.plots import poll_strip
 from headwater.web.routes.admin.source_form import SourceForm, changes_to, form_of, new_source
@@ -52,20 +50,15 @@ AGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}  # of the last succ
 NO_CATEGORY = "-"  # as a filter: those without one
 CHANGED = {"HX-Trigger": "sourceChanged"}
 BROKEN = "Something went wrong. Please try again."
-ON_ERROR = error_handlers(BROKEN, place="said")
+ADMIN: dict[str, Any] = {"role": Role.SUPER_ADMIN, "place": "said"}
+NO_REQUESTS = "This server makes no outgoing requests."
+ONE = "/admin/sources/{source_id:uuid}"
 # Used without settings, for the description of a feed's state.
 DEFAULT_POLLING = PollingOptions(
-    interval=timedelta(hours=1),
-    interval_min=timedelta(minutes=15),
-    interval_max=timedelta(days=1),
-    host_delay=timedelta(seconds=3),
-    concurrency=1,
-    timeout=timedelta(seconds=30),
-    lease=timedelta(minutes=1),
-    max_bytes=10_000_000,
-    max_entries=1_000,
-    policy="default",
-)
+    interval=timedelta(hours=1), interval_min=timedelta(minutes=15), interval_max=timedelta(days=1),
+    host_delay=timedelta(seconds=3), concurrency=1, timeout=timedelta(seconds=30), lease=timedelta(minutes=1),
+    max_bytes=10_000_000, max_entries=1_000, policy="default",
+)  # fmt: skip
 
 Operation = Callable[..., Awaitable[object]]
 # The buttons: the operation and the message afterwards.
@@ -94,15 +87,11 @@ class Filters:
         category = "" if self.category == NO_CATEGORY else self.category or None
         state = SourceState(self.status) if self.status in set(SourceState) else None
         return SourcesWanted(
-            state,
-            self.reason or None,
-            category,
-            self.host or None,
-            self.q.strip() or None,
+            state, self.reason or None, category, self.host or None, self.q.strip() or None,
             fetched_before=now - AGES[self.fetched] if self.fetched in AGES else None,
             has_errors=bool(self.errors),
             order=SourceOrder.LAST_FETCHED if self.order == SourceOrder.LAST_FETCHED else None,
-        )
+        )  # fmt: skip
 
     @property
     def given(self) -> dict[str, str]:
@@ -111,36 +100,17 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class DisableForm:
-    """Why a source is disabled."""
+class SourceActionForm:
+    """Why a feed is disabled; the new URL of a feed, or the URL of a page to test."""
 
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class UrlForm:
-    """The new URL of a feed, or the URL of a page to test."""
-
     url: str = ""
 
 
 @get("/admin/sources", role=Role.SUPER_ADMIN)
-async def list_page(
-    request: AnyRequest,
-    database: Db,
-    clock: Now,
-    status: FromQuery[str] = "",
-    reason: FromQuery[str] = "",
-    category: FromQuery[str] = "",
-    host: FromQuery[str] = "",
-    q: FromQuery[str] = "",
-    fetched: FromQuery[str] = "",
-    errors: FromQuery[str] = "",
-    order: FromQuery[str] = "",
-    after: FromQuery[str] = "",
-) -> Template:
+async def list_page(request: AnyRequest, database: Db, clock: Now, after: FromQuery[str] = "") -> Template:
     """A page of the list, and the form for a new source."""
-    filters = Filters(*(_plain(text) for text in (status, reason, category, host, q, fetched, errors, order)))
+    filters = Filters(**{name: _plain(request.query_params.get(name, "")) for name in Filters.__slots__})
     wanted = filters.wanted(clock())
     async with database.as_system() as conn:
         found = await state_store.list_sources(conn, wanted=wanted, after=_cursor(after, wanted), limit=PER_PAGE)
@@ -160,13 +130,8 @@ async def list_page(
     return Template("admin/sources.html", context=context)
 
 
-@post("/admin/sources", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
-async def create(
-    request: AnyRequest,
-    data: Annotated[SourceForm, Form],
-    database: Db,
-    clock: Now,
-) -> Response[None]:
+@fragment(post, "/admin/sources", BROKEN, **ADMIN, status_code=204)
+async def create(request: AnyRequest, data: URLEncodedBody[SourceForm], database: Db, clock: Now) -> Response[None]:
     """Create a source; then its page is shown."""
     wanted = new_source(data)
     async with database.as_system() as conn:
@@ -174,13 +139,8 @@ async def create(
     return Response(None, status_code=204, headers={"HX-Redirect": f"/admin/sources/{source.id}"})
 
 
-@post("/admin/sources/enable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
-async def enable_all(
-    request: AnyRequest,
-    data: Annotated[Filters, Form],
-    database: Db,
-    clock: Now,
-) -> Template:
+@fragment(post, "/admin/sources/enable", BROKEN, **ADMIN)
+async def enable_all(request: AnyRequest, data: URLEncodedBody[Filters], database: Db, clock: Now) -> Template:
     """Enable disabled sources that match a filter, each in its own transaction, up to a limit."""
     wanted = data.wanted(clock())
     if wanted.state not in {SourceState.AUTO_DISABLED, SourceState.DISABLED}:
@@ -194,11 +154,10 @@ async def enable_all(
                 await operate.enable_whole(conn, source, actor=actor_of(request), now=clock())
             enabled += 1
     more = " There are more: press again." if found.next else ""
-    message = f"{count(enabled, 'source')} enabled.{more}"
-    return _notice(message)
+    return _notice(f"{count(enabled, 'source')} enabled.{more}")
 
 
-@get("/admin/sources/{source_id:uuid}", role=Role.SUPER_ADMIN)
+@get(ONE, role=Role.SUPER_ADMIN)
 async def source_page(
     request: AnyRequest,
     source_id: FromPath[UUID],
@@ -206,26 +165,15 @@ async def source_page(
     clock: Now,
     polling_options: NamedDependency[PollingOptions],
 ) -> Template:
-    """The page of a source."""
     async with open_source(database, source_id) as (conn, source):
         context = await _source_context(conn, source, polling_options, clock)
     return Template("admin/source.html", context={**context, "user": request.user})
 
 
-@patch(
-    "/admin/sources/{source_id:uuid}",
-    status_code=200,
-    role=Role.SUPER_ADMIN,
-    exception_handlers=error_handlers(BROKEN, place="settings-said"),
-)
+@fragment(patch, ONE, BROKEN, place="settings-said", role=Role.SUPER_ADMIN)
 async def change(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    data: Annotated[SourceForm, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceForm], database: Db, clock: Now
 ) -> Template:
-    """Change the settings."""
     async with open_source(database, source_id) as (conn, source):
         wanted = changes_to(source, data)
         if wanted == operate.NOTHING:
@@ -234,40 +182,26 @@ async def change(
     return _notice("Saved.")
 
 
-@delete("/admin/sources/{source_id:uuid}", status_code=204, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
-async def remove(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    database: Db,
-    clock: Now,
-) -> Response[None]:
+@fragment(delete, ONE, BROKEN, **ADMIN, status_code=204)
+async def remove(request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now) -> Response[None]:
     """Delete a source; then the list is shown."""
     async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
     return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
 
 
-@post("/admin/sources/{source_id:uuid}/disable", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+@fragment(post, ONE + "/disable", BROKEN, **ADMIN)
 async def disable(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    data: Annotated[DisableForm, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], database: Db, clock: Now
 ) -> Template:
-    """Disable the feed with a reason."""
     async with open_source(database, source_id) as (conn, source):
         await operate.disable(conn, source, reason=data.reason, actor=actor_of(request), now=clock())
     return _notice("Disabled.")
 
 
-@post("/admin/sources/{source_id:uuid}/adopt", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+@fragment(post, ONE + "/adopt", BROKEN, **ADMIN)
 async def adopt(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    data: Annotated[UrlForm, Form],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, source_id: FromPath[UUID], data: URLEncodedBody[SourceActionForm], database: Db, clock: Now
 ) -> Template:
     """Use a feed that was found on the site."""
     async with open_source(database, source_id) as (conn, source):
@@ -278,40 +212,34 @@ async def adopt(
     return _notice("Feed URL changed. It is polled at once.")
 
 
-@post("/admin/sources/{source_id:uuid}/test", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+@fragment(post, ONE + "/test", BROKEN, **ADMIN)
 async def test_feed(source_id: FromPath[UUID], database: Db, trials: NamedDependency[Trials | None]) -> Template:
     """Fetch the feed now and show the result; nothing is saved."""
     if trials is None:
-        raise Invalid("This server makes no outgoing requests. Use `headwater source poll --explain` where it can.")
+        raise Invalid(f"{NO_REQUESTS} Use `headwater source poll --explain` where it can.")
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("admin/source_trial.html", context={"trial": await trials.attempt(source)})
 
 
-@post("/admin/sources/{source_id:uuid}/test-page", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR)
+@fragment(post, ONE + "/test-page", BROKEN, **ADMIN)
 async def test_page(
     source_id: FromPath[UUID],
-    data: Annotated[UrlForm, Form],
+    data: URLEncodedBody[SourceActionForm],
     database: Db,
     trials: NamedDependency[Trials | None],
 ) -> Template:
     """Fetch a page now and extract it with and without selectors; nothing is saved."""
     if trials is None:
-        raise Invalid("This server makes no outgoing requests. Use `headwater source test` where it can.")
+        raise Invalid(f"{NO_REQUESTS} Use `headwater source test` where it can.")
     async with database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=SourceId(source_id))
     return Template("admin/page_trial.html", context={"trial": await trials.read_page(source, data.url)})
 
 
-@post(
-    "/admin/sources/{source_id:uuid}/{action:str}", status_code=200, role=Role.SUPER_ADMIN, exception_handlers=ON_ERROR
-)
+@fragment(post, ONE + "/{action:str}", BROKEN, **ADMIN)
 async def act(
-    request: AnyRequest,
-    source_id: FromPath[UUID],
-    action: FromPath[str],
-    database: Db,
-    clock: Now,
+    request: AnyRequest, source_id: FromPath[UUID], action: FromPath[str], database: Db, clock: Now
 ) -> Template:
     """An action without further input."""
     if action not in ACTIONS:
@@ -367,6 +295,3 @@ def _cursor(text: str, wanted: SourcesWanted) -> SourceCursor | None:
 def _plain(text: str) -> str:
     """A search text without NUL and of limited length."""
     return text.replace("\0", "")[: 2 * TEXT_MAX]
-
-
-source_pages = [list_page, create, enable_all, source_page, change, remove, disable, adopt, test_feed, test_page, act]
