@@ -2,21 +2,10 @@
 
 from enum import IntEnum
 
-from headwater.errors import (
-    Conflict,
-    Forbidden,
-    HeadwaterError,
-    Invalid,
-    NotFound,
-    NotLoggedIn,
-    TooManyAttempts,
-    Unavailable,
-)
+from headwater.errors import Conflict, HeadwaterError, Invalid, NotFound, Unavailable
 
 
 class ExitCode(IntEnum):
-    """The exit code of a command."""
-
     OK = 0
     FAILED = 1
     USAGE = 2
@@ -36,17 +25,16 @@ MEANINGS = {
     ExitCode.INTERRUPTED: "It was stopped by Ctrl-C before it finished.",
 }
 
-_CODES: dict[type[HeadwaterError], ExitCode] = {
-    Invalid: ExitCode.USAGE,
-    NotLoggedIn: ExitCode.FAILED,
-    Forbidden: ExitCode.FAILED,
-    TooManyAttempts: ExitCode.FAILED,
-    NotFound: ExitCode.NOT_FOUND,
-    Conflict: ExitCode.CONFLICT,
-    Unavailable: ExitCode.UNAVAILABLE,
-}
-
 
 def exit_code_of(error: HeadwaterError) -> ExitCode:
-    """The exit code of an error."""
-    return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
+    match error:
+        case Invalid():
+            return ExitCode.USAGE
+        case NotFound():
+            return ExitCode.NOT_FOUND
+        case Conflict():
+            return ExitCode.CONFLICT
+        case Unavailable():
+            return ExitCode.UNAVAILABLE
+        case _:
+            return ExitCode.FAILED

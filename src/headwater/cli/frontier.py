@@ -1,6 +1,7 @@
 """`headwater frontier`: the URLs to fetch, and what happened to them."""
 
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -24,12 +25,13 @@ from headwater.cli.terminal import (
     own_command,
     print_error,
     print_json,
+    print_result,
     print_table,
     print_text,
     printable,
     progress,
 )
-from headwater.cli.url_lines import STANDARD_INPUT, Format, is_a_terminal
+from headwater.cli.url_lines import STANDARD_INPUT, Format
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
 from headwater.frontier.retrying import retry_matching
@@ -71,11 +73,9 @@ async def submit(
         source_id = await _source_id(conn, source)
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
         results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
-    for result in results:
-        if as_json:
-            print_json({"url": result.url, "fate": result.fate, "id": result.id, "reason": result.reason})
-        else:
-            print_text(f"{result.fate:8} {printable(result.url)}{f': {result.reason}' if result.reason else ''}")
+    for one in results:
+        text = f"{one.fate:8} {printable(one.url)}{f': {one.reason}' if one.reason else ''}"
+        print_result({"url": one.url, "fate": one.fate, "id": one.id, "reason": one.reason}, text, as_json=as_json)
     exit_failed(any(result.fate is Fate.INVALID for result in results))
 
 
@@ -98,7 +98,7 @@ def import_file(
 
     Example: headwater frontier import urls.csv --priority 3
     """
-    if is_a_terminal(file):
+    if file == STANDARD_INPUT and sys.stdin.isatty():
         print_text("Type URLs, one a line; Ctrl-D ends.")
     started = time.perf_counter()
     options = ImportOptions(file, file_format, from_line, priority=priority)
@@ -160,23 +160,20 @@ async def stats(runtime: Runtime, as_json: AsJson = False) -> None:
         print_json({"by_status": found.by_status, "by_source": by_source})
         return
     most = max(1, *found.by_status.values())
-    print_table(
-        ["status", "URLs", ""], [(each, f"{count:,}", _bar(count, most)) for each, count in found.by_status.items()]
-    )
+    rows = [(each, f"{count:,}", _bar(count, most)) for each, count in found.by_status.items()]
+    print_table(["status", "URLs", ""], rows)
     if not found.by_source:
         return
     largest = sorted(found.by_source, key=lambda tally: tally.total, reverse=True)
     columns = ["pending", "fetching", "fetched", "failed", "dead"]
-    rows = [
+    print_text("")
+    print_table(["source", *columns, ""], [
         (
-            names.get(tally.source_id, "none" if tally.source_id is None else str(tally.source_id)),
-            *(f"{getattr(tally, column):,}" for column in columns),
-            _bar(tally.total, max(1, largest[0].total)),
+            names.get(tally.source_id, str(tally.source_id or "none")),
+            *(f"{getattr(tally, column):,}" for column in columns), _bar(tally.total, max(1, largest[0].total)),
         )
         for tally in largest[:SOURCES_SHOWN]
-    ]
-    print_text("")
-    print_table(["source", *columns, ""], rows)
+    ])  # fmt: skip
     if len(largest) > SOURCES_SHOWN:
         print_text(f"and {len(largest) - SOURCES_SHOWN:,} more: headwater frontier stats --json")
 
@@ -204,19 +201,15 @@ async def retry(
         count = len(await changes.retry(conn, ids=ids, now=runtime.tools.clock())) if ids else 0
     if not ids:
         count = (await retry_matching(runtime.database, runtime.tools.clock, wanted=wanted)).retried
-    if as_json:
-        print_json({"retried": count})
-    else:
-        print_text(f"{counted(count, 'URL is', 'URLs are')} queued again.")
+    print_result({"retried": count}, f"{counted(count, 'URL is', 'URLs are')} queued again.", as_json=as_json)
 
 
 async def _urls(runtime: Runtime, wanted: UrlFilter, limit: int) -> AsyncIterator[FrontierUrl]:
     after: UrlCursor | None = None
     while limit:
         async with runtime.database.transaction() as conn:
-            page = await listing.list_urls(
-                conn, wanted=wanted, now=runtime.tools.clock(), after=after, limit=min(PAGE, limit)
-            )
+            most, now = min(PAGE, limit), runtime.tools.clock()
+            page = await listing.list_urls(conn, wanted=wanted, now=now, after=after, limit=most)
         for url in page.urls:
             yield url
         limit, after = limit - len(page.urls), page.next
@@ -248,9 +241,8 @@ def _import_progress(name: str) -> Iterator[Callable[[ImportCounts], None]]:
     """A progress bar by bytes where the size is known; counts in any case."""
     size = Path(name).stat().st_size if name != STANDARD_INPUT and Path(name).is_file() else None
     started = time.perf_counter()
-    with progress(
-        TextColumn("Importing"), BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()
-    ) as bar:
+    columns = TextColumn("Importing"), BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()
+    with progress(*columns) as bar:
         task = bar.add_task("", total=size, counts="")
 
         def show(counts: ImportCounts) -> None:
@@ -261,18 +253,18 @@ def _import_progress(name: str) -> Iterator[Callable[[ImportCounts], None]]:
 
 
 def _print_import(counts: ImportCounts, seconds: float, *, as_json: bool) -> None:
-    problems = [replace(problem, text=_short(problem.text)) for problem in counts.problems]
+    def shortened(text: str) -> str:
+        return repr(text if len(text) <= SHORT else f"{text[:SHORT]}…")
+
+    problems = [replace(problem, text=shortened(problem.text)) for problem in counts.problems]
     for problem in problems:
         print_error(f"line {problem.line}: {problem.text}: {problem.reason}")
     more = counts.fates[Fate.INVALID] - len(problems)
     if more:
         print_error(f"and {counted(more, 'more invalid line', 'more invalid lines')}")
-    if as_json:
-        print_json(
-            {"last_line": counts.last_line, "complete": counts.is_complete, **counts.fates, "problems": problems}
-        )
-    else:
-        print_text(f"{counts.text()}; {counts.total / max(0.001, seconds):,.0f} URLs/s.")
+    record = {"last_line": counts.last_line, "complete": counts.is_complete, **counts.fates, "problems": problems}
+    text = f"{counts.text()}; {counts.total / max(0.001, seconds):,.0f} URLs/s."
+    print_result(record, text, as_json=as_json)
 
 
 def _resume(name: str, counts: ImportCounts) -> str:
@@ -292,7 +284,3 @@ def _row(url: FrontierUrl) -> tuple[str, ...]:
     found = f"{url.discovered_at:%m-%d %H:%M}"
     due = f"{url.next_fetch_at:%m-%d %H:%M}" if url.next_fetch_at else "never"
     return url.status, str(url.priority), found, url.origin, due, url.url, url.last_error or ""
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= SHORT else f"{text[:SHORT]}…")

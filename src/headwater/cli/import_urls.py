@@ -43,7 +43,6 @@ class ImportCounts:
 
     @property
     def total(self) -> int:
-        """Number of URLs and invalid lines so far."""
         return sum(self.fates.values())
 
     def text(self, *, zeros: bool = True) -> str:
@@ -57,34 +56,32 @@ class ImportCounts:
             self.problems.append(problem)
 
 
+@dataclass(slots=True)
 class UrlImporter:
     """Submits the URLs of a file. Its progress is in `counts`, however it ends."""
 
-    def __init__(
-        self, database: Database, clock: Clock, options: ImportOptions, show: Callable[[ImportCounts], None]
-    ) -> None:
-        self.counts = ImportCounts()
-        self._database = database
-        self._clock = clock
-        self._options = options
-        self._show = show
-        self._sources: dict[str, SourceId | None] = {}
+    database: Database
+    clock: Clock
+    options: ImportOptions
+    show: Callable[[ImportCounts], None]
+    counts: ImportCounts = field(default_factory=ImportCounts)
+    _sources: dict[str, SourceId | None] = field(default_factory=dict[str, SourceId | None])
 
     async def run(self, stop: asyncio.Event) -> None:
         """Import to the end of the file, or of the batch once `stop` is set. Raises DatabaseUnavailable, Invalid."""
-        async for batch in _until(stop, read_ahead(self._options)):
+        async for batch in _read_ahead(self.options, stop):
             await self._submit(batch.lines)
             self.counts.position = batch.position
             self.counts.last_line = batch.lines[-1].line
-            self._show(self.counts)
+            self.show(self.counts)
         self.counts.is_complete = not stop.is_set()
 
     async def _submit(self, lines: Sequence[GivenUrl | BadLine]) -> None:
         problems = [line for line in lines if isinstance(line, BadLine)]
-        async with self._database.transaction() as conn:
+        async with self.database.transaction() as conn:
             asked = [await self._submission(conn, line) for line in lines if isinstance(line, GivenUrl)]
             good = [(line, made) for line, made in asked if isinstance(made, Submission)]
-            results = await queue.submit(conn, submissions=[made for _, made in good], now=self._clock())
+            results = await queue.submit(conn, submissions=[made for _, made in good], now=self.clock())
         problems += [made for _, made in asked if isinstance(made, BadLine)]
         for (line, _), result in zip(good, results, strict=True):
             if result.fate is Fate.INVALID:
@@ -95,12 +92,12 @@ class UrlImporter:
             self.counts.note(problem)
 
     async def _submission(self, conn: Connection, line: GivenUrl) -> tuple[GivenUrl, Submission | BadLine]:
-        source_id = self._options.source_id
+        source_id = self.options.source_id
         if line.source is not None:
             source_id = await self._source(conn, line.source)
             if source_id is None:
                 return line, BadLine(line.line, line.source, "there is no such source")
-        priority = self._options.priority if line.priority is None else line.priority
+        priority = self.options.priority if line.priority is None else line.priority
         return line, Submission(line.url, Origin.MANUAL, source_id=source_id, priority=priority)
 
     async def _source(self, conn: Connection, wanted: str) -> SourceId | None:
@@ -114,8 +111,8 @@ class UrlImporter:
         return self._sources[wanted]
 
 
-async def read_ahead(options: ImportOptions) -> AsyncIterator[LineBatch]:
-    """The batches of a file, read in a thread: a pipe without data must block neither the loop nor Ctrl-C."""
+async def _read_ahead(options: ImportOptions, stop: asyncio.Event) -> AsyncIterator[LineBatch]:
+    """The batches of a file until `stop`, read in a thread: a pipe without data must not block Ctrl-C."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[LineBatch | Exception | None] = asyncio.Queue(READ_AHEAD)
 
@@ -127,32 +124,25 @@ async def read_ahead(options: ImportOptions) -> AsyncIterator[LineBatch]:
             try:
                 for batch in batches(options.name, options.format, first_line=options.first_line, size=BATCH):
                     put(batch)
+                put(None)
             except Exception as error:  # noqa: BLE001  raised again where the batch is awaited
                 put(error)
-            else:
-                put(None)
 
-    # A daemon, since nothing can wake it from a read; it holds nothing that would have to be put in options.
+    # A daemon, since nothing can wake it from a read; it holds nothing that must be closed.
     threading.Thread(target=read, name="read urls", daemon=True).start()
-    while (item := await queue.get()) is not None:
-        if isinstance(item, Exception):
-            raise item
-        yield item
-
-
-async def _until(stop: asyncio.Event, items: AsyncIterator[LineBatch]) -> AsyncIterator[LineBatch]:
-    """The items until `stop` is set."""
     stopped = asyncio.ensure_future(stop.wait())
     try:
         while not stop.is_set():
-            coming = asyncio.ensure_future(anext(items, None))
+            coming = asyncio.ensure_future(queue.get())
             await asyncio.wait({coming, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 coming.cancel()
                 return
-            batch = coming.result()
-            if batch is None:
+            item = coming.result()
+            if item is None:
                 return
-            yield batch
+            if isinstance(item, Exception):
+                raise item
+            yield item
     finally:
         stopped.cancel()

@@ -1,5 +1,7 @@
 """`headwater source`: the feeds and sites that are followed."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
@@ -22,6 +24,7 @@ from headwater.cli.terminal import (
     show,
 )
 from headwater.cli.try_source import try_source
+from headwater.db import Connection
 from headwater.errors import Invalid
 from headwater.polling.explain import explain, next_try
 from headwater.polling.policy import POLICIES
@@ -43,43 +46,34 @@ source_app.command("test")(try_source)
 source_app.command("import")(import_feeds)
 source_app.add_typer(catalogue_app, name="catalogue")
 
-_SITE_OPTIONS: dict[str, object] = {
-    "site": Annotated[str | None, typer.Option("--site", metavar="URL", help="The site's front page.")],
-    "sitemap": Annotated[str | None, typer.Option("--sitemap", metavar="URL", help="The site's sitemap or index.")],
-    "mode": Annotated[
-        str | None,
-        typer.Option(
-            help="How articles are found: feed (feed and sitemaps), spider (following links), both.",
-            show_default="both for a site alone, else feed",
-        ),
-    ],
-    "pattern": Annotated[
-        list[str] | None, typer.Option(metavar="REGEX", help="URLs of articles among the links; may be repeated.")
-    ],
-    "selector": Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART=CSS",
-            help=f"Selector of a part of its pages ({', '.join(SELECTED)}), such as title=h1; may be repeated.",
-        ),
-    ],
-    "max_depth": Annotated[int | None, typer.Option(help="Maximum depth of links from the front page, 0 to 10.")],
-    "budget": Annotated[int | None, typer.Option(help="Maximum new pages a day found by links; 0: the default.")],
-    "delay": Annotated[str | None, typer.Option(help="Minimum time between requests, such as 5s; 0: the default.")],
-    "external_links": Annotated[
-        bool | None, typer.Option("--external-links/--no-external-links", help="Follow links to other sites.")
-    ],
-    "priority": Annotated[int | None, typer.Option(help="Priority of its pages, 1 to 10, 10 the highest; default 5.")],
-}
+
+def _option(kind: Any, help_text: str, *names: str, **given: Any) -> object:  # noqa: ANN401
+    return Annotated[kind | None, typer.Option(*names, help=help_text, **given)]
+
+
+_SITE_OPTIONS = {
+    "site": _option(str, "The site's front page.", metavar="URL"),
+    "sitemap": _option(str, "The site's sitemap or index.", metavar="URL"),
+    "mode": _option(
+        str, "How articles are found: feed (feed and sitemaps), spider (following links), both.",
+        show_default="both for a site alone, else feed",
+    ),
+    "pattern": _option(list[str], "URLs of articles among the links; may be repeated.", metavar="REGEX"),
+    "selector": _option(
+        list[str], f"Selector of a part of its pages ({', '.join(SELECTED)}), such as title=h1; may be repeated.",
+        metavar="PART=CSS",
+    ),
+    "max_depth": _option(int, "Maximum depth of links from the front page, 0 to 10."),
+    "budget": _option(int, "Maximum new pages a day found by links; 0: the default."),
+    "delay": _option(str, "Minimum time between requests, such as 5s; 0: the default."),
+    "external_links": _option(bool, "Follow links to other sites.", "--external-links/--no-external-links"),
+    "priority": _option(int, "Priority of its pages, 1 to 10, 10 the highest; default 5."),
+}  # fmt: skip
 
 
 def _overrides(
-    *,
-    pattern: list[str] | None,
-    selector: list[str] | None,
-    delay: str | None,
-    **given: Any,  # noqa: ANN401
-) -> Wishes:
+    *, pattern: list[str] | None, selector: list[str] | None, delay: str | None, **given: Any  # noqa: ANN401
+) -> Wishes:  # fmt: skip
     wait = read_duration(delay) if delay is not None else None
     return Wishes(patterns=pattern or None, selectors=selector or None, delay=wait, **given)
 
@@ -133,12 +127,9 @@ async def list_sources(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     async with runtime.database.as_system() as conn:
         found = await details.list_health(conn)
-    if as_json:
-        print_json([asdict(source) | {"badge": source.badge} for source in found])
-        return
     columns = ["state", "name", "by", "articles", "next try", "feed or site", "reason"]
     none = "No sources yet. `headwater source add URL` follows a feed, `--site URL` a site without one."
-    show(found, columns, _row, as_json=False, empty=none)
+    show(found, columns, _row, as_json=as_json, empty=none, record=lambda one: asdict(one) | {"badge": one.badge})
 
 
 @source_app.command()
@@ -195,21 +186,15 @@ async def edit(
 
     Example: headwater source edit https://example.com/feed.xml --policy once --interval 30m
     """
+    every = read_duration(interval) if interval is not None else None
     changes = Changes(
-        name=name,
-        feed_url=url,
-        category=category,
-        policy=policy,
-        interval=read_duration(interval) if interval is not None else None,
-        is_critical=critical,
-        enabled=on,
+        name=name, feed_url=url, category=category, policy=policy, interval=every, is_critical=critical, enabled=on,
         wishes=wishes,
-    )
-    async with runtime.database.as_system() as conn:
-        source = await follow.find(conn, wanted)
-        source = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
-    state = "" if on is None else " It is enabled." if source.enabled else " It is disabled."
-    print_text(f"{source.name} is changed.{state}")
+    )  # fmt: skip
+    async with _found(runtime, wanted) as (conn, source):
+        changed = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
+    state = "" if on is None else " It is enabled." if changed.enabled else " It is disabled."
+    print_text(f"{changed.name} is changed.{state}")
 
 
 @source_app.command()
@@ -233,8 +218,7 @@ async def enable(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source enable https://example.com/feed.xml
     """
-    async with runtime.database.as_system() as conn:
-        source = await follow.find(conn, wanted)
+    async with _found(runtime, wanted) as (conn, source):
         await operate.enable_whole(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
     print_text(f"{source.name} is enabled, and {_read(source)} by the next Headwater that runs.")
 
@@ -250,8 +234,7 @@ async def disable(
 
     Example: headwater source disable https://example.com/feed.xml --reason "the paper was closed"
     """
-    async with runtime.database.as_system() as conn:
-        source = await follow.find(conn, wanted)
+    async with _found(runtime, wanted) as (conn, source):
         until = await operate.disable(conn, source, reason=reason, actor=COMMAND_LINE, now=runtime.tools.clock())
     print_text(f"{source.name} is disabled until {f'{until:%Y-%m-%d %H:%M} UTC' if until else 'it is enabled'}.")
 
@@ -263,8 +246,7 @@ async def refresh(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source refresh https://example.com/feed.xml
     """
-    async with runtime.database.as_system() as conn:
-        source = await follow.find(conn, wanted)
+    async with _found(runtime, wanted) as (conn, source):
         await operate.refresh(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
     print_text(f"{source.name} is due now.")
 
@@ -276,8 +258,7 @@ async def reset(runtime: Runtime, wanted: Wanted) -> None:
 
     Example: headwater source reset https://example.com/feed.xml
     """
-    async with runtime.database.as_system() as conn:
-        source = await follow.find(conn, wanted)
+    async with _found(runtime, wanted) as (conn, source):
         await operate.reset_errors(conn, source, actor=COMMAND_LINE, now=runtime.tools.clock())
     print_text(f"The errors of {source.name} are reset.")
 
@@ -303,9 +284,15 @@ async def _use_feed_title(runtime: Runtime, source: Source, report: PollReport |
     return named
 
 
-async def _find(runtime: Runtime, wanted: str) -> Source:
+@asynccontextmanager
+async def _found(runtime: Runtime, wanted: str) -> AsyncIterator[tuple[Connection, Source]]:
     async with runtime.database.as_system() as conn:
-        return await follow.find(conn, wanted)
+        yield conn, await follow.find(conn, wanted)
+
+
+async def _find(runtime: Runtime, wanted: str) -> Source:
+    async with _found(runtime, wanted) as (_, source):
+        return source
 
 
 async def _remove(runtime: Runtime, source: Source) -> None:
@@ -327,14 +314,10 @@ def _sentence(report: PollReport) -> str:
 
 def _record(report: PollReport) -> dict[str, object]:
     return {
-        "source_id": report.source_id,
-        "feed_url": report.feed_url,
-        "outcome": report.outcome_name,
+        "source_id": report.source_id, "feed_url": report.feed_url, "outcome": report.outcome_name,
         "detail": report.outcome.detail if isinstance(report.outcome, PollFailed) else None,
-        "status": report.outcome.status,
-        "new_articles": report.new_articles,
-        "next_poll_at": report.next_poll_at,
-    }
+        "status": report.outcome.status, "new_articles": report.new_articles, "next_poll_at": report.next_poll_at,
+    }  # fmt: skip
 
 
 def _row(source: SourceHealth) -> tuple[str, ...]:

@@ -38,7 +38,6 @@ err = Console(stderr=True, highlight=False)
 
 
 def group(text: str, example: str) -> typer.Typer:
-    """A group of commands, with its help."""
     return typer.Typer(help=f"{text}\n\nExample: headwater {example}", no_args_is_help=True)
 
 
@@ -69,7 +68,6 @@ def load_quietly() -> Settings:
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine."""
     # Modules loaded by now stay loaded: without freeze(), each garbage collection took 0.1 s to scan them.
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
@@ -77,12 +75,10 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 def print_text(text: str) -> None:
-    """Print lines as they are."""
     out.print(text, markup=False)
 
 
 def print_error(text: str) -> None:
-    """Print to standard error what went wrong."""
     err.print(f"[bold red]headwater:[/] {_escape(text)}")
 
 
@@ -115,7 +111,19 @@ def plain(value: object) -> Any:  # noqa: ANN401  whatever JSON has a type for
 def print_json(value: object, default: Callable[[object], object] = plain) -> None:
     """One JSON document on one line; non-ASCII characters are escaped where the stream cannot encode them."""
     line = json.dumps(value, default=default, ensure_ascii=False)
-    sys.stdout.write((line if _is_encodable(line) else json.dumps(value, default=default)) + "\n")
+    try:
+        line.encode(sys.stdout.encoding)
+    except UnicodeEncodeError:
+        line = json.dumps(value, default=default)
+    sys.stdout.write(line + "\n")
+
+
+def print_result(value: object, text: str, *, as_json: bool) -> None:
+    """A result as JSON or as text."""
+    if as_json:
+        print_json(value)
+    else:
+        print_text(text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -127,11 +135,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def show(
-    records: Sequence[T], columns: Sequence[str], row: Callable[[T], Sequence[str]], *, as_json: bool, empty: str
-) -> None:
+    records: Sequence[T], columns: Sequence[str], row: Callable[[T], Sequence[str]], *, as_json: bool, empty: str,
+    record: Callable[[T], object] = lambda one: one,
+) -> None:  # fmt: skip
     """Records as JSON or as a table; `empty` is printed in place of a table without rows."""
     if as_json:
-        print_json(records)
+        print_json([record(one) for one in records])
     elif records:
         print_table(columns, map(row, records))
     else:
@@ -140,12 +149,8 @@ def show(
 
 def progress(*columns: str | ProgressColumn) -> Progress:
     """A progress bar on a terminal, nothing elsewhere."""
-    return Progress(
-        *(columns or (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())),
-        console=err,
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
+    shown = columns or (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*shown, console=err, disable=not sys.stderr.isatty(), transient=True)
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -176,11 +181,3 @@ def printable(text: str, keep: str = "") -> str:
 
 def _escape(text: str) -> str:
     return printable(text, keep="\n").replace("[", r"\[")
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode(sys.stdout.encoding)
-    except UnicodeEncodeError:
-        return False
-    return True

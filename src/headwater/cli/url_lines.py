@@ -3,7 +3,6 @@
 import csv
 import gzip
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "lines
 
 
 class Format(StrEnum):
-    """The format of a file of URLs."""
-
     AUTO = "auto"
     LINES = "lines"
     CSV = "csv"
@@ -31,8 +28,6 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GivenUrl:
-    """A URL of a line, with its source and priority."""
-
     line: int
     url: str
     source: str | None = None
@@ -41,8 +36,6 @@ class GivenUrl:
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """An invalid line, and why."""
-
     line: int
     text: str
     reason: str
@@ -80,16 +73,21 @@ def open_bytes(name: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 def read_urls(lines: IO[bytes], name: str, wanted: Format) -> Iterator[GivenUrl | BadLine]:
     """The URL of each line, without blank lines and comments. Raises Invalid."""
-    numbered = _lines(lines)
-    first = next(numbered, None)
-    if first is None:
-        return
-    chosen = _chosen(name, first[1] or "") if wanted is Format.AUTO else wanted
-    columns = _columns(first[1] or "") if chosen is Format.CSV else None
-    if columns is None:
-        yield from _read(first, chosen, {})
-    for line in numbered:
-        yield from _read(line, chosen, columns or {})
+    chosen, columns = wanted, dict[str, int]()
+    for place, (number, text) in enumerate(_lines(lines)):
+        if place == 0:
+            chosen = _chosen(name, text or "") if wanted is Format.AUTO else wanted
+            columns = _columns(text or "") if chosen is Format.CSV else columns
+            if columns:
+                continue
+        if text is None:
+            yield BadLine(number, "", f"the line is longer than {LONGEST_LINE:,} bytes")
+        elif chosen is Format.JSONL:
+            yield _from_json(number, text)
+        elif chosen is Format.CSV:
+            yield _from_csv(number, text, columns)
+        elif not text.startswith("#"):
+            yield GivenUrl(number, text)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
@@ -99,7 +97,8 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
         while line := file.readline(LONGEST_LINE):
             number += 1
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                _skip_rest(file)
+                while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
                 yield number, None
                 continue
             text = line.decode("utf-8", errors="replace").strip().removeprefix("\ufeff")
@@ -107,11 +106,6 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, str | None]]:
                 yield number, text
     except (OSError, EOFError) as error:  # a disk error, a truncated or damaged gzip file
         raise Invalid(f"Line {number + 1} and what follows cannot be read: {error}.") from error
-
-
-def _skip_rest(file: IO[bytes]) -> None:
-    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
-        pass
 
 
 def _chosen(name: str, first: str) -> Format:
@@ -124,10 +118,10 @@ def _chosen(name: str, first: str) -> Format:
     return Format.CSV if _columns(first) else Format.LINES
 
 
-def _columns(header: str) -> Mapping[str, int] | None:
+def _columns(header: str) -> dict[str, int]:
     """The position of each column, if this line is a header: one must be `url`."""
     names = [cell.strip().lower() for cell in _cells(header)]
-    return {name: place for place, name in enumerate(names)} if "url" in names else None
+    return {name: place for place, name in enumerate(names)} if "url" in names else {}
 
 
 def _cells(line: str) -> list[str]:
@@ -135,18 +129,6 @@ def _cells(line: str) -> list[str]:
         return next(csv.reader([line], strict=True), list[str]())
     except csv.Error:
         return []
-
-
-def _read(line: tuple[int, str | None], chosen: Format, columns: Mapping[str, int]) -> Iterator[GivenUrl | BadLine]:
-    number, text = line
-    if text is None:
-        yield BadLine(number, "", f"the line is longer than {LONGEST_LINE:,} bytes")
-    elif chosen is Format.JSONL:
-        yield _from_json(number, text)
-    elif chosen is Format.CSV:
-        yield _from_csv(number, text, columns)
-    elif not text.startswith("#"):
-        yield GivenUrl(number, text)
 
 
 def _from_json(number: int, text: str) -> GivenUrl | BadLine:
@@ -175,27 +157,9 @@ def _from_record(number: int, text: str, record: Mapping[str, Any]) -> GivenUrl 
         return BadLine(number, text, "it has no url")
     if not (source is None or isinstance(source, str)):
         return BadLine(number, text, "source is an id or a feed URL")
-    if not all(_is_text(word) for word in (url, source or "")):
+    if any("\ud800" <= letter <= "\udfff" for letter in url + (source or "")):  # JSON can contain it, UTF-8 cannot
         return BadLine(number, "", "it contains a lone surrogate")
-    chosen = _priority(priority)
-    if chosen == 0:
+    chosen = "" if priority is None else str(priority).strip()
+    if chosen and chosen not in {str(number) for number in range(1, 11)}:
         return BadLine(number, text, "priority is a whole number from 1 to 10")
-    return GivenUrl(number, url.strip(), (source or "").strip() or None, chosen)
-
-
-def _is_text(word: str) -> bool:
-    """Whether there is no lone surrogate, which JSON can contain but UTF-8 cannot."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in word)
-
-
-def _priority(given: object) -> int | None:
-    """1 to 10; None if none is given, 0 if it is invalid."""
-    text = "" if given is None else str(given).strip()
-    if not text:
-        return None
-    return int(text) if text in {str(number) for number in range(1, 11)} else 0
-
-
-def is_a_terminal(name: str) -> bool:
-    """Whether the URLs would be typed."""
-    return name == STANDARD_INPUT and sys.stdin.isatty()
+    return GivenUrl(number, url.strip(), (source or "").strip() or None, int(chosen) if chosen else None)
