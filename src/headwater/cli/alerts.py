@@ -24,7 +24,6 @@ from headwater.cli.terminal import (
 from headwater.errors import Invalid
 from headwater.ids import new_id
 from headwater.runtime import Runtime, alert_options, mailer_of, utc_now
-from headwater.settings import Settings
 
 alerts_app = group("List open incidents, and test that alerts arrive.", "alerts list")
 
@@ -41,7 +40,8 @@ async def list_incidents(runtime: Runtime, past: Past = 0, as_json: AsJson = Fal
     async with runtime.database.transaction() as conn:
         board = await incidents.read_board(conn, past=past)
     if as_json:
-        print_json(_record(board))
+        lists = {"open": [_record(one) for one in board.open], "past": [_record(one) for one in board.past]}
+        print_json({"evaluated_at": board.evaluated_at} | lists)
     else:
         _print(board)
     exit_failed(board.open)
@@ -53,22 +53,16 @@ def test() -> None:
 
     Example: headwater alerts test
     """
-    errors = run(_send_tests(load_quietly()))
-    for channel, error in errors.items():
-        if error is None:
-            print_text(f"{channel}: sent.")
-        else:
-            print_error(f"{channel}: {error}")
-    exit_failed(any(errors.values()))
-
-
-async def _send_tests(settings: Settings) -> dict[str, str | None]:
+    settings = load_quietly()
     options, mailer = alert_options(settings), mailer_of(settings)
     if not options.channels:
         raise Invalid("No channel for alerts is set: set HEADWATER_ALERT_WEBHOOK_URL or HEADWATER_ALERT_EMAIL.")
-    return {
-        channel: await send(Message(new_id(), channel, utc_now(), 1), mailer, options) for channel in options.channels
-    }
+    failed = False
+    for channel in options.channels:
+        error = run(send(Message(new_id(), channel, utc_now(), 1), mailer, options))
+        print_error(f"{channel}: {error}") if error else print_text(f"{channel}: sent.")
+        failed = failed or error is not None
+    exit_failed(failed)
 
 
 def _print(board: IncidentBoard) -> None:
@@ -90,15 +84,8 @@ def _row(shown: ReportedIncident) -> tuple[str, ...]:
     return _time(one.began_at), ended, one.severity, one.condition.value, one.summary, reported
 
 
-def _record(board: IncidentBoard) -> dict[str, Any]:
-    def one(shown: ReportedIncident) -> dict[str, Any]:
-        return asdict(shown.incident) | {"severity": shown.incident.severity, "notices": shown.notices}
-
-    return {
-        "evaluated_at": board.evaluated_at,
-        "open": [one(shown) for shown in board.open],
-        "past": [one(shown) for shown in board.past],
-    }
+def _record(shown: ReportedIncident) -> dict[str, Any]:
+    return asdict(shown.incident) | {"severity": shown.incident.severity, "notices": shown.notices}
 
 
 def _time(at: datetime) -> str:

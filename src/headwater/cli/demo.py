@@ -3,15 +3,15 @@
 import secrets
 import socket
 import tempfile
-from collections.abc import Iterator
 
 from headwater.accounts.people import create_account
 from headwater.accounts.types import Role
 from headwater.cli.running import stop_on_signals
 from headwater.cli.terminal import load, print_text, run
-from headwater.cli.up import Host, Port, run_everything
+from headwater.cli.up import Host, Port, serve_pages
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
+from headwater.pipeline import every_stage
 from headwater.runtime import Runtime, open_runtime
 from headwater.server import address_of, listen
 from headwater.settings import Settings
@@ -31,21 +31,10 @@ def demo(host: Host = None, port: Port = None) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="headwater-demo-", ignore_cleanup_errors=True) as folder:
         settings = load(
-            host=host,
-            port=port,
-            data_dir=folder,
-            database_url="",
-            allow_loopback=True,
-            resolve={DOMAIN: "127.0.0.1"},
-            poll_interval="10s",
-            poll_interval_min="5s",
-            poll_interval_max="60s",
-            poll_host_delay="1s",
-            poll_timeout="5s",
-            poll_concurrency=20,
-            fetch_host_delay="500ms",
-            worker_count=20,
-        )
+            host=host, port=port, data_dir=folder, database_url="", allow_loopback=True,
+            resolve={DOMAIN: "127.0.0.1"}, poll_interval="10s", poll_interval_min="5s", poll_interval_max="60s",
+            poll_host_delay="1s", poll_timeout="5s", poll_concurrency=20, fetch_host_delay="500ms", worker_count=20,
+        )  # fmt: skip
         with listen(settings.host, settings.port) as listener:
             run(_demo(settings, listener))
     print_text("The demo has ended; all its data is deleted.")
@@ -63,14 +52,15 @@ async def _demo(settings: Settings, listener: socket.socket) -> None:
                 f"Open {address_of(listener)} (Ctrl-C ends it)\n"
                 f"Log in as {READER} with the password {password}"
             )
-            await run_everything(runtime, listener, stop)
+            await serve_pages(runtime, listener, stop, every_stage(runtime.tools))
 
 
 async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
     async with runtime.database.transaction() as conn:
         for exhibit in EXHIBITS:
             await follow(conn, url=zoo.url_of(exhibit), name=exhibit.name, now=runtime.tools.clock())
-        for name, wishes in _sites(zoo):
+        for name, mode in {"atlas": None, "village": "spider"}.items():  # found by sitemaps, and by links
+            wishes = Wishes(site=f"http://{name}.{DOMAIN}:{zoo.port}/", mode=mode)
             await follow(conn, url=None, name=name, now=runtime.tools.clock(), wishes=wishes)
 
 
@@ -88,18 +78,7 @@ async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:
         sites = [source for source in await sources.list_all(conn) if source.feed_url is None]
         for site in sites:
             await subscriptions.add(
-                conn,
-                subscription_id=new_id(),
-                user_id=user.id,
-                source_id=site.id,
-                name=site.name.capitalize(),
-                category="Sites without a feed",
-                now=clock(),
-            )
+                conn, subscription_id=new_id(), user_id=user.id, source_id=site.id, name=site.name.capitalize(),
+                category="Sites without a feed", now=clock(),
+            )  # fmt: skip
     return password
-
-
-def _sites(zoo: Zoo) -> Iterator[tuple[str, Wishes]]:
-    """Sites without a feed: their pages are found by sitemaps, or by links."""
-    yield "atlas", Wishes(site=f"http://atlas.{DOMAIN}:{zoo.port}/")
-    yield "village", Wishes(site=f"http://village.{DOMAIN}:{zoo.port}/", mode="spider")

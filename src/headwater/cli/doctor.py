@@ -1,6 +1,5 @@
 """`headwater doctor`: checks of the installation, and how to fix what fails."""
 
-import asyncio
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,8 +38,6 @@ METRICS_READ = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check."""
-
     name: str
     ok: bool
     detail: str
@@ -52,18 +49,15 @@ def doctor(as_json: AsJson = False) -> None:
 
     Example: headwater doctor
     """
-    findings = run(_examine(load_quietly()))
+    settings = load_quietly()
+    findings = [*run(_database(settings)), *run(_network(settings)), _port(settings)]
+    findings += [_disk(settings), _contact(settings)]
     if as_json:
         print_json(findings)
     else:
         for finding in findings:
             _show(finding)
     exit_failed(not all(finding.ok for finding in findings))
-
-
-async def _examine(settings: Settings) -> Sequence[Finding]:
-    found = [*await _database(settings), *await _network(settings), await _port(settings)]
-    return [*found, _disk(settings), _contact(settings)]
 
 
 async def _database(settings: Settings) -> Sequence[Finding]:
@@ -137,12 +131,12 @@ def _last_run(trusted_at: datetime | None) -> Finding:
     return Finding("clock (last run)", ok=jump is None, detail=jump or last, mend=mend if jump else "")
 
 
-async def _port(settings: Settings) -> Finding:
+def _port(settings: Settings) -> Finding:
     where = f"{settings.port} on {settings.host}"
     try:
         listen(settings.host, settings.port).close()
     except Conflict:
-        if await asyncio.to_thread(_is_headwater, settings.host, settings.port):
+        if _is_headwater(settings.host, settings.port):
             return Finding("port", ok=True, detail=f"{where} is served by a running Headwater")
         fix = "Stop that program, or choose another port with HEADWATER_PORT."
         return Finding("port", ok=False, detail=f"{where} is taken by a program that is not Headwater", mend=fix)

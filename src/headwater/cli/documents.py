@@ -17,15 +17,10 @@ BaseUrl = Annotated[
     str | None, typer.Option(help="Base URL for its relative links.", show_default="the URL it was fetched from")
 ]
 ContentType = Annotated[str | None, typer.Option(help="Content-Type to assume.", show_default="that of the response")]
+_PARTS = {"title": "title", "body": "text", "author": "author", "date": "date", "remove": "elements to remove"}
 SELECTORS = {
-    part: Annotated[list[str] | None, typer.Option(f"--{part}", help=f"CSS selector of {what}.")]
-    for part, what in {
-        "title": "the title",
-        "body": "the text",
-        "author": "the author",
-        "date": "the date",
-        "remove": "elements to remove",
-    }.items()
+    part: Annotated[list[str] | None, typer.Option(f"--{part}", help=f"CSS selector of the {what}.")]
+    for part, what in _PARTS.items()
 }
 
 
@@ -38,7 +33,6 @@ class LoadedDocument:
     content_type: str | None = None
 
     def assuming(self, base_url: str | None, content_type: str | None) -> "LoadedDocument":
-        """The same with the URL and Content-Type that options give."""
         return replace(self, url=base_url or self.url, content_type=content_type or self.content_type)
 
 
@@ -56,7 +50,6 @@ def unexpected(error: Exception) -> ReadFailure:
 
 
 def load_file(name: str, max_bytes: int) -> LoadedDocument | ReadFailure:
-    """A file, or standard input for `-`."""
     try:
         with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
             body = file.read(max_bytes + 1)
@@ -73,5 +66,4 @@ def print_record(name: str, record: Mapping[str, object], default: Callable[[obj
 
 
 def selectors_of(**given: list[str] | None) -> Selectors:
-    """Selectors as options give them."""
     return Selectors(**{part: tuple(selectors or ()) for part, selectors in given.items()})

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ from headwater.cli.documents import (
     unexpected,
 )
 from headwater.cli.running import with_options
-from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, print_table, print_text, run
+from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, plain, print_table, print_text, run
 from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import Selectors, UnreadablePage
@@ -67,8 +68,7 @@ def extract(
 
     def print_found(name: str, found: Extracted | ReadFailure) -> None:
         if as_json:
-            names = [field.name for field in fields(found) if field.name not in omitted]
-            print_record(name, {field: getattr(found, field) for field in names})
+            print_record(name, {key: value for key, value in plain(found).items() if key not in omitted})
         elif isinstance(found, ReadFailure):
             print_text(f"{name}: {found.reason} [{found.error}]")
         else:
@@ -95,18 +95,14 @@ def extract(
 
 
 def shortened(text: str) -> str:
-    """The beginning of a text."""
     return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT].rstrip()} …"
 
 
 def _names(given: Iterable[str], *, from_stdin: bool) -> Iterator[str]:
-    for name in given:
+    # File names are UTF-8 or arbitrary bytes, whatever the terminal's encoding is.
+    lines = typer.get_text_stream("stdin", encoding="utf-8", errors="surrogateescape") if from_stdin else ()
+    for name in chain(given, filter(None, map(str.strip, lines))):
         yield from _pages_in(name)
-    if from_stdin:
-        # File names are UTF-8 or arbitrary bytes, whatever the terminal's encoding is.
-        for line in typer.get_text_stream("stdin", encoding="utf-8", errors="surrogateescape"):
-            if name := line.strip():
-                yield from _pages_in(name)
 
 
 def _pages_in(name: str) -> Iterator[str]:
@@ -124,12 +120,11 @@ async def _in_order(
     """What is found in each page, in the order given; a few pages are read at a time and held in memory."""
     waiting: list[tuple[str, asyncio.Task[Extracted | ReadFailure]]] = []
     try:
-        for name in names:
-            waiting.append((name, asyncio.create_task(reader.read(name, selectors))))
-            if len(waiting) > 2 * at_a_time:
-                first, task = waiting.pop(0)
-                yield first, await task
-        while waiting:
+        while True:
+            more = islice(names, 2 * at_a_time - len(waiting))
+            waiting += [(name, asyncio.create_task(reader.read(name, selectors))) for name in more]
+            if not waiting:
+                return
             first, task = waiting.pop(0)
             yield first, await task
     finally:
@@ -137,40 +132,25 @@ async def _in_order(
             task.cancel()
 
 
+@dataclass(frozen=True, slots=True)
 class PageReader:
     """Loads pages and extracts from them in the sandbox. Failures are values."""
 
-    def __init__(
-        self,
-        client: Client,
-        sandbox: Sandbox,
-        settings: Settings,
-        base_url: str | None = None,
-        content_type: str | None = None,
-    ) -> None:
-        self._client = client
-        self._sandbox = sandbox
-        self._settings = settings
-        self._assumed = base_url, content_type
-        self._one_request = asyncio.Lock()  # a host gets one request at a time
+    client: Client
+    sandbox: Sandbox
+    settings: Settings
+    base_url: str | None = None
+    content_type: str | None = None
+    one_request: asyncio.Lock = field(default_factory=asyncio.Lock)  # a host gets one request at a time
 
     async def read(self, name: str, selectors: Selectors) -> Extracted | ReadFailure:
-        """What is found in a file or at a URL."""
         document = await self.load(name)
         return document if isinstance(document, ReadFailure) else await self.extract(document, selectors)
 
-    async def load(self, name: str) -> LoadedDocument | ReadFailure:
-        """The page itself."""
-        if not WEB.match(name):
-            return load_file(name, self._settings.fetch_max_bytes)
-        async with self._one_request:
-            return await self._fetch(name)
-
     async def extract(self, document: LoadedDocument, selectors: Selectors) -> Extracted | ReadFailure:
-        """What these selectors and extraction find in a page."""
-        page = document.assuming(*self._assumed)
+        page = document.assuming(self.base_url, self.content_type)
         try:
-            return await self._sandbox.run(
+            return await self.sandbox.run(
                 extract_page, page.body, url=page.url, content_type=page.content_type, selectors=selectors
             )
         except UnreadablePage as error:
@@ -180,12 +160,13 @@ class PageReader:
         except Exception as error:  # noqa: BLE001
             return unexpected(error)
 
-    async def _fetch(self, url: str) -> LoadedDocument | ReadFailure:
-        settings, headers = self._settings, {"Accept": ACCEPT}
+    async def load(self, name: str) -> LoadedDocument | ReadFailure:
+        most, within = self.settings.fetch_max_bytes, self.settings.request_timeout
+        if not WEB.match(name):
+            return load_file(name, most)
         try:
-            response = await self._client.get(
-                url, within=settings.request_timeout, max_bytes=settings.fetch_max_bytes, headers=headers
-            )
+            async with self.one_request:
+                response = await self.client.get(name, within=within, max_bytes=most, headers={"Accept": ACCEPT})
         except FetchError as error:
             return ReadFailure(error.kind.value, error.detail)
         if response.status != 200:

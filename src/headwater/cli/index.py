@@ -15,6 +15,7 @@ from headwater.cli.terminal import (
     exit_failed,
     group,
     print_json,
+    print_result,
     print_table,
     print_text,
 )
@@ -90,13 +91,9 @@ async def check(runtime: Runtime, as_json: AsJson = False) -> None:
     async with runtime.database.transaction() as conn:
         counts, stored = await outbox.count(conn), await store.count_content(conn)
     found = faults(look, counts, stored)
-    if as_json:
-        print_json(asdict(look) | {"stored": stored, "waiting": counts.waiting, "faults": found})
-    else:
-        print_text(
-            f"{look.server}, health {look.health}: {look.index} has {look.documents or 0} of {stored} documents."
-        )
-        print_text("\n".join(found) or "All is well.")
+    text = f"{look.server}, health {look.health}: {look.index} has {look.documents or 0} of {stored} documents."
+    record = asdict(look) | {"stored": stored, "waiting": counts.waiting, "faults": found}
+    print_result(record, "\n".join([text, *(found or ["All is well."])]), as_json=as_json)
     exit_failed(found)
 
 

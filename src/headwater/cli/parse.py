@@ -28,7 +28,7 @@ from headwater.cli.terminal import (
     progress,
     run,
 )
-from headwater.feeds import Entry, FeedParseError, NotAFeed, ParsedFeed, parse_feed
+from headwater.feeds import FeedParseError, NotAFeed, ParsedFeed, parse_feed
 from headwater.net import Client, FetchError
 from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
@@ -112,9 +112,6 @@ def _print(name: str, found: ParsedFeed | ReadFailure) -> None:
     count = counted(len(found.entries), "entry", "entries")
     print_text(printable(f"{found.title or 'Without a title'} ({found.format}, {count}): {name}"))
     if found.entries:
-        print_table(["when", "title"], [_row(entry) for entry in found.entries])
-
-
-def _row(entry: Entry) -> tuple[str, str]:
-    when = entry.published_at or entry.updated_at
-    return f"{when:%Y-%m-%d %H:%M}" if when else "", printable(entry.title or entry.url or entry.id)
+        dated = ((entry, entry.published_at or entry.updated_at) for entry in found.entries)
+        titled = ((f"{when:%Y-%m-%d %H:%M}" if when else "", one.title or one.url or one.id) for one, when in dated)
+        print_table(["when", "title"], [(when, printable(title)) for when, title in titled])

@@ -1,6 +1,5 @@
 """`headwater retention`: what has expired, and deleting it now."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -9,13 +8,13 @@ import typer
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, Deed
 from headwater.cli.running import with_runtime
-from headwater.cli.terminal import AsJson, counted, group, print_json, print_table, print_text
+from headwater.cli.terminal import AsJson, counted, group, print_json, print_result, print_table, print_text
 from headwater.db import Connection
 from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.pipeline import make_retainer
 from headwater.retention import store
-from headwater.retention.types import Month, Planned, RetentionReport, RetentionState, RetentionTurn
+from headwater.retention.types import Month, Planned, RetentionReport, RetentionTurn
 from headwater.retention.worker import MARGIN
 from headwater.runtime import Runtime
 from headwater.timekeeping import store as clocks
@@ -34,11 +33,7 @@ Confirm = Annotated[
 @retention_app.command("run")
 @with_runtime
 async def run_now(
-    runtime: Runtime,
-    dry_run: DryRun = False,
-    minutes: Minutes = 60,
-    confirm: Confirm = False,
-    as_json: AsJson = False,
+    runtime: Runtime, dry_run: DryRun = False, minutes: Minutes = 60, confirm: Confirm = False, as_json: AsJson = False
 ) -> None:
     """Delete what has expired: months of articles, events, polls, clicks. Headwater does it daily by itself.
 
@@ -48,11 +43,11 @@ async def run_now(
         raise typer.BadParameter("--dry-run changes nothing, so there is nothing to confirm.")
     if dry_run:
         planned = await make_retainer(runtime.tools).plan()
-        print_json(planned) if as_json else print_text(_planned(planned))
+        print_result(planned, _planned(planned), as_json=as_json)
         return
     await _check_clock(runtime, is_confirmed=confirm)
     report = await _run(runtime, timedelta(minutes=minutes), is_quiet=as_json)
-    print_json(report) if as_json else print_text(_done(report))
+    print_result(report, _done(report), as_json=as_json)
 
 
 @retention_app.command()
@@ -70,7 +65,9 @@ async def show(runtime: Runtime, as_json: AsJson = False) -> None:
         return
     rows = [(f"{one.month:%Y-%m}", str(one.articles), str(one.starred)) for one in months]
     print_table(["month", "articles", "starred"], rows)
-    print_text(_next_run(state))
+    due = f"{state.due_at:%Y-%m-%d %H:%M} UTC"
+    later = f"Retention runs next at {due}, where Headwater's stages run."
+    print_text(f"Retention is running; it ends by {due}." if state.is_running else later)
 
 
 async def _run(runtime: Runtime, most: timedelta, *, is_quiet: bool) -> RetentionReport:
@@ -83,7 +80,9 @@ async def _run(runtime: Runtime, most: timedelta, *, is_quiet: bool) -> Retentio
     report = await make_retainer(runtime.tools).run(turn, (lambda _: None) if is_quiet else print_text)
     rows = {kind.value: count for kind, count in report.rows.items() if count}
     async with runtime.database.transaction() as conn:
-        await _record(conn, _span(report.months), runtime.tools.clock(), {"done": report.is_done, **rows})
+        ends = sorted({f"{months.month:%Y-%m}" for months in report.months})
+        subject = " to ".join(dict.fromkeys([ends[0], ends[-1]])) if ends else "no month"
+        await _record(conn, subject, runtime.tools.clock(), {"done": report.is_done, **rows})
     return report
 
 
@@ -122,16 +121,3 @@ def _done(report: RetentionReport) -> str:
 def _share(month: Month) -> str:
     expired = counted(month.articles - month.starred, "article", "articles")
     return f"{expired}; {counted(month.starred, 'is starred and kept', 'are starred and kept')}."
-
-
-def _next_run(state: RetentionState) -> str:
-    if state.is_running:
-        return f"Retention is running; it ends by {state.due_at:%Y-%m-%d %H:%M} UTC."
-    return f"Retention runs next at {state.due_at:%Y-%m-%d %H:%M} UTC, where Headwater's stages run."
-
-
-def _span(months: Sequence[Month]) -> str:
-    if not months:
-        return "no month"
-    first, last = (f"{months[end].month:%Y-%m}" for end in (0, -1))
-    return first if first == last else f"{first} to {last}"

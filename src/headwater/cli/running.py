@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from headwater.cli.terminal import err, load_quietly, print_error, progress, run
 from headwater.errors import HostBusy
 from headwater.pipeline import make_poller, make_remover
-from headwater.polling.types import ClaimedFeed, PollReport
+from headwater.polling.types import PollReport
 from headwater.polling.worker import Poller
 from headwater.runtime import Runtime, open_runtime
 from headwater.sources.types import Source
@@ -110,8 +110,7 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
 
         async def poll(source: Source) -> PollReport | None:
             async with slots:
-                claimed = await _claim_when_free(poller, source)
-                report = await _polled(poller, claimed) if claimed else None
+                report = await _poll_when_free(poller, source)
             bar.advance(task)
             return report
 
@@ -133,16 +132,11 @@ async def remove_rows(runtime: Runtime) -> None:
         await remover.remove_all(lambda rows: status.update(f"Removing: {rows:,} rows"))
 
 
-async def _polled(poller: Poller, claimed: ClaimedFeed) -> PollReport | None:
-    with suppress(HostBusy):  # it redirects to another host, and is polled when that is free
-        return await poller.work(claimed)
-
-
-async def _claim_when_free(poller: Poller, source: Source) -> ClaimedFeed | None:
+async def _poll_when_free(poller: Poller, source: Source) -> PollReport | None:
     """Wait while another worker polls the host, or its delay lasts."""
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, HostBusy):  # HostBusy: it redirects to another host, and is polled when that is free
         async with asyncio.timeout(BUSY_AT_MOST_S):
             while (claimed := await poller.claim_one(source.id)) is None:  # noqa: ASYNC110  another process frees it
                 await asyncio.sleep(0.25)
-            return claimed
+        return await poller.work(claimed)
     return None

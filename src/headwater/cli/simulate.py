@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, print_text, progress
-from headwater.polling.types import PollingOptions
 from headwater.runtime import polling_options
 from headwater_lab.simulation.compare import DELAYS_UP_TO, Measured, MonthComparison, compare
 from headwater_lab.simulation.making import make_world
@@ -39,33 +38,16 @@ def simulate(
     """
     options = polling_options(load_quietly())
     world = make_world(feeds=feeds, days=days, seed=seed, mix=mix_named(kind))
-    compared = _play_both(world, options)
-    if as_json:
-        print_json(_facts(world) | asdict(compared, dict_factory=_in_seconds))
-    else:
-        _show(world, compared)
-
-
-def _play_both(world: World, options: PollingOptions) -> MonthComparison:
     with progress() as bar:
         task = bar.add_task("Days simulated", total=2 * world.days)
-
-        def tick() -> None:
-            bar.advance(task)
-
-        adaptive = play(world, Adaptive(world, options), options, tick)
-        hourly = play(world, Hourly(world), options, tick)
-    return compare(world, adaptive, hourly)
-
-
-def _facts(world: World) -> dict[str, object]:
-    return {
-        "world": world.mix.name,
-        "seed": world.seed,
-        "feeds": len(world.feeds),
-        "hosts": len(world.hosts),
-        "days": world.days,
-    }
+        adaptive = play(world, Adaptive(world, options), options, lambda: bar.advance(task))
+        hourly = play(world, Hourly(world), options, lambda: bar.advance(task))
+    compared = compare(world, adaptive, hourly)
+    if as_json:
+        facts = {"world": kind, "seed": seed, "feeds": len(world.feeds), "hosts": len(world.hosts), "days": days}
+        print_json(facts | asdict(compared, dict_factory=_in_seconds))
+    else:
+        _show(world, compared)
 
 
 def _in_seconds(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -77,11 +59,11 @@ def _show(world: World, compared: MonthComparison) -> None:
         f"{world.days} days of {len(world.feeds):,} feeds on {len(world.hosts):,} hosts, world {world.mix.name!r}, "
         f"seed {world.seed}: Headwater beside a poll of every feed once an hour.\n"
     )
-    print_table(["", "Headwater", "hourly"], _rows(compared))
+    measures = [(name, shown(compared.adaptive), shown(compared.hourly)) for name, shown in _MEASURES.items()]
+    print_table(["", "Headwater", "hourly"], measures)
     print_text("\nBy how often a feed publishes:\n")
-    print_table(
-        ["at least", "feeds", "articles", "requests", "hourly", "median delay", "hourly"], _speed_rows(compared)
-    )
+    columns = ["at least", "feeds", "articles", "requests", "hourly", "median delay", "hourly"]
+    print_table(columns, _speed_rows(compared))
     print_text("\nDelay from publication to article, share of articles:\n")
     print_table(["up to", "Headwater", "hourly"], _histogram(compared))
     print_text("\nRequests per day:\n")
@@ -109,22 +91,11 @@ _MEASURES: dict[str, Callable[[Measured], str]] = {
 }
 
 
-def _rows(compared: MonthComparison) -> Iterator[tuple[str, str, str]]:
-    for name, shown in _MEASURES.items():
-        yield name, shown(compared.adaptive), shown(compared.hourly)
-
-
 def _speed_rows(compared: MonthComparison) -> Iterator[tuple[str, ...]]:
     for speed in compared.speeds:
-        yield (
-            speed.name,
-            f"{speed.feeds:,}",
-            f"{speed.articles:,}",
-            f"{speed.adaptive_requests:,}",
-            f"{speed.hourly_requests:,}",
-            _duration(speed.adaptive_median),
-            _duration(speed.hourly_median),
-        )
+        counts = (speed.feeds, speed.articles, speed.adaptive_requests, speed.hourly_requests)
+        medians = _duration(speed.adaptive_median), _duration(speed.hourly_median)
+        yield speed.name, *(f"{count:,}" for count in counts), *medians
 
 
 def _histogram(compared: MonthComparison) -> Iterator[tuple[str, str, str]]:
@@ -161,7 +132,14 @@ def findings(compared: MonthComparison) -> Iterator[str]:
         f"{_duration(ours.median)} instead of {_duration(theirs.median)}, 95 of 100 within {_duration(ours.p95)} "
         f"instead of {_duration(theirs.p95)}."
     )
-    yield _about_returns(compared)
+    if longest := compared.longest_off:
+        who = f"{compared.late_returns:,} feeds" if compared.late_returns else "No feed"
+        yield (
+            f"{who} of the {compared.returns:,} that worked again stayed disabled longer than the cooldown: "
+            f"longest {_duration(longest.stayed_off)}, of a cooldown of {_duration(longest.cooldown)}."
+        )
+    else:
+        yield "No disabled feed worked again."
     yield (
         f"Our own network was down for a night: of {ours.cut_off:,} polls that failed then, "
         f"{compared.own_failures_counted:,} were counted, before it was noticed, and "
@@ -178,17 +156,6 @@ def findings(compared: MonthComparison) -> Iterator[str]:
     yield (
         f"{ours.missed:,} articles had left their feed's list before it was read; "
         f"hourly polling missed {theirs.missed:,}."
-    )
-
-
-def _about_returns(compared: MonthComparison) -> str:
-    longest = compared.longest_off
-    if longest is None:
-        return "No disabled feed worked again."
-    who = "No feed" if not compared.late_returns else f"{compared.late_returns:,} feeds"
-    return (
-        f"{who} of the {compared.returns:,} that worked again stayed disabled longer than the cooldown: "
-        f"longest {_duration(longest.stayed_off)}, of a cooldown of {_duration(longest.cooldown)}."
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated
@@ -45,7 +45,7 @@ def up(host: Host = None, port: Port = None) -> None:
     """
     settings = load(host=host, port=port)
     with listen(settings.host, settings.port) as listener:
-        run(_serve(settings, listener, "runs on", run_everything, migrate=True))
+        run(_serve(settings, listener, with_stages=True))
     print_text("Headwater has stopped.")
 
 
@@ -56,7 +56,7 @@ def serve(host: Host = None, port: Port = None) -> None:
     """
     settings = load(host=host, port=port)
     with listen(settings.host, settings.port) as listener:
-        run(_serve(settings, listener, "serves", _serve_pages))
+        run(_serve(settings, listener, with_stages=False))
 
 
 def work(stages: Stages = None) -> None:
@@ -72,38 +72,21 @@ def work(stages: Stages = None) -> None:
         run(_work(settings, stages or (), listener))
 
 
-async def run_everything(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Serve the pages and run all stages until `stop` is set and work in progress is done."""
-    stages = run_stages(runtime.tools, every_stage(runtime.tools), stop, runtime.settings.drain_timeout)
-    async with watched_tasks(runtime) as tasks:
-        tasks.create_task(_web_server(runtime, listener, stop))
-        tasks.create_task(stages)
-
-
-async def _serve(
-    settings: Settings,
-    listener: socket.socket,
-    does: str,
-    main: Callable[[Runtime, socket.socket, asyncio.Event], Awaitable[None]],
-    *,
-    migrate: bool = False,
-) -> None:
+async def _serve(settings: Settings, listener: socket.socket, *, with_stages: bool) -> None:
     with stop_on_signals() as stop:
-        async with open_runtime(settings, migrate=migrate) as runtime:
-            print_text(f"Headwater {does} {address_of(listener)} (Ctrl-C stops it)")
+        async with open_runtime(settings, migrate=with_stages) as runtime:
+            print_text(f"Headwater {'runs on' if with_stages else 'serves'} {address_of(listener)} (Ctrl-C stops it)")
             await _print_first_steps(runtime)
-            await main(runtime, listener, stop)
+            await serve_pages(runtime, listener, stop, every_stage(runtime.tools) if with_stages else ())
 
 
-async def _serve_pages(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
-    async with watched_tasks(runtime) as tasks:
-        tasks.create_task(_web_server(runtime, listener, stop))
-
-
-async def _web_server(runtime: Runtime, listener: socket.socket, stop: asyncio.Event) -> None:
-    settings = runtime.settings
+async def serve_pages(runtime: Runtime, listener: socket.socket, stop: asyncio.Event, stages: Sequence[str]) -> None:
+    """Serve the pages and run stages until `stop` is set and work in progress is done."""
+    drain, proxies = runtime.settings.drain_timeout, runtime.settings.trusted_proxies
     app = app_of(runtime, listener)
-    await serve_app(app, listener, stop, settings.drain_timeout, trusted_proxies=settings.trusted_proxies)
+    async with watched_tasks(runtime) as tasks:
+        tasks.create_task(serve_app(app, listener, stop, drain, trusted_proxies=proxies))
+        tasks.create_task(run_stages(runtime.tools, stages, stop, drain))
 
 
 async def _print_first_steps(runtime: Runtime) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from ipaddress import ip_address
@@ -15,7 +16,6 @@ from headwater.cli.terminal import AsJson, exit_failed, load_quietly, print_json
 from headwater.errors import InvalidUrl
 from headwater.net.client import Resolver
 from headwater.net.guard import BlockedAddress, check_target
-from headwater.settings import Settings
 from headwater.urls import canonical, complete_url, host_of, url_key
 
 LOOKUP_TIMEOUT = timedelta(seconds=10)
@@ -44,25 +44,25 @@ def url(urls: Urls, resolve: Resolve = False, as_json: AsJson = False) -> None:
 
     Example: headwater url http://2130706433/ https://example.com/feed?utm_source=x --json
     """
-    exit_failed(not run(_check_all(_each(urls), load_quietly(), resolve=resolve, as_json=as_json)))
+    settings = load_quietly()
 
+    async def check_all() -> bool:
+        all_allowed, rows = True, list[tuple[str, ...]]()
+        resolver = Resolver(settings.resolve, allow_loopback=settings.allow_loopback)
+        for text in _each(urls):
+            check = check_url(text, allow_loopback=settings.allow_loopback)
+            if resolve and check.allowed:
+                check = await _resolved(check, resolver)
+            all_allowed = all_allowed and check.allowed
+            if as_json:
+                print_json(check)
+            else:
+                rows.append(_row(check))
+        if rows:
+            print_table(["request", "canonical form", "hash", "host", "reason"], rows)
+        return all_allowed
 
-async def _check_all(texts: Iterable[str], settings: Settings, *, resolve: bool, as_json: bool) -> bool:
-    all_allowed = True
-    rows: list[tuple[str, ...]] = []
-    resolver = Resolver(settings.resolve, allow_loopback=settings.allow_loopback)
-    for text in texts:
-        check = check_url(text, allow_loopback=settings.allow_loopback)
-        if resolve and check.allowed:
-            check = await _resolved(check, resolver)
-        all_allowed = all_allowed and check.allowed
-        if as_json:
-            print_json(check)
-        else:
-            rows.append(_row(check))
-    if rows:
-        print_table(["request", "canonical form", "hash", "host", "reason"], rows)
-    return all_allowed
+    exit_failed(not run(check_all()))
 
 
 def check_url(text: str, *, allow_loopback: bool) -> UrlCheck:
@@ -83,7 +83,8 @@ def check_url(text: str, *, allow_loopback: bool) -> UrlCheck:
 async def _resolved(check: UrlCheck, resolver: Resolver) -> UrlCheck:
     """The same with the addresses that would be tried."""
     host = str(check.host).strip("[]")
-    if _is_address(host):
+    with suppress(ValueError):
+        ip_address(host)
         return replace(check, addresses=(host,))
     try:
         async with asyncio.timeout(LOOKUP_TIMEOUT.total_seconds()):
@@ -93,14 +94,6 @@ async def _resolved(check: UrlCheck, resolver: Resolver) -> UrlCheck:
     except (OSError, UnicodeError):  # UnicodeError: a label of the name is empty or too long for DNS
         return replace(check, allowed=False, reason="its name cannot be resolved")
     return replace(check, addresses=tuple(dict.fromkeys(result["host"] for result in found)))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _each(urls: Iterable[str]) -> Iterator[str]:
@@ -113,10 +106,5 @@ def _each(urls: Iterable[str]) -> Iterator[str]:
 
 
 def _row(check: UrlCheck) -> tuple[str, ...]:
-    return (
-        "allowed" if check.allowed else "refused",
-        check.canonical or check.url,
-        (check.hash or "")[:12],
-        ", ".join([check.host or "", *(check.addresses or ())]),
-        check.reason or "",
-    )
+    request, hosts = "allowed" if check.allowed else "refused", [check.host or "", *(check.addresses or ())]
+    return request, check.canonical or check.url, (check.hash or "")[:12], ", ".join(hosts), check.reason or ""

@@ -37,12 +37,8 @@ def create(email: Email, role: NewRole = None, password_stdin: FromStdin = False
 
     Example: headwater user create ann@example.com --role super_admin --password-stdin < password.txt
     """
-    password = _read_password(from_stdin=password_stdin)
-
-    async def create(runtime: Runtime) -> User:
-        return await create_account(runtime.database, runtime.tools.clock, email=email, password=password, role=role)
-
-    user = in_runtime(create)
+    given = {"email": email, "password": _read_password(from_stdin=password_stdin)}
+    user = in_runtime(lambda runtime: create_account(runtime.database, runtime.tools.clock, **given, role=role))
     print_text(f"{user.email} can log in now, as {user.role}.")
 
 
@@ -69,14 +65,9 @@ async def role(runtime: Runtime, email: Email, role: OfRole) -> None:
     async with runtime.database.as_system() as conn:
         user = await give_role(conn, email=email, role=role)
         await audit.record(
-            conn,
-            actor=COMMAND_LINE,
-            deed=Deed.ROLE_CHANGED,
-            subject_name=user.email,
-            subject_id=user.id,
-            now=runtime.tools.clock(),
-            detail={"from": user.role.value, "to": role.value},
-        )
+            conn, actor=COMMAND_LINE, deed=Deed.ROLE_CHANGED, subject_name=user.email, subject_id=user.id,
+            now=runtime.tools.clock(), detail={"from": user.role.value, "to": role.value},
+        )  # fmt: skip
     print_text(f"{user.email} was {user.role}, and is {role} now.")
 
 
