@@ -72,23 +72,18 @@ class MonthComparison:
 
 
 def compare(world: World, adaptive: Played, hourly: Played) -> MonthComparison:
-    """The comparison of both strategies."""
     by_feed = list(_seen_by_both(world, adaptive, hourly))
     ours, theirs = (array("d", chain.from_iterable(pair[side] for pair in by_feed)) for side in (0, 1))
     log = adaptive.log
     return MonthComparison(
-        adaptive=_measured(world, adaptive, ours),
-        hourly=_measured(world, hourly, theirs),
-        articles=len(ours),
+        adaptive=_measured(world, adaptive, ours), hourly=_measured(world, hourly, theirs), articles=len(ours),
         speeds=[_speed(name, world, adaptive, hourly, by_feed) for name in SPEEDS],
-        returns=len(log.returns),
-        late_returns=sum(one.is_late for one in log.returns),
+        returns=len(log.returns), late_returns=sum(one.is_late for one in log.returns),
         longest_off=max(log.returns, key=lambda one: one.stayed_off, default=None),
-        own_outages=log.own_outages,
-        own_failures_counted=log.own_failures_counted,
+        own_outages=log.own_outages, own_failures_counted=log.own_failures_counted,
         disabled_in_own_outage=sum(world.is_offline(one.at) for one in log.disablings),
         disabled_with_their_platform=sum(world.is_lost_for_hours(one.feed) for one in log.disablings),
-    )
+    )  # fmt: skip
 
 
 _Delays = tuple[Sequence[float], Sequence[float]]
@@ -110,39 +105,27 @@ def _measured(world: World, played: Played, delays: Sequence[float]) -> Measured
     requests, in_order = sum(played.requests), sorted(delays)
     bounds = [0, *(bisect_right(in_order, most.total_seconds()) for most in DELAYS_UP_TO), len(in_order)]
     return Measured(
-        requests=requests,
-        requests_per_feed_and_day=requests / len(world.feeds) / world.days,
-        requests_per_day=played.requests_per_day,
-        unchanged_share=played.unchanged / requests,
-        failures=played.failed,
-        too_soon=played.too_soon,
-        cut_off=played.cut_off,
-        median=_quantile(in_order, 0.5),
-        p95=_quantile(in_order, 0.95),
+        requests=requests, requests_per_feed_and_day=requests / len(world.feeds) / world.days,
+        requests_per_day=played.requests_per_day, unchanged_share=played.unchanged / requests,
+        failures=played.failed, too_soon=played.too_soon, cut_off=played.cut_off,
+        median=_quantile(in_order, 0.5), p95=_quantile(in_order, 0.95),
         mean=timedelta(seconds=fmean(in_order) if in_order else 0),
         delays=[after - before for before, after in pairwise(bounds)],
-        missed=sum(delay == MISSED for delay in played.delays),
-        unseen=sum(delay == UNSEEN for delay in played.delays),
-        disablings=len(played.log.disablings),
-        host_pauses=played.log.host_pauses,
-        mistaken_pauses=played.log.mistaken_pauses,
-        warnings=played.log.warnings,
-        errors=played.log.errors,
-    )
+        missed=sum(delay == MISSED for delay in played.delays), unseen=sum(delay == UNSEEN for delay in played.delays),
+        disablings=len(played.log.disablings), host_pauses=played.log.host_pauses,
+        mistaken_pauses=played.log.mistaken_pauses, warnings=played.log.warnings, errors=played.log.errors,
+    )  # fmt: skip
 
 
 def _speed(name: str, world: World, adaptive: Played, hourly: Played, by_feed: Sequence[_Delays]) -> Speed:
     numbers = [number for number, feed in enumerate(world.feeds) if _speed_name(feed.published, world.days) == name]
     ours, theirs = (sorted(chain.from_iterable(by_feed[number][side] for number in numbers)) for side in (0, 1))
     return Speed(
-        name=name,
-        feeds=len(numbers),
-        articles=len(ours),
+        name=name, feeds=len(numbers), articles=len(ours),
         adaptive_requests=sum(adaptive.requests[number] for number in numbers),
         hourly_requests=sum(hourly.requests[number] for number in numbers),
-        adaptive_median=_quantile(ours, 0.5),
-        hourly_median=_quantile(theirs, 0.5),
-    )
+        adaptive_median=_quantile(ours, 0.5), hourly_median=_quantile(theirs, 0.5),
+    )  # fmt: skip
 
 
 def _speed_name(published: Sequence[float], days: int) -> str:

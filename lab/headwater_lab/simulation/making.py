@@ -1,8 +1,8 @@
-"""Making a world: the same world for the same seed. SimulatedFaults, publishing times, hosts."""
+"""Makes a world: faults, publishing times and hosts, the same for the same seed."""
 
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from itertools import accumulate
@@ -52,10 +52,8 @@ def host_faults(days: int, chance: Random) -> list[SimulatedFault]:
     end = days * DAY
     found: list[SimulatedFault] = []
     if chance.random() < 0.02:
-        begins = chance.uniform(0, end)
-        found.append(
-            SimulatedFault(begins, begins + chance.uniform(1, 6) * DAY, chance.choice((DOWN, TIMEOUT, NO_NAME)))
-        )
+        begins, lasts = chance.uniform(0, end), chance.uniform(1, 6) * DAY
+        found.append(SimulatedFault(begins, begins + lasts, chance.choice((DOWN, TIMEOUT, NO_NAME))))
     if chance.random() < 0.005:
         begins = chance.uniform(0, end)
         found.append(SimulatedFault(begins, begins + chance.uniform(1, 5) * DAY, FORBIDDEN))
@@ -81,9 +79,8 @@ def feed_faults(days: int, chance: Random) -> list[SimulatedFault]:
     if lot < 0.035:
         return [SimulatedFault(begins, inf, chance.choices((NOT_FOUND, GONE), (7, 3))[0])]
     if lot < 0.045:
-        return [
-            SimulatedFault(begins, begins + chance.uniform(1, 10) * DAY, chance.choices((NOT_FOUND, GONE), (6, 1))[0])
-        ]
+        lasts = chance.uniform(1, 10) * DAY
+        return [SimulatedFault(begins, begins + lasts, chance.choices((NOT_FOUND, GONE), (6, 1))[0])]
     if lot < 0.055:
         return [SimulatedFault(begins, begins + chance.uniform(0.25, 4) * DAY, chance.choice((BROKEN, A_PAGE)))]
     return []
@@ -193,7 +190,7 @@ IN_GROUPS = 0.25  # of all feeds: on hosts with 2 to 20 of them, the sections of
 
 def make_world(*, feeds: int, days: int, seed: int, mix: FeedMix = FEED_MIXES["mixed"]) -> World:
     """The same world for the same arguments."""
-    hosts = [_host(plan, days, seed) for plan in _plan_hosts(feeds, _chance(seed, "hosts"))]
+    hosts = [_host(*plan, days, seed) for plan in _plan_hosts(feeds, _chance(seed, "hosts"))]
     made = [
         make_feed(number, host, days, mix, _chance(seed, f"feed {index}"))
         for number, host in enumerate(hosts)
@@ -203,23 +200,16 @@ def make_world(*, feeds: int, days: int, seed: int, mix: FeedMix = FEED_MIXES["m
     return World(seed, days, mix, hosts, made, (SimulatedFault(night, night + 8 * HOUR, NO_NETWORK),))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A host before its faults are drawn."""
-
-    name: str
-    feeds: range
-
-
-def _plan_hosts(feeds: int, chance: Random) -> list[_Plan]:
-    plans: list[_Plan] = []
+def _plan_hosts(feeds: int, chance: Random) -> list[tuple[str, range]]:
+    """Name and feeds of each host."""
+    plans: list[tuple[str, range]] = []
     taken = 0
 
     def take(name: str, count: int) -> None:
         nonlocal taken
         count = min(count, feeds - taken)
         if count > 0:
-            plans.append(_Plan(name, range(taken, taken + count)))
+            plans.append((name, range(taken, taken + count)))
             taken += count
 
     for name, share in PLATFORMS.items():
@@ -234,15 +224,15 @@ def _plan_hosts(feeds: int, chance: Random) -> list[_Plan]:
     return plans
 
 
-def _host(plan: _Plan, days: int, seed: int) -> SimulatedHost:
-    chance = _chance(seed, plan.name)
-    platform = plan.name.rstrip("0123456789")
+def _host(name: str, feeds: range, days: int, seed: int) -> SimulatedHost:
+    chance = _chance(seed, name)
+    platform = name.rstrip("0123456789")
     if platform not in PLATFORMS:
-        return SimulatedHost(plan.name, plan.feeds, in_order(host_faults(days, chance)))
+        return SimulatedHost(name, feeds, in_order(host_faults(days, chance)))
     faults = [short(chance, days * DAY, HOUR / 2) for _ in range(2)]
     if platform == LOST_FOR_HOURS:
         faults += [lost(day, chance) for day in range(days)]
-    return SimulatedHost(plan.name, plan.feeds, in_order(faults), _limit(platform, len(plan.feeds)))
+    return SimulatedHost(name, feeds, in_order(faults), _limit(platform, len(feeds)))
 
 
 def _limit(platform: str, feeds: int) -> RequestLimit | None:

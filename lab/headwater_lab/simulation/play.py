@@ -22,8 +22,6 @@ def play(world: World, strategy: Strategy, options: PollingOptions, tick: Tick =
 
 
 class _Play:
-    """The clock, the queues, and the answers of the world."""
-
     def __init__(self, world: World, strategy: Strategy) -> None:
         count = len(world.feeds)
         self._world = world
@@ -64,15 +62,9 @@ class _Play:
         tick()
         self._strategy.finish(end)
         return Played(
-            self._strategy.log,
-            self._requests,
-            per_day,
-            self._delays,
-            self._unchanged,
-            self._failed,
-            self._too_soon,
+            self._strategy.log, self._requests, per_day, self._delays, self._unchanged, self._failed, self._too_soon,
             self._cut_off,
-        )
+        )  # fmt: skip
 
     def _first_polls(self) -> tuple[list[list[tuple[float, int]]], list[tuple[float, int]]]:
         """Every feed is polled for the first time within the first hour."""
@@ -122,8 +114,6 @@ class _Play:
 
 
 class _Limiter:
-    """The rate limit of a host."""
-
     def __init__(self, limit: RequestLimit) -> None:
         self._limit = limit
         self._left = limit.at_once

@@ -56,11 +56,9 @@ class Adaptive:
         self.log = StrategyLog()
 
     def wants_full(self, feed: int, at: float) -> bool:
-        """Once a week, as the worker does."""
         return wants_full_answer(self._states[feed], moment(at))
 
     def next_poll(self, feed: int, answer: PollAnswer, due: float, at: float) -> tuple[float, float]:  # noqa: ARG002
-        """What the worker stores after a poll."""
         now, number, state = moment(at), self._world.feeds[feed].host, self._states[feed]
         if self._changes_nothing(feed, answer):
             self._note_attempt(number, at, by_network=False)
@@ -189,7 +187,6 @@ class _Listing:
         self._parsed = _UNDATED
 
     def parsed(self, count: int) -> ReadFeed:
-        """The feed after this number of entries."""
         if count > self._count:
             first = max(self._count, count - ENTRIES_LOOKED_AT)
             self._entries.extend(_Dated(moment(at)) for at in self._published[first:count])

@@ -37,14 +37,11 @@ class FeedReturn:
 
     @property
     def is_late(self) -> bool:
-        """Whether it stayed disabled longer than its cooldown."""
         return self.stayed_off > self.cooldown + TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
 class FeedDisabled:
-    """A feed that was disabled."""
-
     feed: int
     at: float
 

@@ -32,17 +32,14 @@ class FeedMix:
 
 
 FEED_MIXES: Mapping[str, FeedMix] = {
-    mix.name: mix
-    for mix in (
-        FeedMix("mixed", median_per_day=0.7, decades=0.8, silent=0.2),
-        FeedMix("news", median_per_day=5.0, decades=0.6, silent=0.05),
-        FeedMix("blogs", median_per_day=0.15, decades=0.6, silent=0.35),
-    )
+    "mixed": FeedMix("mixed", median_per_day=0.7, decades=0.8, silent=0.2),
+    "news": FeedMix("news", median_per_day=5.0, decades=0.6, silent=0.05),
+    "blogs": FeedMix("blogs", median_per_day=0.15, decades=0.6, silent=0.35),
 }
 
 
 def mix_named(name: str) -> FeedMix:
-    """The feed mix of this name. Raises Invalid."""
+    """Raises Invalid."""
     if name not in FEED_MIXES:
         raise Invalid(f"There is no world {name!r}. There are: {', '.join(FEED_MIXES)}.")
     return FEED_MIXES[name]
@@ -50,8 +47,6 @@ def mix_named(name: str) -> FeedMix:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFault:
-    """A period in which polls fail."""
-
     begins: float
     ends: float
     failed: PollFailed
@@ -71,8 +66,6 @@ class RequestLimit:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedHost:
-    """A server and its feeds."""
-
     name: str
     feeds: Sequence[int]
     faults: SimulatedFaults = ()
@@ -140,7 +133,6 @@ class World:
         return max((fault.ends for faults in lists for fault in faults if fault.ends <= at), default=0.0)
 
     def is_offline(self, at: float) -> bool:
-        """Whether our own network is down."""
         return _at(self.own_faults, at)[0] is not None
 
     def is_lost_for_hours(self, feed: int) -> bool:
@@ -149,17 +141,14 @@ class World:
         return not one.faults and self.hosts[one.host].platform == LOST_FOR_HOURS
 
     def has_fault(self, host: int, at: float) -> bool:
-        """Whether a host or our own network has a fault."""
         return any(_at(faults, at)[0] for faults in (self.own_faults, self.hosts[host].faults))
 
 
 def moment(at: float) -> datetime:
-    """A simulated time as a datetime."""
     return START + timedelta(seconds=at)
 
 
 def seconds(moment: datetime) -> float:
-    """A datetime as a simulated time."""
     return (moment - START).total_seconds()
 
 

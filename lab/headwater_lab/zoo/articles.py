@@ -87,17 +87,10 @@ class Publisher:
         title, paragraphs, author = compose(language, choice)
         section, base = choice.pick(language.sections), self._base_of(site.host)
         return Article(
-            number=number,
-            url=f"{base}/{section}/{slug_of(title)}-{number}.html",
-            title=title,
-            paragraphs=paragraphs,
-            author=author,
-            section=section,
-            language=site.language,
-            published_at=datetime.fromtimestamp(int(self.published_at(site, number)), UTC),
-            image_url=f"{base}/pictures/{number}.svg",
-            audio_url=f"{base}/audio/{number}.mp3",
-        )
+            number, f"{base}/{section}/{slug_of(title)}-{number}.html", title, paragraphs, author, section,
+            site.language, published_at=datetime.fromtimestamp(int(self.published_at(site, number)), UTC),
+            image_url=f"{base}/pictures/{number}.svg", audio_url=f"{base}/audio/{number}.mp3",
+        )  # fmt: skip
 
 
 def compose(language: Language, choice: SeededChoice) -> tuple[str, tuple[str, ...], str]:
@@ -105,12 +98,9 @@ def compose(language: Language, choice: SeededChoice) -> tuple[str, tuple[str, .
     author, *witnesses = choice.sample(language.people, 3)
     headline_verb, _, report_verb = choice.pick(language.verbs).partition("/")
     story = {
-        "who": choice.pick(language.who),
-        "thing": choice.pick(language.things),
-        "place": choice.pick(language.places),
-        "reason": choice.pick(language.reasons),
-        "do": headline_verb,
-    }
+        "who": choice.pick(language.who), "thing": choice.pick(language.things),
+        "place": choice.pick(language.places), "reason": choice.pick(language.reasons), "do": headline_verb,
+    }  # fmt: skip
     story["did"] = report_verb.format(**story)
     title = _sentence(choice.pick(language.headlines), story)
     chosen = choice.sample(language.sentences, 8 + choice.roll(8))

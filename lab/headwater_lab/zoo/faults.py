@@ -6,7 +6,6 @@ import socket
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import cache
 from hashlib import blake2b
@@ -28,39 +27,27 @@ _CHALLENGE = (
 )
 
 
-def _status(status: int, *headers: tuple[str, str]) -> Handler:
-    body = f"<!doctype html><title>{status}</title><h1>{status}</h1><p>This feed always answers so.</p>"
+def _status(status: int, *headers: tuple[str, str], body: str = "") -> Handler:
+    body = body or f"<!doctype html><title>{status}</title><h1>{status}</h1><p>This feed always answers so.</p>"
     return fixed(ZooDocument(body.encode(), "text/html; charset=utf-8", headers=headers, status=status))
 
 
 def _challenge(status: int) -> Handler:
-    headers = (("cf-mitigated", "challenge"), ("Server", "gatekeeper"))
-    return fixed(ZooDocument(_CHALLENGE.encode(), "text/html; charset=utf-8", headers=headers, status=status))
+    return _status(status, ("cf-mitigated", "challenge"), ("Server", "gatekeeper"), body=_CHALLENGE)
 
 
 async def _busy_until(call: ZooRequest) -> web.StreamResponse:
     return web.Response(status=429, headers={"Retry-After": formatdate(call.now + 120, usegmt=True)}, text="Later.")
 
 
-@dataclass(frozen=True, slots=True)
-class FaultSchedule:
-    """How long a feed works, then how long it fails, and so on; in seconds at tempo 1."""
+def _scheduled(works: float, fails: float, status: int, location: str = "") -> Handler:
+    """It works, then fails, and so on; in seconds at tempo 1."""
 
-    works: float
-    fails: float
-    status: int
-    location: str = ""
-
-    def is_failing(self, age: float) -> bool:
-        return age >= self.works if self.fails == inf else age % (self.works + self.fails) >= self.works
-
-
-def _scheduled(schedule: FaultSchedule) -> Handler:
     async def handler(call: ZooRequest) -> web.StreamResponse:
-        if not schedule.is_failing(call.age):
+        age = call.age if fails == inf else call.age % (works + fails)
+        if age < works:
             return call.serve("/steady.xml")
-        headers = {"Location": schedule.location} if schedule.location else {}
-        return web.Response(status=schedule.status, headers=headers, text="Not now.")
+        return web.Response(status=status, headers={"Location": location} if location else {}, text="Not now.")
 
     return handler
 
@@ -85,10 +72,10 @@ STATUS_FAULTS: dict[str, Handler] = {
 }
 
 SCHEDULED_FAULTS: dict[str, Handler] = {
-    "flicker": _scheduled(FaultSchedule(works=20, fails=10, status=503)),
-    "forgetful": _scheduled(FaultSchedule(works=30, fails=30, status=404)),
-    "farewell": _scheduled(FaultSchedule(works=45, fails=inf, status=410)),
-    "mover": _scheduled(FaultSchedule(works=45, fails=inf, status=301, location="/new-address.xml")),
+    "flicker": _scheduled(works=20, fails=10, status=503),
+    "forgetful": _scheduled(works=30, fails=30, status=404),
+    "farewell": _scheduled(works=45, fails=inf, status=410),
+    "mover": _scheduled(works=45, fails=inf, status=301, location="/new-address.xml"),
 }
 
 
@@ -147,7 +134,7 @@ async def silent(_: ZooRequest) -> web.StreamResponse:
 
 
 async def drip(call: ZooRequest) -> web.StreamResponse:
-    response = await _begun(call, "application/rss+xml")
+    response = await _begun(call)
     for byte in _FEED_HEAD:
         await response.write(bytes((byte,)))
         await asyncio.sleep(_DRIP_EVERY)
@@ -161,14 +148,14 @@ async def slammed(call: ZooRequest) -> web.StreamResponse:
 
 
 async def dropped(call: ZooRequest) -> web.StreamResponse:
-    response = await _begun(call, "application/rss+xml", length=100_000)
+    response = await _begun(call, length=100_000)
     await response.write(_FEED_HEAD)
     await asyncio.sleep(0.02)  # a reset overtakes what is still in the buffers: let the head arrive first
     raise _reset(call)
 
 
 async def short(call: ZooRequest) -> web.StreamResponse:
-    response = await _begun(call, "application/rss+xml", length=100_000)
+    response = await _begun(call, length=100_000)
     await response.write(_FEED_HEAD)
     raise _closed(call)
 
@@ -182,7 +169,9 @@ async def shouting(_: ZooRequest) -> web.StreamResponse:
     return web.Response(headers={f"X-Shout-{number}": "A" * 16_000 for number in range(200)})
 
 
-async def _begun(call: ZooRequest, content_type: str, length: int | None = None) -> web.StreamResponse:
+async def _begun(
+    call: ZooRequest, content_type: str = "application/rss+xml", length: int | None = None
+) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": content_type})
     response.content_length = length
     await response.prepare(call.request)
@@ -210,14 +199,9 @@ def _transport(call: ZooRequest) -> asyncio.Transport:
 
 
 CONNECTION_FAULTS: dict[str, Handler] = {
-    "silent": silent,
-    "drip": drip,
-    "slammed": slammed,
-    "dropped": dropped,
-    "short": short,
-    "mailman": mailman,
+    "silent": silent, "drip": drip, "slammed": slammed, "dropped": dropped, "short": short, "mailman": mailman,
     "shouting": shouting,
-}
+}  # fmt: skip
 
 
 BIG = 50 * MEBIBYTE
@@ -243,9 +227,7 @@ def big(head: bytes, piece: bytes, content_type: str, *, says_so: bool, total: i
     """A body of `total` bytes: the head, then the piece over and over."""
 
     async def handler(call: ZooRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": content_type})
-        response.content_length = total if says_so else None
-        await response.prepare(call.request)
+        response = await _begun(call, content_type, total if says_so else None)
         for chunk in _chunks(head, piece, total):
             await response.write(chunk)
         return response
@@ -260,18 +242,17 @@ def _chunks(head: bytes, piece: bytes, total: int) -> Iterator[bytes]:
     yield block[: left % len(block)]
 
 
-def _lazily(build: Callable[[], ZooDocument]) -> Handler:
+def _lazily(build: Callable[[], bytes], content_type: str = "application/rss+xml") -> Handler:
     kept = cache(build)
 
     async def handler(call: ZooRequest) -> web.StreamResponse:
-        return await fixed(kept())(call)
+        return respond(call.request, ZooDocument(kept(), content_type))
 
     return handler
 
 
-def _noise() -> ZooDocument:
-    noise = b"".join(blake2b(bytes((number,))).digest() for number in range(200))
-    return ZooDocument(b'<?xml version="1.0"?>\n<rss ' + noise, "application/rss+xml")
+def _noise() -> bytes:
+    return b'<?xml version="1.0"?>\n<rss ' + b"".join(blake2b(bytes((number,))).digest() for number in range(200))
 
 
 def _zip() -> bytes:
@@ -281,26 +262,22 @@ def _zip() -> bytes:
     return buffer.getvalue()
 
 
-def _laughs() -> ZooDocument:
+def _laughs() -> bytes:
     """The whole feed is in the entities: a parser that ignores them finds no channel."""
     levels = [f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10)]
     doctype = f'<!DOCTYPE rss [<!ENTITY l0 "ha">{"".join(levels)}]>'
-    return ZooDocument(
-        f'<?xml version="1.0"?>\n{doctype}\n<rss version="2.0">&l9;</rss>'.encode(), "application/rss+xml"
-    )
+    return f'<?xml version="1.0"?>\n{doctype}\n<rss version="2.0">&l9;</rss>'.encode()
 
 
-def _abyss() -> ZooDocument:
+def _abyss() -> bytes:
     depth = 100_000
     inside = "<channel><title>At the bottom</title></channel>"
-    return ZooDocument(
-        f'<rss version="2.0">{"<x>" * depth}{inside}{"</x>" * depth}</rss>'.encode(), "application/rss+xml"
-    )
+    return f'<rss version="2.0">{"<x>" * depth}{inside}{"</x>" * depth}</rss>'.encode()
 
 
-def _attributes() -> ZooDocument:
+def _attributes() -> bytes:
     attributes = " ".join(f'a{number}="{number}"' for number in range(60_000))
-    return ZooDocument(f"<!doctype html><title>Many</title><p {attributes}>Hello</p>".encode(), "text/html")
+    return f"<!doctype html><title>Many</title><p {attributes}>Hello</p>".encode()
 
 
 def _text(text: str, content_type: str) -> Handler:
@@ -313,7 +290,7 @@ _DRAWING = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><circ
 BODY_FAULTS: dict[str, Handler] = {
     "picture": fixed(ZooDocument(_PNG, "image/png")),
     "leaflet": fixed(ZooDocument(_PDF, "application/pdf")),
-    "parcel": _lazily(lambda: ZooDocument(_zip(), "application/rss+xml")),
+    "parcel": _lazily(_zip),
     "login": _text(_LOGIN, "application/rss+xml"),
     "prose": _text("Dear reader,\n\nthere is no feed here, only text.\n", "text/plain; charset=utf-8"),
     "api": _text('{"status": "ok", "data": [1, 2, 3]}', "application/json"),
@@ -336,9 +313,9 @@ DEN: dict[str, Handler] = {
         _HTML_HEAD, b"<p>And another paragraph, much like the last one.</p>\n", "text/html", says_so=False
     ),
     "/nested.html": big(_HTML_HEAD, b"<div>", "text/html", says_so=True, total=5_000_000 + len(_HTML_HEAD)),
-    "/attributes.html": _lazily(_attributes),
+    "/attributes.html": _lazily(_attributes, "text/html"),
     "/bomb.html": bomb(gzip_bomb, "gzip", "text/html"),
-    "/archive.html": _lazily(lambda: ZooDocument(_zip(), "text/html; charset=utf-8")),
+    "/archive.html": _lazily(_zip, "text/html; charset=utf-8"),
     "/leaflet.html": fixed(ZooDocument(_PDF, "text/html; charset=utf-8")),
 }
 

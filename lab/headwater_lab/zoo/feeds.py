@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
-from headwater_lab.zoo import formats
 from headwater_lab.zoo.articles import Publisher
 from headwater_lab.zoo.documents import ZooDocument
-from headwater_lab.zoo.formats import FeedContent
+from headwater_lab.zoo.formats import RENDERERS, FeedContent
 from headwater_lab.zoo.packing import packed
 from headwater_lab.zoo.sites import SITES, Dialect, Site, Validators, ZooFeed
 
@@ -33,23 +32,6 @@ _DAMAGES: dict[str, Callable[[str], str]] = {
     "external entity": lambda text: text.replace("<rss", f"{_OUTSIDE}<rss", 1).replace(
         "</description>", " &outside;</description>", 2
     ),
-}
-
-_RENDERERS: dict[Dialect, Callable[[FeedContent], str]] = {
-    "rss2": formats.rss2,
-    "podcast": formats.podcast,
-    "microblog": formats.microblog,
-    "calendar": formats.calendar,
-    "permalink": formats.permalink,
-    "patient": formats.patient,
-    "rss092": formats.rss092,
-    "rss091": formats.rss091,
-    "rss090": formats.rss090,
-    "rdf": formats.rdf,
-    "atom": formats.atom,
-    "atom03": formats.atom03,
-    "json10": formats.json10,
-    "json11": formats.json11,
 }
 
 _TYPES: dict[Dialect, str] = {
@@ -86,7 +68,7 @@ class FeedRenderer:
 
 def printed(channel: FeedContent, changed_at: float) -> ZooDocument:
     feed = channel.feed
-    body = packed(feed.packing, encoded(feed, _RENDERERS[feed.dialect](channel)))
+    body = packed(feed.packing, encoded(feed, RENDERERS[feed.dialect](channel)))
     etag, last_modified = validators_of(feed.validators, body, changed_at)
     packing = (("Content-Encoding", feed.packing.removeprefix("raw-")),) if feed.packing else ()
     content_type = _TYPES.get(feed.dialect, "application/rss+xml") if feed.content_type is None else feed.content_type
@@ -103,16 +85,12 @@ def encoded(feed: ZooFeed, text: str) -> bytes:
 def validators_of(kind: Validators, body: bytes, changed_at: float) -> tuple[str | None, float | None]:
     """ETag and Last-Modified; those of `stuck` never change although its content does."""
     tag = f'"{blake2b(body, digest_size=8).hexdigest()}"'
-    match kind:
-        case "both":
-            return tag, changed_at
-        case "etag":
-            return tag, None
-        case "weak":
-            return f"W/{tag}", changed_at
-        case "date":
-            return None, changed_at
-        case "none":
-            return None, None
-        case "stuck":
-            return '"for-ever"', 0.0
+    chosen: dict[Validators, tuple[str | None, float | None]] = {
+        "both": (tag, changed_at),
+        "etag": (tag, None),
+        "weak": (f"W/{tag}", changed_at),
+        "date": (None, changed_at),
+        "none": (None, None),
+        "stuck": ('"for-ever"', 0.0),
+    }
+    return chosen[kind]

@@ -75,17 +75,12 @@ def _tables(site: Site, article: Article) -> str:
 
 def _rich(site: Site, article: Article) -> str:
     facts = {
-        "@context": "https://schema.org",
-        "@type": "NewsArticle",
-        "headline": article.title,
+        "@context": "https://schema.org", "@type": "NewsArticle", "headline": article.title,
         "datePublished": article.published_at.isoformat(),
-        "author": [{"@type": "Person", "name": article.author}],
-        "image": [article.image_url],
-        "articleSection": article.section,
-        "inLanguage": article.language,
-        "publisher": {"@type": "Organization", "name": site.title},
-        "mainEntityOfPage": article.url,
-    }
+        "author": [{"@type": "Person", "name": article.author}], "image": [article.image_url],
+        "articleSection": article.section, "inLanguage": article.language,
+        "publisher": {"@type": "Organization", "name": site.title}, "mainEntityOfPage": article.url,
+    }  # fmt: skip
     graph = {"type": "article", "title": article.title, "url": article.url, "image": article.image_url,
              "site_name": site.title, "description": article.summary}  # fmt: skip
     head = "".join(f'<meta property="og:{key}" content="{escape(value)}">' for key, value in graph.items())

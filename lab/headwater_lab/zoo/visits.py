@@ -46,18 +46,11 @@ class RequestLog:
         headers = request.headers
         self._entries += 1
         self._open[self._entries] = Visit(
-            at=monotonic(),
-            ended_at=None,
-            clock_at=clock_at,
-            host=intern(host),
-            path=request.path_qs,
-            method=intern(request.method),
-            status=None,
-            user_agent=_shared(headers.get("User-Agent")),
-            if_none_match=headers.get("If-None-Match"),
-            if_modified_since=headers.get("If-Modified-Since"),
+            at=monotonic(), ended_at=None, clock_at=clock_at, host=intern(host), path=request.path_qs,
+            method=intern(request.method), status=None, user_agent=_shared(headers.get("User-Agent")),
+            if_none_match=headers.get("If-None-Match"), if_modified_since=headers.get("If-Modified-Since"),
             accept_encoding=_shared(headers.get("Accept-Encoding")),
-        )
+        )  # fmt: skip
         return self._entries
 
     def leave(self, entry: int, status: int | None) -> None:
