@@ -378,7 +378,7 @@ def _broken_for(url: str) -> Any:
     from headwater.extraction.worker import _listed
 
     def listed(placed: Any) -> Listed:
-        if placed.read.page.url == url:
+        if placed.page.url == url:
             raise ZeroDivisionError
         return _listed(placed)
 

@@ -1,4 +1,4 @@
-"""Where the article stands on a page: trafilatura finds it, and what is not the article's own is taken out. Pure."""
+"""Finds the article on a page with trafilatura, and removes what does not belong to it. Pure."""
 
 import logging
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from headwater.extraction.boilerplate import drop_boxes, open_layout_tables, pru
 from headwater.extraction.markup import text_of_tree, to_html
 from headwater.extraction.words import count_words
 
-LITTLE = 40  # words: when no more is found, it is looked for again in everything there is
+LITTLE = 40  # words: if no more is found, the unchanged page is searched again
 
-logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of every page that has no article
+logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs every page without an article
 logging.getLogger("htmldate").setLevel(logging.CRITICAL)
 
 
@@ -29,7 +29,7 @@ class ArticleText:
 
 
 def parse_page(html: str) -> HtmlElement | None:
-    """The tree of a page; None where there is nothing of one. Deeper than 255 levels nothing is read."""
+    """The tree of a page; None if it has none. At most 255 levels are read."""
     try:
         parser = HTMLParser(collect_ids=False, remove_comments=True, remove_pis=True, encoding="utf-8")
         return document_fromstring(html.encode("utf-8", "replace"), parser=parser)
@@ -40,7 +40,7 @@ def parse_page(html: str) -> HtmlElement | None:
 def find_article(
     html: str, tree: HtmlElement, *, titles: Sequence[str], description: str | None, looks_again: bool
 ) -> ArticleText:
-    """The article of a page; without text where there is none. The tree is changed."""
+    """The article of a page; without text if there is none. Changes the tree."""
     open_layout_tables(tree)
     drop_boxes(tree)
     found = _extracted(tree, titles, description, fast=True)
@@ -68,7 +68,7 @@ def _extracted(tree: HtmlElement, titles: Sequence[str], description: str | None
 
 
 def _blocks(body: Element) -> list[Element]:
-    """The blocks of a body; text that stands between two of them is one too."""
+    """The blocks of a body; text between two of them becomes a block, too."""
     blocks: list[Element] = []
     for block in body:
         blocks.append(block)

@@ -1,7 +1,7 @@
-"""What a page says around its article: taken out of the page before the text is looked for, and of the text after.
+"""Removes what is around and between the paragraphs of an article: from the page before the search, then from its text.
 
-Trafilatura finds where the article stands; these rules are about what stands among its paragraphs. Each is held to the
-whole: what would take a large part of the text away is not taken, since then it is the article.
+Trafilatura finds the article; these rules remove what it leaves in. Rules that would together remove a large part of
+the text are not applied: that part is then the article.
 """
 
 import re
@@ -14,8 +14,8 @@ from lxml.html import HtmlElement
 from headwater.extraction.phrases import BOX, CALL, CALL_OPENS, CAPTION, DATELINE, EMBED, FOOT, FOOT_ANYWHERE, POINTER
 from headwater.extraction.words import count_words
 
-_BOX_TAGS = frozenset(
-    {
+_BOX_TAGS = (
+    *(
         "article",
         "aside",
         "div",
@@ -30,11 +30,11 @@ _BOX_TAGS = frozenset(
         "section",
         "span",
         "ul",
-    }
+    ),
 )
 _BOX_PARAGRAPHS = 3  # of prose; a box with more may be the article
 _CAPTION_LETTERS = 1_000
-_CELLS_LOOKED_AT = 200
+_CELLS_CHECKED = 200
 _EMBEDS = "//*[contains(@class, 'twitter-tweet') or contains(@class, 'instagram-media')]"
 
 _WORD = re.compile(r"\w+")
@@ -50,24 +50,26 @@ LITTLE_LETTERS = 200
 
 
 def open_layout_tables(tree: HtmlElement) -> None:
-    """Make boxes of tables that only arrange a page, as pages did for a decade: no cell of figures holds an article."""
+    """Turn tables that only lay out a page into <div>: those with a cell of prose."""
     for table in list(tree.iter("table")):
-        cells = islice(table.iter("td"), _CELLS_LOOKED_AT)
-        if any(_holds_prose(cell) for cell in cells):
+        if any(_has_prose(cell) for cell in islice(table.iter("td"), _CELLS_CHECKED)):
             for part in list(table.iter("table", "tbody", "tr", "td", "th")):
                 part.tag = "div"
 
 
-def _holds_prose(cell: HtmlElement) -> bool:
+def _has_prose(cell: HtmlElement) -> bool:
     words = count_words(cell.text_content())
     has_paragraphs = cell.find(".//br") is not None or cell.find(".//p") is not None
     return words >= LAYOUT_WORDS or (words >= LAYOUT_WORDS / 2 and has_paragraphs)
 
 
 def drop_boxes(tree: HtmlElement) -> None:
-    """Take the boxes out of a page that are about the site, and open those that embed somebody's words."""
+    """Remove boxes that are about the site, and keep embedded posts, which are quotations."""
     for embedded in tree.xpath(_EMBEDS):
-        _open_shells(embedded)
+        # Trafilatura skips what is called an embed.
+        around = (shell for shell in embedded.iterancestors() if EMBED.search(shell.get("class") or ""))
+        for element in (embedded, *around):
+            element.attrib.pop("class", None)
     for element in list(tree.iter(*_BOX_TAGS)):
         name = f"{element.get('class') or ''} {element.get('id') or ''}"
         if _is_caption(element, name) or (BOX.search(name) and not _may_be_article(element)):
@@ -87,23 +89,20 @@ def _may_be_article(element: HtmlElement) -> bool:
     return sum(1 for _ in islice(long, _BOX_PARAGRAPHS + 1)) > _BOX_PARAGRAPHS
 
 
-def _open_shells(embedded: HtmlElement) -> None:
-    """Trafilatura passes over what is called an embed; the words in it are quoted, and belong to the article."""
-    for element in (embedded, *(shell for shell in embedded.iterancestors() if EMBED.search(shell.get("class") or ""))):
-        element.attrib.pop("class", None)
-
-
 def prune(blocks: Sequence[Element], *, titles: Iterable[str], description: str | None) -> list[Element]:
-    """The blocks that are the article's own."""
+    """The blocks that belong to the article."""
     after_head = _without_head(blocks, [key for title in titles if (key := _key(title))], _key(description or ""))
-    kept = [block for block in after_head if not _leads_elsewhere(block)]
-    kept = _without_foot(kept)
-    is_little = _letters(after_head) < LITTLE_LETTERS  # a footer, where no article was found
+    kept = [block for block in after_head if not _points_elsewhere(block)]
+    for _ in range(FOOT_BLOCKS):
+        if not kept or not _is_foot(kept[-1]):
+            break
+        kept.pop()
+    is_little = _letters(after_head) < LITTLE_LETTERS  # a footer, if no article was found
     return kept if is_little or _letters(kept) >= (1 - MOST_TAKEN) * _letters(after_head) else after_head
 
 
 def _without_head(blocks: Sequence[Element], titles: Sequence[str], description: str) -> list[Element]:
-    """Without title, deck, date and names above the first paragraph."""
+    """Without title, deck, date and author above the first paragraph."""
     kept: list[Element] = []
     for number, block in enumerate(blocks):
         text = text_of(block)
@@ -115,33 +114,21 @@ def _without_head(blocks: Sequence[Element], titles: Sequence[str], description:
     return kept
 
 
-def _leads_elsewhere(block: Element) -> bool:
+def _points_elsewhere(block: Element) -> bool:
     if block.tag in {"table", "quote", "code"}:
         return False
     text = text_of(block)
     words = count_words(text)
     if not text:
         return False
-    if words <= POINTER_WORDS and (POINTER.match(text) or _is_all_link(block, text)):
+    if words <= POINTER_WORDS and POINTER.match(text):
         return True
-    if block.tag == "list" and _is_all_link(block, text):
-        return True
+    if words <= POINTER_WORDS or block.tag == "list":
+        linked = sum(len(text_of(link)) for link in block.iter("ref"))
+        # A sentence may be one link; a headline ends without a full stop.
+        if linked >= 0.85 * len(text) and not re.search(r"[.。…]\W*$", text):
+            return True
     return words <= CALL_WORDS and bool(CALL.search(text)) and bool(CALL_OPENS.search(text))
-
-
-def _is_all_link(block: Element, text: str) -> bool:
-    linked = sum(len(text_of(link)) for link in block.iter("ref"))
-    # A sentence may be one link; a headline ends without a full stop.
-    return linked >= 0.85 * len(text) and not re.search(r"[.。…]\W*$", text)
-
-
-def _without_foot(blocks: Sequence[Element]) -> list[Element]:
-    kept = list(blocks)
-    for _ in range(FOOT_BLOCKS):
-        if not kept or not _is_foot(kept[-1]):
-            break
-        kept.pop()
-    return kept
 
 
 def _is_foot(block: Element) -> bool:

@@ -12,7 +12,7 @@ _FIELDS = {"title": "title", "body": "text", "author": "authors", "date": "publi
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found each time, and whose selectors were tried."""
+    """What was found each time, and the source of the selectors."""
 
     url: str
     source: str | None
@@ -23,12 +23,12 @@ class Comparison:
     @property
     def in_vain(self) -> list[str]:
         """The selectors that found nothing."""
-        wanted = [part for part in _FIELDS if getattr(self.selectors, part)]
-        return [part for part in wanted if self.with_selectors.origins.get(_FIELDS[part]) is not Finder.SELECTOR]
+        given = [part for part in _FIELDS if getattr(self.selectors, part)]
+        return [part for part in given if self.with_selectors.origins.get(_FIELDS[part]) is not Finder.SELECTOR]
 
     @property
     def rows(self) -> Sequence[tuple[str, ...]]:
-        """Each field, with what the selectors led to and from where, and the same without them."""
+        """Each field: value and origin with the selectors, and without them."""
         chosen = {name: (value, origin) for name, origin, value in field_rows(self.with_selectors)}
         plain = {name: (value, origin) for name, origin, value in field_rows(self.without)}
         names = dict.fromkeys([*chosen, *plain])

@@ -1,4 +1,4 @@
-"""Which article a page is, and what the frontier is told of it. Pure."""
+"""Which article a page is, and the outcome for the frontier. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from headwater.frontier.types import Settled
 from headwater.types import ArticleId
 from headwater.urls import site_of, url_key
 
-READERS_LOST = 2  # of one page: it is not given to a third
+MOST_LOST_PROCESSES = 2  # of one page: it is not read a third time
 
 
 @dataclass(frozen=True, slots=True)
 class KnownArticle:
-    """An article that is here, with what it lacks, and the fingerprints of its text where it has one."""
+    """A stored article: the fields that a page may add, and the fingerprints of its text if it has one."""
 
-    id: ArticleId | None  # None while it is only about to be made
+    id: ArticleId | None  # None before it is stored
     url: str
     url_key: bytes
     title: str
@@ -34,7 +34,7 @@ class KnownArticle:
 
 
 def selectors_for(url: str, source: SourceSelectors | None) -> Selectors:
-    """The selectors of a page's source, if the page was served from one of the source's own sites."""
+    """The selectors of a page's source, if one of the source's own sites served the page."""
     if source is None:
         return NO_SELECTORS
     try:
@@ -56,7 +56,7 @@ def keys_of(urls: Sequence[str | None]) -> list[bytes]:
 
 
 def alias_of(url: str, canonical: str | None) -> str | None:
-    """The canonical URL where it can be believed: of the same site, and not the front page for all that is on it."""
+    """The canonical URL if it is plausible: of the same site, and not the front page, which some name everywhere."""
     if canonical is None:
         return None
     try:
@@ -71,11 +71,11 @@ def alias_of(url: str, canonical: str | None) -> str | None:
 def choose_article(
     url: str, final_url: str, alias: str | None, found: Extracted, known: Mapping[bytes, KnownArticle]
 ) -> tuple[str, KnownArticle | None]:
-    """The URL under which a page's article is kept, and the article where there is one.
+    """The URL under which a page's article is stored, and the article if it exists.
 
-    The page's own URL counts first, then its canonical. That is believed of an article that is here only when their
-    texts agree: many sites name one canonical URL for all their pages. What was served from one site is never taken
-    for an article of another, whatever a feed said about the two (it may give an entry any id and any link).
+    The page's own URL counts first, then its canonical URL. That of a stored article counts only if the texts agree:
+    many sites name one canonical URL on all pages. A page of one site never becomes an article of another, whatever a
+    feed says (it may give an entry any id and link).
     """
     for key in keys_of([url, final_url]):
         if key in known and _may_write(known[key], key, final_url):
@@ -90,7 +90,7 @@ def choose_article(
 
 
 def _may_write(article: KnownArticle, key: bytes, final_url: str) -> bool:
-    """Whether the article is kept under this key, or belongs to the site that the page was served from."""
+    """Whether the article has this key, or belongs to the site that served the page."""
     try:
         return article.url_key == key or is_of_site(article.url, article.url_key, site_of(final_url))
     except InvalidUrl:
@@ -102,26 +102,26 @@ def _may_be(article: KnownArticle, found: Extracted) -> bool:
         return True
     if article.simhash is None or found.simhash is None:
         return False
-    return distance(article.simhash, found.simhash) <= 4 * NEAR_BITS  # an older version of it, perhaps
+    return distance(article.simhash, found.simhash) <= 4 * NEAR_BITS  # perhaps an older version
 
 
 def about_to_be(url: str, found: Extracted) -> KnownArticle:
-    """An article that will be made of this record, as other pages of its batch meet it."""
+    """The article that this record will become, for other pages of the same batch."""
     return KnownArticle(
-        id=None,
-        url=url,
-        url_key=url_key(url),
-        title=found.title or "",
-        author=", ".join(found.authors) or None,
-        summary=found.description,
-        published_at=found.published_at,
-        content_hash=found.content_hash,
-        simhash=found.simhash,
+        None,
+        url,
+        url_key(url),
+        found.title or "",
+        ", ".join(found.authors) or None,
+        found.description,
+        found.published_at,
+        found.content_hash,
+        found.simhash,
     )
 
 
 def settle(url: str, found: Extracted | Failed, saved: Saved | None) -> Settled:
-    """What the frontier is told of a page."""
+    """The outcome of a page for the frontier."""
     if isinstance(found, Failed):
         return Settled.dead(url, found.failure.value)
     if found.content_hash is None:

@@ -1,17 +1,22 @@
-"""What a page declares of its article: JSON-LD first, then Open Graph, then other <meta>, then plain elements. Pure."""
+"""What a page declares about its article: in JSON-LD, Open Graph, other <meta> and plain elements, in this order.
+
+Pure, except that htmldate accepts no date in the future.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time
+from datetime import UTC, datetime, time
+from itertools import islice
 from typing import Generic, TypeVar
 
+from htmldate import find_date
 from lxml.html import HtmlElement
 
 from headwater.articles.types import Finder
 from headwater.extraction import linked_data
-from headwater.extraction.dates import guess_date, page_date
-from headwater.extraction.words import distinct, one_line
+from headwater.extraction.words import distinct, short_line
+from headwater.reading.dates import parse_date
 from headwater.reading.links import link_target
 
 MAX_METAS = 500
@@ -22,25 +27,18 @@ T = TypeVar("T")
 _BEFORE_SITE = re.compile(r"\s+[|·•»–—:-]+\s+(?=[^|·•»–—]*$)")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?\b")
 _DATES = (
-    "article:published_time",
-    "og:published_time",
-    "datepublished",
-    "date",
-    "dc.date",
-    "dc.date.issued",
-    "pubdate",
-    "parsely-pub-date",
-    "sailthru.date",
-    "publish-date",
-    "publication_date",
+    *("article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"),
+    *("parsely-pub-date", "sailthru.date", "publish-date", "publication_date"),
 )
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _LISTED = re.compile(r"\s*[,;|]\s*")
 _BY = re.compile(r"^(?:by|von|par|por|di|door|av|af)\s+(?=\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
-    """A value, and where it stood."""
+class FieldValue(Generic[T]):
+    """A value, and where it was found."""
 
     value: T
     finder: Finder
@@ -50,104 +48,104 @@ class Found(Generic[T]):
 class Declared:
     """What a page declares; each field from the first place that has it."""
 
-    title: Found[str] | None = None
-    titles: tuple[str, ...] = ()  # in every place
+    title: FieldValue[str] | None = None
+    titles: tuple[str, ...] = ()  # all that were found
     body: str | None = None
-    description: Found[str] | None = None
-    keywords: Found[tuple[str, ...]] | None = None
-    authors: Found[tuple[str, ...]] | None = None
-    published_at: Found[datetime] | None = None
-    canonical_url: Found[str] | None = None
-    section: Found[str] | None = None
-    language: Found[str] | None = None
-    image_url: Found[str] | None = None
+    description: FieldValue[str] | None = None
+    keywords: FieldValue[tuple[str, ...]] | None = None
+    authors: FieldValue[tuple[str, ...]] | None = None
+    published_at: FieldValue[datetime] | None = None
+    canonical_url: FieldValue[str] | None = None
+    section: FieldValue[str] | None = None
+    language: FieldValue[str] | None = None
+    image_url: FieldValue[str] | None = None
     open_graph: Mapping[str, str] = field(default_factory=dict[str, str])
     linked_data: tuple[object, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A page with what its fields are read from."""
+
+    tree: HtmlElement
+    url: str
+    article: Mapping[str, object]
+    metas: Mapping[str, list[str]]
+
+    def texts(self, name: str, *names: str) -> list[str]:
+        """The texts of a JSON-LD property."""
+        return linked_data.texts_of(self.article.get(name), *names)
+
+    def first(self, *names: str) -> Iterator[tuple[str, Finder]]:
+        """The first value of each <meta>."""
+        for name in names:
+            finder = Finder.OPEN_GRAPH if name.startswith(("og:", "article:")) else Finder.META
+            yield from ((value, finder) for value in self.metas.get(name, [])[:1])
+
+
 def declared_in(tree: HtmlElement, url: str) -> Declared:
-    """Read what the page says of itself."""
+    """Read what the page declares."""
     documents = linked_data.read_scripts(tree)
-    article = linked_data.article_in(documents)
-    metas = _metas(tree)
-    base = _base(tree, url)
-    titles = [Found(_without_site(one.value, metas, url), one.finder) for one in _titles(tree, article, metas)]
-    body = article.get("articleBody")
+    page = _Head(tree, url, linked_data.article_in(documents), _metas(tree))
+    element = next(tree.iter("base"), None)
+    base = link_target(element.get("href") if element is not None else None, url) or url
+    titles = [FieldValue(_without_site(one.value, page), one.finder) for one in _titles(page)]
+    body = page.article.get("articleBody")
+    open_graph = [name for name in page.metas if name.startswith(("og:", "article:"))][:MAX_OPEN_GRAPH]
     return Declared(
         title=titles[0] if titles else None,
         titles=distinct(title.value for title in titles),
         body=body if isinstance(body, str) else None,
-        description=_first(
-            _lines(article, metas, "description", "og:description", "description", "twitter:description")
-        ),
-        keywords=_keywords(article, metas),
-        authors=_authors(article, metas, tree),
-        published_at=_published(tree, article, metas, url),
-        canonical_url=_first(_urls(_canonicals(tree, article, metas), base)),
-        section=_first(_lines(article, metas, "articleSection", "article:section", "section")),
-        language=_first(_languages(tree, article, metas)),
-        image_url=_first(_urls(_images(article, metas), base)),
-        open_graph=_open_graph(metas),
+        description=next(_lines(page, "description", "og:description", "description", "twitter:description"), None),
+        keywords=_keywords(page),
+        authors=_authors(page),
+        published_at=_published(page),
+        canonical_url=_first_url(_canonicals(page), base),
+        section=next(_lines(page, "articleSection", "article:section", "section"), None),
+        language=_language(page),
+        image_url=_first_url(_images(page), base),
+        # `og:title` is stored as `title`; `article:section` keeps its name.
+        open_graph={name.removeprefix("og:"): page.metas[name][0][:1_000] for name in open_graph},
         linked_data=tuple(linked_data.bounded(documents)),
     )
 
 
 def _metas(tree: HtmlElement) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for number, meta in enumerate(tree.iter("meta")):
-        if number >= MAX_METAS:
-            break
+    for meta in islice(tree.iter("meta"), MAX_METAS):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
-        content = one_line(meta.get("content"), longest=5_000)
+        content = short_line(meta.get("content"), longest=5_000)
         if name and content:
             found.setdefault(name.strip().lower()[:100], []).append(content)
     return found
 
 
-def _base(tree: HtmlElement, url: str) -> str:
-    element = next(tree.iter("base"), None)
-    return link_target(element.get("href") if element is not None else None, url) or url
+def _lines(page: _Head, name: str, *meta_names: str) -> Iterator[FieldValue[str]]:
+    in_json_ld = ((text, Finder.JSON_LD) for text in page.texts(name, "name", "@value"))
+    for text, finder in (*in_json_ld, *page.first(*meta_names)):
+        if line := short_line(text):
+            yield FieldValue(line, finder)
 
 
-def _first(found: Iterable[Found[T]]) -> Found[T] | None:
-    return next(iter(found), None)
+def _titles(page: _Head) -> Iterator[FieldValue[str]]:
+    yield from _lines(page, "headline", "og:title", "twitter:title", "dc.title", "title")
+    headings, titles = (
+        [line for element in islice(page.tree.iter(tag), 3) if (line := short_line(element.text_content()))]
+        for tag in ("h1", "title")
+    )
+    # A page with several <h1> uses them for other things, too.
+    for line in (*headings, *titles) if len(headings) == 1 else (*titles, *headings):
+        yield FieldValue(line, Finder.HTML)
 
 
-def _finder(name: str) -> Finder:
-    return Finder.OPEN_GRAPH if name.startswith(("og:", "article:")) else Finder.META
-
-
-def _lines(
-    article: Mapping[str, object], metas: Mapping[str, list[str]], name: str, *meta_names: str
-) -> Iterator[Found[str]]:
-    for text in linked_data.texts_of(article.get(name), "name", "@value"):
-        if line := one_line(text):
-            yield Found(line, Finder.JSON_LD)
-    for meta_name in meta_names:
-        if (values := metas.get(meta_name)) and (line := one_line(values[0])):
-            yield Found(line, _finder(meta_name))
-
-
-def _titles(tree: HtmlElement, article: Mapping[str, object], metas: Mapping[str, list[str]]) -> Iterator[Found[str]]:
-    yield from _lines(article, metas, "headline", "og:title", "twitter:title", "dc.title", "title")
-    headings = [line for heading in _some(tree, "h1") if (line := one_line(heading.text_content()))]
-    if len(headings) == 1:
-        yield Found(headings[0], Finder.HTML)
-    for title in _some(tree, "title"):
-        if line := one_line(title.text_content()):
-            yield Found(line, Finder.HTML)
-    for heading in headings if len(headings) > 1 else ():
-        yield Found(heading, Finder.HTML)
-
-
-def _without_site(title: str, metas: Mapping[str, list[str]], url: str) -> str:
-    """A title without the name of its site at the end: by what the site calls itself, or by its address."""
+def _without_site(title: str, page: _Head) -> str:
+    """A title without the name of its site at the end: by og:site_name, or by the host."""
     *before, last = _BEFORE_SITE.split(title, maxsplit=1)
     name = _letters(last)
-    called = [_letters(value) for value in metas.get("og:site_name", [])[:1]]
-    host = url.partition("://")[2].partition("/")[0].lower()
+    site_names = [_letters(value) for value in page.metas.get("og:site_name", [])[:1]]
+    host = page.url.partition("://")[2].partition("/")[0].lower()
     is_in_host = name in _letters(host) or any(len(label) >= 4 and label in name for label in host.split("."))
-    is_site = bool(name) and len(last.split()) <= 5 and (name in called or is_in_host)
+    is_site = bool(name) and len(last.split()) <= 5 and (name in site_names or is_in_host)
     return before[0] if before and is_site else title
 
 
@@ -155,127 +153,104 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
-def _some(tree: HtmlElement, tag: str) -> Iterator[HtmlElement]:
-    for number, element in enumerate(tree.iter(tag)):
-        if number == 3:
-            return
-        yield element
-
-
-def _keywords(article: Mapping[str, object], metas: Mapping[str, list[str]]) -> Found[tuple[str, ...]] | None:
+def _keywords(page: _Head) -> FieldValue[tuple[str, ...]] | None:
     places = (
-        (linked_data.texts_of(article.get("keywords"), "name"), Finder.JSON_LD),
-        (metas.get("article:tag", []), Finder.OPEN_GRAPH),
-        (metas.get("keywords", []) or metas.get("news_keywords", []), Finder.META),
+        (page.texts("keywords", "name"), Finder.JSON_LD),
+        (page.metas.get("article:tag", []), Finder.OPEN_GRAPH),
+        (page.metas.get("keywords", []) or page.metas.get("news_keywords", []), Finder.META),
     )
     for values, finder in places:
         words = (word for value in values for word in _LISTED.split(value))
-        if found := distinct(one_line(word, longest=100) for word in words):
-            return Found(found, finder)
+        if found := distinct(short_line(word, longest=100) for word in words):
+            return FieldValue(found, finder)
     return None
 
 
-def _authors(
-    article: Mapping[str, object], metas: Mapping[str, list[str]], tree: HtmlElement
-) -> Found[tuple[str, ...]] | None:
-    named = tree.xpath("//a[@rel='author'] | //*[@itemprop='author']//*[@itemprop='name']")
-    links = (element.text_content() for element in named[:5])
+def _authors(page: _Head) -> FieldValue[tuple[str, ...]] | None:
+    metas = page.metas
+    named = page.tree.xpath("//a[@rel='author'] | //*[@itemprop='author']//*[@itemprop='name']")
     places = (
-        (linked_data.texts_of(article.get("author"), "name"), Finder.JSON_LD),
+        (page.texts("author", "name"), Finder.JSON_LD),
         (metas.get("author", []) or metas.get("dc.creator", []) or metas.get("parsely-author", []), Finder.META),
         (metas.get("article:author", []), Finder.OPEN_GRAPH),
-        (links, Finder.HTML),
+        ((element.text_content() for element in named[:5]), Finder.HTML),
     )
     for values, finder in places:
         if found := distinct(person(value) for value in values):
-            return Found(found, finder)
+            return FieldValue(found, finder)
     return None
 
 
 def person(text: str) -> str | None:
-    """A name, without the word before it; None for what is none: an address of a profile, a paragraph."""
-    name = _BY.sub("", one_line(text, longest=300) or "")
+    """A name, without the word before it; None for anything else, such as the URL of a profile or a paragraph."""
+    name = _BY.sub("", short_line(text, longest=300) or "")
     return None if not name or "://" in name or name.startswith("@") or len(name) > 100 else name
 
 
-def _published(
-    tree: HtmlElement, article: Mapping[str, object], metas: Mapping[str, list[str]], url: str
-) -> Found[datetime] | None:
-    written = [
-        (text, Finder.JSON_LD)
-        for name in ("datePublished", "dateCreated")
-        for text in linked_data.texts_of(article.get(name), "@value")
-    ]
-    written += [(value, _finder(name)) for name in _DATES for value in metas.get(name, [])[:1]]
-    found = [Found(moment, finder) for text, finder in written if (moment := page_date(text))]
+def _published(page: _Head) -> FieldValue[datetime] | None:
+    in_json_ld = [text for name in ("datePublished", "dateCreated") for text in page.texts(name, "@value")]
+    written = (*((text, Finder.JSON_LD) for text in in_json_ld), *page.first(*_DATES))
+    found = [FieldValue(moment, finder) for text, finder in written if (moment := page_date(text))]
     if not found:
-        guessed = guess_date(tree, url)
-        return Found(guessed, Finder.HTML) if guessed else None
-    return next((one for one in found if _adds_time(one.value, found[0].value)), found[0])
+        guessed = _guess_date(page)
+        return FieldValue(guessed, Finder.HTML) if guessed else None
+    first = found[0].value
+    if first.time() == time.min:  # another place may give the time of that day
+        timed = (one for one in found if one.value.time() != time.min and one.value.date() == first.date())
+        return next(timed, found[0])
+    return found[0]
 
 
-def _adds_time(moment: datetime, day: datetime) -> bool:
-    """Whether this is the time of a day that is given without one."""
-    return day.time() == time.min and moment.time() != time.min and moment.date() == day.date()
+def page_date(text: str) -> datetime | None:
+    """A date in any form, or seconds or milliseconds since 1970; None outside 1990 to 2100."""
+    moment, text = parse_date(text), text.strip()
+    if not moment and text.isascii() and text.isdigit() and 9 <= len(text) <= 13:
+        seconds = int(text)
+        moment = datetime.fromtimestamp(seconds / 1000 if seconds > 10**11 else seconds, UTC)
+    return moment if moment and EARLIEST <= moment < LATEST else None
 
 
-def _canonicals(
-    tree: HtmlElement, article: Mapping[str, object], metas: Mapping[str, list[str]]
-) -> Iterator[Found[str]]:
-    for number, element in enumerate(tree.iter("link")):
-        if number >= MAX_METAS:
-            break
+def _guess_date(page: _Head) -> datetime | None:
+    """The date in the page's markup or URL; never one that is only in its text."""
+    try:
+        found = find_date(page.tree, extensive_search=False, original_date=True, url=page.url or None)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # of what a page may contain
+        return None
+    return page_date(found) if found else None
+
+
+def _canonicals(page: _Head) -> Iterator[tuple[str, Finder]]:
+    for element in islice(page.tree.iter("link"), MAX_METAS):
         if "canonical" in (element.get("rel") or "").lower().split() and (href := element.get("href")):
-            yield Found(href, Finder.HTML)
-    yield from (Found(value, Finder.OPEN_GRAPH) for value in metas.get("og:url", [])[:1])
+            yield href, Finder.HTML
+    yield from page.first("og:url")
     for name in ("mainEntityOfPage", "url"):
-        yield from (Found(text, Finder.JSON_LD) for text in linked_data.texts_of(article.get(name), "@id", "url"))
+        yield from ((text, Finder.JSON_LD) for text in page.texts(name, "@id", "url"))
 
 
-def _images(article: Mapping[str, object], metas: Mapping[str, list[str]]) -> Iterator[Found[str]]:
-    for name in ("og:image", "og:image:url", "og:image:secure_url"):
-        yield from (Found(value, Finder.OPEN_GRAPH) for value in metas.get(name, [])[:1])
-    yield from (
-        Found(text, Finder.JSON_LD) for text in linked_data.texts_of(article.get("image"), "url", "contentUrl", "@id")
+def _images(page: _Head) -> Iterator[tuple[str, Finder]]:
+    yield from page.first("og:image", "og:image:url", "og:image:secure_url")
+    yield from ((text, Finder.JSON_LD) for text in page.texts("image", "url", "contentUrl", "@id"))
+    yield from page.first("twitter:image", "twitter:image:src", "thumbnail")
+
+
+def _first_url(found: Iterable[tuple[str, Finder]], base: str) -> FieldValue[str] | None:
+    return next((FieldValue(url, finder) for text, finder in found if (url := link_target(text, base))), None)
+
+
+def _language(page: _Head) -> FieldValue[str] | None:
+    places = (
+        (page.tree.get("lang") or page.tree.get("{http://www.w3.org/XML/1998/namespace}lang") or "", Finder.HTML),
+        *((text, Finder.JSON_LD) for text in page.texts("inLanguage", "alternateName", "name")),
+        *page.first("og:locale", "content-language", "language", "dc.language"),
     )
-    for name in ("twitter:image", "twitter:image:src", "thumbnail"):
-        yield from (Found(value, Finder.META) for value in metas.get(name, [])[:1])
+    return next((FieldValue(tag, finder) for text, finder in places if (tag := _language_tag(text))), None)
 
 
-def _urls(found: Iterable[Found[str]], base: str) -> Iterator[Found[str]]:
-    for one in found:
-        if url := link_target(one.value, base):
-            yield Found(url, one.finder)
-
-
-def _languages(
-    tree: HtmlElement, article: Mapping[str, object], metas: Mapping[str, list[str]]
-) -> Iterator[Found[str]]:
-    places = [
-        (tree.get("lang") or tree.get("{http://www.w3.org/XML/1998/namespace}lang"), Finder.HTML),
-        *((text, Finder.JSON_LD) for text in linked_data.texts_of(article.get("inLanguage"), "alternateName", "name")),
-        *((value, Finder.OPEN_GRAPH) for value in metas.get("og:locale", [])[:1]),
-        *(
-            (value, Finder.META)
-            for name in ("content-language", "language", "dc.language")
-            for value in metas.get(name, [])[:1]
-        ),
-    ]
-    for text, finder in places:
-        if language := language_tag(text or ""):
-            yield Found(language, finder)
-
-
-def language_tag(text: str) -> str | None:
-    """A language as in en, pt-BR or zh-Hant-TW; None for what is none."""
+def _language_tag(text: str) -> str | None:
+    """A language as in en, pt-BR or zh-Hant-TW; None if it is not one."""
     tag = _LANGUAGE.match(text.strip())
     if tag is None:
         return None
     language, script, region = tag.groups()
     return "-".join(part for part in (language.lower(), script and script.title(), region and region.upper()) if part)
-
-
-def _open_graph(metas: Mapping[str, list[str]]) -> dict[str, str]:
-    """Its fields under their own names: `og:title` is `title`, `article:section` stays what it is."""
-    names = [name for name in metas if name.startswith(("og:", "article:"))]
-    return {name.removeprefix("og:"): metas[name][0][:1_000] for name in names[:MAX_OPEN_GRAPH]}

@@ -1,4 +1,4 @@
-"""JSON-LD: what a page says of itself for machines. Read leniently, bounded in size and depth. Pure."""
+"""JSON-LD of a page: read leniently, bounded in size and depth. Pure."""
 
 import json
 import math
@@ -46,14 +46,14 @@ def _read(text: str) -> object:
 
 
 def article_in(documents: Sequence[object]) -> Mapping[str, object]:
-    """The node that is the article; of several, the one that tells most of it. Empty where there is none."""
+    """The node of the article; of several, the one with the most properties. Empty if there is none."""
     nodes = [node for document in documents for node in _nodes(document, MAX_DEPTH) if _is_article(node)]
-    telling = ("articleBody", "headline", "datePublished", "author")
-    return max(nodes, key=lambda node: sum(name in node for name in telling)) if nodes else dict[str, object]()
+    properties = ("articleBody", "headline", "datePublished", "author")
+    return max(nodes, key=lambda node: sum(name in node for name in properties)) if nodes else dict[str, object]()
 
 
 def _nodes(value: object, depth: int) -> Iterator[Mapping[str, object]]:
-    """Objects that stand for things: at the top, in @graph, or as what a page is mainly about."""
+    """Objects that describe something: at the top, in @graph, or as the main entity of a page."""
     if depth == 0:
         return
     if isinstance(value, list):
@@ -73,7 +73,7 @@ def _is_article(node: Mapping[str, object]) -> bool:
 
 
 def bounded(documents: Sequence[object]) -> list[object]:
-    """The same, small enough to store: long texts cut, what is deep or too much left out."""
+    """A copy small enough to store: long texts are cut, deep and surplus values are dropped."""
     left = [MAX_VALUES]
     return [kept for document in documents if (kept := _bounded(document, MAX_DEPTH, left)) is not None]
 
@@ -101,16 +101,12 @@ def _bounded(value: object, depth: int, left: list[int]) -> object:
 
 
 def texts_of(value: object, *names: str) -> list[str]:
-    """Strings of a value that may be one, a thing with a name, or a list of either."""
+    """The strings of a value: a string, an object with a name, or a list of either."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, list):
-        return [
-            text
-            for one in cast("list[object]", value)[:50]
-            if not isinstance(one, list)
-            for text in texts_of(one, *names)
-        ]
+        flat = [one for one in cast("list[object]", value)[:50] if not isinstance(one, list)]
+        return [text for one in flat for text in texts_of(one, *names)]
     if isinstance(value, dict):
         node = cast("dict[str, object]", value)
         found = (node.get(name) for name in names)

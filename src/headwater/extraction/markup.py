@@ -1,4 +1,4 @@
-"""The article's own markup: as safe HTML with absolute links, and as text. Pure."""
+"""The markup of an article as safe HTML with absolute links, and as text. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -12,18 +12,15 @@ from headwater.reading.text import storable
 MAX_TEXT = 500_000
 
 
-def _words(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
-_BLOCKS = _words(
-    "address article aside blockquote br caption dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr li "
-    "main ol p pre section table tbody td tfoot th thead tr ul"
+_BLOCKS = frozenset(
+    {"address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption", "figure"}
+    | {"footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section", "table"}
+    | {"tbody", "td", "tfoot", "th", "thead", "tr", "ul"}
 )
 _CELLS = frozenset({"td", "th"})
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "svg", "math", "head", "title"})
 
-# Trafilatura speaks a dialect of TEI.
+# Trafilatura uses a dialect of TEI.
 _PLAIN = {"row": "tr", "quote": "blockquote", "lb": "br"}
 _EMPHASIS = {"#b": "strong", "#i": "em", "#u": "u", "#t": "code", "#sub": "sub", "#sup": "sup"}
 _ITEMS = {"dd": "dd", "dt": "dt"}

@@ -1,13 +1,14 @@
 """What a source's own CSS selectors find on a page. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import cast
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from headwater.extraction.types import Selectors
-from headwater.extraction.words import distinct, one_line
+from headwater.extraction.words import distinct, short_line
 
 MAX_NODES = 200
 MAX_SELECTORS = 20
@@ -28,20 +29,17 @@ class Selected:
 
 
 def read_selectors(value: object) -> Selectors:
-    """Selectors as a source stores them: an object whose values are a selector or a list; whatever else is left out."""
-    given: Mapping[str, object] = (
-        cast("Mapping[str, object]", value) if isinstance(value, dict) else dict[str, object]()
-    )
-    return Selectors(**{part: _listed(given.get(part)) for part in _PARTS})
-
-
-def _listed(value: object) -> tuple[str, ...]:
-    values = cast("list[object]", value) if isinstance(value, list) else [value]
-    return tuple(one[:MAX_SELECTOR] for one in values[:MAX_SELECTORS] if isinstance(one, str) and one.strip())
+    """Selectors as a source stores them: an object whose values are a selector or a list; other values are ignored."""
+    found: dict[str, tuple[str, ...]] = {}
+    for part in _PARTS if isinstance(value, dict) else ():
+        given = cast("dict[str, object]", value).get(part)
+        each = cast("list[object]", given) if isinstance(given, list) else [given]
+        found[part] = tuple(one[:MAX_SELECTOR] for one in each[:MAX_SELECTORS] if isinstance(one, str) and one.strip())
+    return Selectors(**found)
 
 
 def select(html: str, selectors: Selectors) -> Selected:
-    """Remove what is to be removed, then take the rest. A selector that cannot be read is told of, and passed over."""
+    """Apply `remove`, then the other selectors. An invalid selector is skipped and reported."""
     page = LexborHTMLParser(html)
     problems: list[str] = []
     for selector in selectors.remove:
@@ -54,12 +52,14 @@ def select(html: str, selectors: Selectors) -> Selected:
         unseen.decompose()
     return Selected(
         page=page.html or "",
-        title=next((line for node in titles if (line := one_line(_said(node, "content")))), None),
+        title=next((line for node in titles if (line := short_line(_value(node, "content")))), None),
         body="".join(node.html or "" for node in bodies) or None,
         authors=distinct(
-            one_line(_said(node, "content"), longest=300) for node in _first(page, selectors.author, problems)
+            short_line(_value(node, "content"), longest=300) for node in _first(page, selectors.author, problems)
         ),
-        dates=distinct(one_line(_said(node, "datetime", "content")) for node in _first(page, selectors.date, problems)),
+        dates=distinct(
+            short_line(_value(node, "datetime", "content")) for node in _first(page, selectors.date, problems)
+        ),
         problems=tuple(dict.fromkeys(problems)),
     )
 
@@ -68,7 +68,7 @@ def _matches(page: LexborHTMLParser, selector: str, problems: list[str]) -> list
     try:
         return page.css(selector)[:MAX_NODES]
     except (SelectolaxError, ValueError):
-        problems.append(f"{selector!r} is no CSS selector that can be read.")
+        problems.append(f"{selector!r} is not a valid CSS selector.")
         return []
 
 
@@ -80,21 +80,18 @@ def _first(page: LexborHTMLParser, selectors: tuple[str, ...], problems: list[st
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
-    """Without those inside another: their text is there already."""
+    """Without those inside another, which contains their text."""
     ids = {node.mem_id for node in nodes}
-    return [node for node in nodes if not any(parent in ids for parent in _ancestors(node))]
+    return [node for node in nodes if not any(parent.mem_id in ids for parent in islice(_ancestors(node), 1_000))]
 
 
-def _ancestors(node: LexborNode) -> list[int]:
-    found: list[int] = []
-    parent = node.parent
-    while parent is not None and len(found) < 1_000:
-        found.append(parent.mem_id)
-        parent = parent.parent
-    return found
+def _ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    while (parent := node.parent) is not None:
+        yield parent
+        node = parent
 
 
-def _said(node: LexborNode, *attributes: str) -> str:
-    """What an element says: by an attribute made for it (<time datetime>, <meta content>), else by its text."""
-    said = next((value for name in attributes if (value := node.attributes.get(name))), None)
-    return said or node.text(separator=" ")
+def _value(node: LexborNode, *attributes: str) -> str:
+    """The value of an element: of its attribute (<time datetime>, <meta content>), else its text."""
+    given = next((value for name in attributes if (value := node.attributes.get(name))), None)
+    return given or node.text(separator=" ")

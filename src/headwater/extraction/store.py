@@ -1,4 +1,4 @@
-"""What extraction reads of tables that others write: sources' selectors, articles and their texts."""
+"""Reads the selectors of sources, articles and their texts; writes nothing."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,7 @@ async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) ->
     cur = await conn.execute(
         """
         SELECT id, selectors, array_remove(ARRAY[url, feed_url, sitemap_url], NULL)
-        FROM sources
-        WHERE id = ANY(%(ids)s) AND selectors IS NOT NULL
+        FROM sources WHERE id = ANY(%(ids)s) AND selectors IS NOT NULL
         """,
         {"ids": list(source_ids)},
     )

@@ -1,4 +1,4 @@
-"""How pages are read, what a source says of its own, and what reading a page came to. Pure data."""
+"""Options of extraction, selectors of sources, and outcomes. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from headwater.bodies.types import ClaimedBody
 
 
 class UnreadablePage(Exception):
-    """A page that could not be read at all; `reason` says why in plain words."""
+    """A page that cannot be read; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -19,7 +19,7 @@ class UnreadablePage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """A source's own CSS selectors, each a list of which the first that finds something counts; `remove` all."""
+    """A source's CSS selectors: of each list the first that matches counts, of `remove` all."""
 
     title: tuple[str, ...] = ()
     body: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ NO_SELECTORS = Selectors()
 
 @dataclass(frozen=True, slots=True)
 class SourceSelectors:
-    """A source's selectors, and the URLs of its site, feed and sitemap: they are for pages of these sites alone."""
+    """A source's selectors, and the URLs of its site, feed and sitemap: they apply to pages of these sites only."""
 
     selectors: Selectors
     urls: Sequence[str]
@@ -58,7 +58,7 @@ class ClaimedPage:
 class Failure(StrEnum):
     """Why a page gave no article; the frontier keeps it as the reason of a dead URL."""
 
-    OVERRUN = "extraction_overrun"  # it went past a limit of time or memory
+    OVERRUN = "extraction_overrun"  # it exceeded a limit of time or memory
     UNREADABLE = "unreadable"
     NO_TEXT = "no_text"
     BROKE = "extraction_broke"  # a bug of ours
@@ -66,7 +66,7 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """There is no article, and why."""
+    """Why there is no article."""
 
     failure: Failure
     detail: str
@@ -74,7 +74,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """What came of one page. `saved` is None where nothing was stored."""
+    """The outcome of one page. `saved` is None if nothing was stored."""
 
     url: str
     found: Extracted | Failed

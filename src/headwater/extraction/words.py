@@ -1,4 +1,4 @@
-"""Short texts of a page: on one line, of bounded length, each once. Pure."""
+"""Short texts of a page: on one line, of bounded length, without duplicates. Pure."""
 
 from collections.abc import Iterable
 
@@ -9,8 +9,8 @@ MAX_LINE = 1_000
 MAX_ITEMS = 50
 
 
-def one_line(value: object, *, longest: int = MAX_LINE) -> str | None:
-    """Text on one line, entities read, of bounded length; None where there is none."""
+def short_line(value: object, *, longest: int = MAX_LINE) -> str | None:
+    """Text on one line with its entities decoded, of bounded length; None if there is none."""
     if not isinstance(value, str):
         return None
     text = storable(unescape(value[: 4 * longest]))
@@ -18,12 +18,12 @@ def one_line(value: object, *, longest: int = MAX_LINE) -> str | None:
 
 
 def count_words(text: str) -> int:
-    """About how many words a text has; where no spaces stand between them, by its length."""
+    """About how many words a text has; by its length where a script has no spaces."""
     return max(len(text.split()), len(text) // 6)
 
 
 def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
-    """Each once, in order, whatever its case."""
+    """Without duplicates, which may differ in case; in order."""
     found: dict[str, str] = {}
     for value in values:
         if value and len(found) < MAX_ITEMS:

@@ -1,7 +1,7 @@
-"""Extracting, step by step: claim fetched pages, read each in the sandbox, write. Leaves articles and their content.
+"""Extracting: claims fetched pages, reads each in the sandbox, writes articles and their content.
 
-Every way out writes an outcome and forgets the page: one that cannot be read, or that its readers died of, is told to
-the frontier as dead with a reason, and never read again.
+Every exit path writes an outcome and deletes the page. One that cannot be read, or whose processes died, becomes a dead
+URL of the frontier with a reason, and is never read again.
 """
 
 from collections.abc import Sequence
@@ -10,32 +10,16 @@ from datetime import timedelta
 
 from headwater.articles.store import content, locks
 from headwater.articles.store import records as records_store
-from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewContent, Saved
+from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewContent
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
 from headwater.bodies.types import ClaimedBody
 from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError
-from headwater.extraction import store
-from headwater.extraction.decide import (
-    READERS_LOST,
-    KnownArticle,
-    about_to_be,
-    alias_of,
-    choose_article,
-    keys_of,
-    selectors_for,
-    settle,
-)
+from headwater.extraction import decide, store
+from headwater.extraction.decide import KnownArticle, alias_of, keys_of
 from headwater.extraction.extract import extract
-from headwater.extraction.types import (
-    ClaimedPage,
-    ExtractionOptions,
-    ExtractionReport,
-    Failed,
-    Failure,
-    UnreadablePage,
-)
+from headwater.extraction.types import ClaimedPage, ExtractionOptions, ExtractionReport, Failed, Failure, UnreadablePage
 from headwater.frontier.store import changes
 from headwater.frontier.types import FrontierOptions
 from headwater.observability.log import get_logger
@@ -51,7 +35,7 @@ WRITTEN_AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadPage:
     """A page that was read, to be written."""
 
     page: ClaimedBody
@@ -60,9 +44,9 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A record, and the article it belongs to: one that is here, or one to be made under this URL."""
+    """A record, and its article: a stored one, or a new one under this URL."""
 
-    read: _Read
+    page: ClaimedBody
     found: Extracted
     url: str
     url_key: bytes
@@ -75,31 +59,26 @@ class Extractor:
     name = "extracting"
 
     def __init__(
-        self,
-        database: Database,
-        sandbox: Sandbox,
-        clock: Clock,
-        options: ExtractionOptions,
-        frontier_options: FrontierOptions,
+        self, database: Database, sandbox: Sandbox, clock: Clock, options: ExtractionOptions, frontier: FrontierOptions
     ) -> None:
         self._database = database
         self._sandbox = sandbox
         self._clock = clock
-        self._options = options
-        self._frontier_options = frontier_options
+        self._frontier_options = frontier
         self._waiting = BodyQueue(database, clock, PageKind.ARTICLE, options.lease)
-        self._batch = Batch[_Read, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
+        self._batch = Batch[_ReadPage, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedPage]:
-        """Up to `limit` fetched pages, ours until the lease ends. Raises DatabaseUnavailable."""
+        """Up to `limit` fetched pages, leased. Raises DatabaseUnavailable."""
         claimed = await self._waiting.claim(limit)
         sources = {page.source_id for page in claimed if page.source_id is not None}
         async with self._database.transaction() as conn:
             selectors = await store.find_selectors(conn, source_ids=list(sources)) if sources else {}
+        given = [selectors.get(page.source_id) if page.source_id else None for page in claimed]
         return [
-            ClaimedPage(page, selectors_for(page.final_url, selectors.get(page.source_id) if page.source_id else None))
-            for page in claimed
+            ClaimedPage(page, decide.selectors_for(page.final_url, its))
+            for page, its in zip(claimed, given, strict=True)
         ]
 
     async def lag(self) -> timedelta:
@@ -107,28 +86,24 @@ class Extractor:
         return await self._waiting.lag()
 
     async def work(self, claimed: ClaimedPage) -> ExtractionReport:
-        """Read one page and write what came of it. Raises DatabaseUnavailable: then the lease gives the page back."""
-        read = _Read(claimed.page, await self._read(claimed))
+        """Read one page and write the outcome. Raises DatabaseUnavailable: the lease then frees the page."""
+        read = _ReadPage(claimed.page, await self._read(claimed))
         try:
             report = await self._batch.add(read)
         except HeadwaterError:
             raise
         except Exception as error:  # noqa: BLE001  see _broke
             report = await self._batch.add(replace(read, found=_broke(claimed.page, error)))
-        _tell(report)
+        _log(report)
         return report
 
     async def _read(self, claimed: ClaimedPage) -> Extracted | Failed:
         page = claimed.page
-        if page.attempts >= READERS_LOST:
-            return Failed(Failure.OVERRUN, f"Its readers died of it, {page.attempts} in a row.")
+        if page.attempts >= decide.MOST_LOST_PROCESSES:
+            return Failed(Failure.OVERRUN, f"Its processes died, {page.attempts} in a row.")
         try:
             return await self._sandbox.run(
-                extract,
-                page.body,
-                url=page.final_url,
-                content_type=page.content_type,
-                selectors=claimed.selectors,
+                extract, page.body, url=page.final_url, content_type=page.content_type, selectors=claimed.selectors
             )
         except UnreadablePage as error:
             return Failed(Failure.UNREADABLE, error.reason)
@@ -137,10 +112,10 @@ class Extractor:
         except Exception as error:  # noqa: BLE001  see _broke
             return _broke(page, error)
 
-    async def _write(self, batch: Sequence[_Read]) -> Sequence[ExtractionReport]:
+    async def _write(self, batch: Sequence[_ReadPage]) -> Sequence[ExtractionReport]:
         now = self._clock()
         async with self._database.transaction() as conn:
-            # First of all: of a page that another worker has by now, or whose source was deleted, nothing may be kept.
+            # First: nothing is stored of a page that another worker has claimed since, or whose source was deleted.
             ours = set(await bodies.done(conn, bodies=[read.page for read in batch]))
             mine = [read for read in batch if read.page.id in ours]
             of = [read.page.source_id for read in mine if read.page.source_id is not None]
@@ -148,17 +123,22 @@ class Extractor:
             mine = [read for read in mine if read.page.source_id is None or read.page.source_id in kept]
             placed = await self._place(conn, mine)
             ids = await self._keep_articles(conn, placed)
-            placed = [one for one in placed if one.url_key in ids]  # not what was forgotten in its time
+            placed = [one for one in placed if one.url_key in ids]  # without those that retention has deleted
             records = [NewContent(ids[one.url_key], one.url, one.url_key, one.found) for one in placed]
             saved = await content.save(conn, records=records, now=now)
-            by_page = {one.read.page.id: outcome for one, outcome in zip(placed, saved, strict=True)}
-            settled = [settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
+            by_page = {one.page.id: outcome for one, outcome in zip(placed, saved, strict=True)}
+            settled = [decide.settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
             await changes.settle(conn, contents=settled, now=now, options=self._frontier_options)
-            await outbox.enqueue(conn, entries=_changes(records, saved), now=now)
+            changed = [
+                OutboxEntry(record.article_id, record.url_key, one.version)
+                for record, one in zip(records, saved, strict=True)
+                if one.fate is not Fate.UNCHANGED
+            ]
+            await outbox.enqueue(conn, entries=changed, now=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
 
-    async def _place(self, conn: Connection, batch: Sequence[_Read]) -> list[_Placed]:
-        """Which article each record is of. A page without text makes none, and only adds to one that is here."""
+    async def _place(self, conn: Connection, batch: Sequence[_ReadPage]) -> list[_Placed]:
+        """The article of each record. A page without text creates none; it only adds to a stored one."""
         known = await _known(conn, batch)
         placed: list[_Placed] = []
         for read in batch:
@@ -166,29 +146,29 @@ class Extractor:
                 continue
             page, found = read.page, read.found
             alias = alias_of(page.final_url, found.canonical_url)
-            url, article = choose_article(page.url, page.final_url, alias, found, known)
+            url, article = decide.choose_article(page.url, page.final_url, alias, found, known)
             if article is None and found.content_hash is None:
                 continue
             key = article.url_key if article else url_key(url)
-            placed.append(_Placed(read, found, url, key, article))
-            known.setdefault(key, about_to_be(url, found))
+            placed.append(_Placed(page, found, url, key, article))
+            known.setdefault(key, decide.about_to_be(url, found))
         return placed
 
     async def _keep_articles(self, conn: Connection, placed: Sequence[_Placed]) -> dict[bytes, ArticleId]:
-        """The ids of the records' articles, by key; those that were never here are made."""
+        """The ids of the records' articles, by key; new ones are stored."""
         listed = [_listed(one) for one in placed]
         await records_store.keep(conn, seen_at=self._clock(), listed=listed)
         return await locks.lock_by_url(conn, url_keys=[one.article.url_key for one in listed])
 
 
-async def _known(conn: Connection, batch: Sequence[_Read]) -> dict[bytes, KnownArticle]:
-    """The articles that these pages may be, by every key they may be found under."""
-    listed = await store.find_listed(
-        conn,
-        source_ids=[read.page.source_id for read in batch],
-        entry_ids=[read.page.url for read in batch],
-    )
-    urls = [url for read in batch for url in _urls(read)]
+async def _known(conn: Connection, batch: Sequence[_ReadPage]) -> dict[bytes, KnownArticle]:
+    """The stored articles that these pages may be, by every key that may refer to them."""
+    of, entries = [read.page.source_id for read in batch], [read.page.url for read in batch]
+    listed = await store.find_listed(conn, source_ids=of, entry_ids=entries)
+    urls: list[str | None] = []
+    for page, found in ((read.page, read.found) for read in batch):
+        canonical = None if isinstance(found, Failed) else found.canonical_url
+        urls += [page.url, page.final_url, alias_of(page.final_url, canonical)]
     known = await store.find_articles(conn, url_keys=[*keys_of(urls), *listed.values()])
     for (_, entry_id), key in listed.items():
         for alias in keys_of([entry_id]):
@@ -197,14 +177,9 @@ async def _known(conn: Connection, batch: Sequence[_Read]) -> dict[bytes, KnownA
     return known
 
 
-def _urls(read: _Read) -> list[str | None]:
-    canonical = None if isinstance(read.found, Failed) else read.found.canonical_url
-    return [read.page.url, read.page.final_url, alias_of(read.page.final_url, canonical)]
-
-
 def _listed(placed: _Placed) -> Listed:
-    """The article as its page tells of it. Of one that is here, only what it lacks: feeds know better."""
-    found, known, page = placed.found, placed.known, placed.read.page
+    """The article as its page describes it; for a stored one only the missing fields, since feeds take precedence."""
+    found, known, page = placed.found, placed.known, placed.page
     author = ", ".join(found.authors) or None
     article = NewArticle(
         entry_id=page.url,
@@ -216,19 +191,11 @@ def _listed(placed: _Placed) -> Listed:
         content=None,
         published_at=found.published_at if known is None or known.published_at is None else None,
     )
-    # Without a source it is linked to none.
+    # A page without a source is linked to none.
     return Listed(page.source_id, article, is_page=True)  # pyright: ignore[reportArgumentType]
 
 
-def _changes(records: Sequence[NewContent], saved: Sequence[Saved]) -> list[OutboxEntry]:
-    return [
-        OutboxEntry(record.article_id, record.url_key, one.version)
-        for record, one in zip(records, saved, strict=True)
-        if one.fate is not Fate.UNCHANGED
-    ]
-
-
-def _tell(report: ExtractionReport) -> None:
+def _log(report: ExtractionReport) -> None:
     if isinstance(report.found, Failed):
         log.warning("page not read", url=report.url, reason=report.found.failure.value, detail=report.found.detail)
         return
