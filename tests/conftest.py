@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 from argon2 import PasswordHasher
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg.conninfo import make_conninfo
 
 from headwater.accounts import secrets
@@ -28,8 +28,8 @@ from tests.databases import EmptiedDatabase, new_database
 # Durability is not what tests test; the crash tests start a server of their own.
 QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 # The same examples each time, so that a build says something about a change. HYPOTHESIS_PROFILE=search tries new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", database=None)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 GIVEN_SERVER = os.environ.get("DATABASE_URL", "")
 # Making a database from a template takes 0.1 s in memory and 0.9 s on the disk of a busy machine.

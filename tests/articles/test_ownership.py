@@ -296,7 +296,6 @@ steps = st.tuples(st.sampled_from([*FEEDS, "page"]), st.integers(0, 5), st.none(
 
 @settings(
     max_examples=60,
-    deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],

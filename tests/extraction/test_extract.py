@@ -354,7 +354,7 @@ PIECES = """
 """
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([piece.replace("+", " ") for piece in PIECES.split()]), max_size=40))
 def test_no_page_makes_it_raise_anything_but_its_own_refusal(pieces: list[str]) -> None:
     try:

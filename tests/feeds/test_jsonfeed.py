@@ -143,7 +143,7 @@ _keys = st.sampled_from(
 
 
 @given(st.lists(st.dictionaries(_keys, _values, max_size=6), max_size=3), st.dictionaries(_keys, _values, max_size=4))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_values_in_any_field_give_a_feed(items: list[dict[str, object]], head: dict[str, object]):
     assert len(parsed(**{**head, "items": items}).entries) == len(items)
 

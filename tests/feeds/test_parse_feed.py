@@ -312,7 +312,7 @@ def test_a_label_that_names_no_encoding_of_text_is_passed_over(label: str):
 
 
 @given(st.one_of(st.binary(max_size=300), st.lists(_FRAGMENTS, max_size=25).map(b"".join)), _URLS, _TYPES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_any_bytes_give_a_feed_or_a_reason_and_never_another_error(body: bytes, url: str, content_type: str | None):
     with suppress(UnreadableBody):
         feed = parse_feed(body, url=url, content_type=content_type)

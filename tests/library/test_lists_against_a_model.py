@@ -230,7 +230,6 @@ async def a_world(conn: Connection) -> World:
 
 @settings(
     max_examples=40,
-    deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],

@@ -17,13 +17,12 @@ def test_nothing_that_runs_survives(html: str):
 
 
 @given(soups)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_no_mixture_of_tags_makes_anything_run(html: str):
     assert dangers(sanitise(html, BASE)) == []
 
 
 @given(soups)
-@settings(deadline=None)
 def test_nh3_finds_nothing_left_to_remove(html: str):
     assert not left_to_remove(sanitise(html, BASE))
 

@@ -15,7 +15,7 @@ def test_a_hostile_tag_is_left_to_the_parser_or_comes_out_harmless(html: str):
 
 
 @given(soups)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_nh3_finds_nothing_left_to_remove_in_what_was_sanitise_fast(html: str):
     found = sanitise_fast(html, BASE)
 
@@ -25,7 +25,7 @@ def test_nh3_finds_nothing_left_to_remove_in_what_was_sanitise_fast(html: str):
 @given(documents)
 @example("<pre>\n\n</pre>")
 @example("<svg><br/onclick=x></svg>")
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_the_output_is_what_nh3_makes_of_it(html: str):
     found = sanitise_fast(html, BASE)
 
@@ -104,7 +104,6 @@ def test_small_slips_are_mended_as_a_browser_does(html: str, expected: str):
 
 
 @given(st.lists(documents, min_size=2, max_size=4))
-@settings(deadline=None)
 def test_what_was_met_before_changes_nothing(htmls: list[str]):
     warm = [sanitise_fast(html, BASE) for html in htmls * 2][len(htmls) :]
 

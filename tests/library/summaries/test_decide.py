@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, failing_of, plain, prompt_of, shown
@@ -169,7 +169,6 @@ def test_what_a_model_writes_is_rendered() -> None:
     assert 'rel="noopener noreferrer nofollow"' in html
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400) | st.lists(st.sampled_from("[]()<>*_`#!:/1234 \nx\\\"'&;"), max_size=200).map("".join))
 def test_any_answer_is_cited_and_rendered(content: str) -> None:
     html = to_html(cite(content, DAY))

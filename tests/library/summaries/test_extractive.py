@@ -131,7 +131,7 @@ def test_words_are_compared_without_case_and_common_ones() -> None:
 texts = st.text(max_size=300) | st.lists(st.sampled_from("ab. \n!。「[]()<>*_`\\#&;新😀"), max_size=200).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(["A", "B"]), texts, texts), min_size=1, max_size=8))
 def test_whatever_feeds_say_it_is_told_and_only_links_to_articles(told: list[tuple[str, str, str]]) -> None:
     html = to_html(summarise(a_day(told)))
