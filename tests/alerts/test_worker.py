@@ -14,7 +14,7 @@ from headwater.alerts.worker import LEASE, Alerter
 from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
-from headwater.hosts.store.outages import tell_outage
+from headwater.hosts.store.outages import report_outage
 from headwater.ids import new_id
 from headwater.net.mail import Mailer, SmtpServer
 from headwater.timekeeping import store as clocks
@@ -219,7 +219,7 @@ async def test_a_condition_that_comes_and_goes_is_one_incident(
     worker, alerter = new_id(), an_alerter(database, clock, receiver)
     for minute in range(60):
         async with database.transaction() as conn:
-            await tell_outage(conn, worker=worker, stage="polling", now=clock(), is_outage=minute % 8 == 0)
+            await report_outage(conn, worker=worker, stage="polling", now=clock(), is_outage=minute % 8 == 0)
         await later(alerter, clock, minutes=1)
 
     assert [body["incidents"][0]["condition"] for body in receiver.bodies] == ["HeadwaterOwnOutage"]
@@ -230,10 +230,10 @@ async def test_an_outage_that_another_process_sees_is_told(
 ) -> None:
     poller, alerter = new_id(), an_alerter(database, clock, receiver)
     async with database.transaction() as conn:
-        await tell_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=True)
+        await report_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=True)
     await work(alerter)
     async with database.transaction() as conn:
-        await tell_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=False)
+        await report_outage(conn, worker=poller, stage="polling", now=clock(), is_outage=False)
     for _ in range(12):
         await later(alerter, clock, minutes=1)
 
@@ -242,7 +242,7 @@ async def test_an_outage_that_another_process_sees_is_told(
 
 async def test_a_poller_that_died_in_its_outage_is_forgotten(database: Database, clock: MovableClock) -> None:
     async with database.transaction() as conn:
-        await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
+        await report_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         during = await facts_store.read_facts(conn, now=clock.move(minutes=4), limits=Thresholds())
         after = await facts_store.read_facts(conn, now=clock.move(minutes=2), limits=Thresholds())
 
@@ -503,7 +503,7 @@ async def test_what_an_evaluation_saw_is_read_back_as_it_was(database: Database,
     async with database.transaction() as conn:
         await a_system_feed(conn, 1, off_at=START - timedelta(days=9), errors=2)
         await a_system_feed(conn, 2, errors=4, is_critical=True)
-        await tell_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
+        await report_outage(conn, worker=new_id(), stage="polling", now=clock(), is_outage=True)
         pages = [Submission("https://site.example/1", Origin.MANUAL)]
         await queue.submit(conn, submissions=pages, now=START, options=FrontierOptions())
         facts = await facts_store.read_facts(conn, now=clock(), limits=Thresholds())

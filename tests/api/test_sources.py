@@ -12,7 +12,7 @@ from headwater.audit import store as audit
 from headwater.audit.types import Deed
 from headwater.db import Database
 from headwater.ids import new_id
-from headwater.polling import store as polling
+from headwater.polling.store import claims as feed_claims
 from headwater.polling.types import FailureClass, Off
 from tests.clock import START, MovableClock
 from tests.polling.answers import write
@@ -66,7 +66,9 @@ async def poll(database: Database, clock: MovableClock, **state: Any) -> None:
     """Everything that is due is polled, and ends so."""
     async with database.as_system() as conn:
         now = clock()
-        found = await polling.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(minutes=1), limit=99)
+        found = await feed_claims.claim(
+            conn, lease=new_id(), now=now, leased_until=now + timedelta(minutes=1), limit=99
+        )
         answers = [
             replace(an_answer(feed, state=replace(feed.state, **state), next_poll_at=now + timedelta(hours=1)), at=now)
             for feed in found

@@ -4,21 +4,21 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.hosts.outage import KNOWN_FOR, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
+from headwater.hosts.outage import KNOWN_FOR, OUTAGE_WINDOW, HostAttempt, OutageDetector, is_known
 from tests.clock import START
 
 SECOND = timedelta(seconds=1)
 
 
-def failing(number: int, *, known: bool = True, second: int = 0) -> Attempt:
-    return Attempt(f"bad{number}.example", START + second * SECOND, failed_by_network=True, is_known=known)
+def failing(number: int, *, known: bool = True, second: int = 0) -> HostAttempt:
+    return HostAttempt(f"bad{number}.example", START + second * SECOND, failed_by_network=True, is_known=known)
 
 
-def answering(number: int = 0, *, second: int = 0) -> Attempt:
-    return Attempt(f"good{number}.example", START + second * SECOND, failed_by_network=False, is_known=True)
+def answering(number: int = 0, *, second: int = 0) -> HostAttempt:
+    return HostAttempt(f"good{number}.example", START + second * SECOND, failed_by_network=False, is_known=True)
 
 
-def a_detector(*attempts: Attempt) -> OutageDetector:
+def a_detector(*attempts: HostAttempt) -> OutageDetector:
     detector = OutageDetector()
     for number, attempt in enumerate(attempts):
         detector.note(attempt, max(before.asked_at for before in attempts[: number + 1]))
@@ -39,7 +39,7 @@ def test_hosts_that_never_answered_say_nothing_however_many_fail() -> None:
 
 
 def test_the_names_of_one_site_count_once() -> None:
-    attempts = (Attempt(f"h{n}.wild.example", START, failed_by_network=True, is_known=True) for n in range(300))
+    attempts = (HostAttempt(f"h{n}.wild.example", START, failed_by_network=True, is_known=True) for n in range(300))
 
     assert not a_detector(*attempts).is_outage
 
@@ -116,7 +116,7 @@ def test_hosts_below_a_public_suffix_are_sites_of_their_own() -> None:
     detector = OutageDetector()
 
     for number in range(5):
-        detector.note(Attempt(f"www.paper{number}.co.uk", START, failed_by_network=True, is_known=True), START)
+        detector.note(HostAttempt(f"www.paper{number}.co.uk", START, failed_by_network=True, is_known=True), START)
 
     assert detector.is_outage
 
@@ -125,6 +125,6 @@ def test_host_names_of_one_domain_are_one_site() -> None:
     detector = OutageDetector()
 
     for number in range(50):
-        detector.note(Attempt(f"h{number}.example.co.uk", START, failed_by_network=True, is_known=True), START)
+        detector.note(HostAttempt(f"h{number}.example.co.uk", START, failed_by_network=True, is_known=True), START)
 
     assert (detector.is_outage, detector.failing_sites) == (False, 1)

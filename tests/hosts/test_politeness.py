@@ -201,3 +201,18 @@ async def test_a_crawl_delay_holds_for_feeds_too(askers: Askers, site: Site) -> 
 
     assert at_once == 0
     assert later.host_delay == timedelta(seconds=1)
+
+
+async def test_a_robots_txt_at_another_host_waits_for_a_turn_there(askers: Askers, site: Site) -> None:
+    site.answers["one.example/robots.txt"] = (301, "text/plain", site.url("rules.example/robots.txt").encode())
+    site.answers["rules.example/robots.txt"] = (200, "text/plain", b"User-agent: *\nAllow: /\n")
+    site.answers["one.example/page"] = page("A page")
+    await askers.queue(site.url("one.example/page"))
+    async with askers.turns.borrow(site.url("rules.example/"), wait=A_MOMENT):
+        fetching = asyncio.create_task(askers.fetch())
+        await asyncio.sleep(1)
+        during = list(site.asked)
+
+    assert await fetching == 1
+    assert during == ["GET one.example/robots.txt"]
+    assert site.asked == ["GET one.example/robots.txt", "GET rules.example/robots.txt", "GET one.example/page"]

@@ -15,7 +15,7 @@ from headwater.hosts.store import feeds, pages, turns
 from headwater.hosts.store.waking import lock, wake_for_feed
 from headwater.hosts.types import FeedRelease, HeldHost, HostState, Pace, PageRelease, Release
 from headwater.ids import new_id
-from headwater.polling import store as polling
+from headwater.polling.store import claims as feed_claims
 from headwater.runtime import utc_now
 from headwater.types import SourceId
 from tests.builders import a_source
@@ -75,7 +75,7 @@ async def test_who_holds_a_host_holds_it_for_every_kind_of_request(conn: Connect
     assert await claim_pages(conn, START + 5 * SECOND) == []
     assert await take(conn, START + 5 * SECOND) is None
     assert (
-        await polling.claim_one(
+        await feed_claims.claim_one(
             conn,
             source_id=(await a_source(conn, url=f"{FEED}/2")).id,
             lease=new_id(),
@@ -110,7 +110,9 @@ async def test_feeds_go_before_pages_for_a_minute_and_compete_after_it(conn: Con
 async def test_a_host_whose_feed_is_not_due_is_claimed_for_its_pages(conn: Connection) -> None:
     source = await a_source(conn, url=FEED)
     await conn.execute("UPDATE feed_state SET next_poll_at = %s", (START + 60 * MINUTE,))
-    assert await polling.claim(conn, lease=new_id(), now=START, leased_until=START + MINUTE, limit=1) == []  # it sleeps
+    assert (
+        await feed_claims.claim(conn, lease=new_id(), now=START, leased_until=START + MINUTE, limit=1) == []
+    )  # it sleeps
     await submit(conn, PAGE)
 
     assert [host.name for host in await claim_pages(conn)] == [HOST]
@@ -223,7 +225,7 @@ class Holders:
         elif kind == "pages":
             await pages.release(conn, releases=[PageRelease(release)])
         else:
-            await turns.give_back(conn, release=release)
+            await turns.release(conn, release=release)
 
 
 async def test_feeds_pages_and_loans_never_hold_one_host_at_a_time(database: Database, conninfo: str) -> None:
@@ -238,3 +240,27 @@ async def test_feeds_pages_and_loans_never_hold_one_host_at_a_time(database: Dat
             group.create_task(holders.work(conninfo, kind))
 
     assert min(holders.turns.values()) > 5  # and none of them starves
+
+
+async def test_a_host_that_was_borrowed_once_is_deleted_when_it_is_unused_for_a_day(conn: Connection) -> None:
+    lease = new_id()
+    await turns.take(conn, host="once.example", lease=lease, now=START, leased_until=START + MINUTE)
+    await turns.release(conn, release=Release("once.example", lease, START + SECOND, Pace()))
+    await a_source(conn, url="https://feed.example/feed")
+    await submit(conn, "https://page.example/a")
+    hour = timedelta(hours=1)
+
+    early = await turns.delete_unused(conn, now=START + 23 * hour, limit=10)
+    late = await turns.delete_unused(conn, now=START + 25 * hour, limit=10)
+
+    cur = await conn.execute("SELECT name FROM hosts ORDER BY name")
+    assert (early, late) == (0, 1)
+    assert [row[0] for row in await cur.fetchall()] == ["feed.example", "page.example"]
+
+
+async def test_a_host_with_a_lease_or_a_pause_is_not_deleted(conn: Connection) -> None:
+    await turns.take(conn, host="held.example", lease=new_id(), now=START, leased_until=START + 60 * MINUTE)
+    await turns.take(conn, host="paused.example", lease=new_id(), now=START, leased_until=START)
+    await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (START + timedelta(days=2),))
+
+    assert await turns.delete_unused(conn, now=START + timedelta(days=1, minutes=30), limit=10) == 0

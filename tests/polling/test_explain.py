@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.polling.breaker import decide_host
-from headwater.polling.decide import decide_outage, decide_paused
+from headwater.polling.decide import decide_host, decide_outage, decide_paused
 from headwater.polling.explain import explain
 from headwater.polling.policy import policy_named
 from headwater.polling.types import (

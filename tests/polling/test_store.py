@@ -7,8 +7,12 @@ import pytest
 from headwater.db import Connection, Database
 from headwater.hosts.types import HostState
 from headwater.ids import new_id
-from headwater.polling import store
-from headwater.polling.rows import Answer
+from headwater.polling.store import claims as feed_claims
+from headwater.polling.store import moves as feed_moves
+from headwater.polling.store import results as feed_results
+from headwater.polling.store import schedule as feed_schedule
+from headwater.polling.store import upkeep as feed_upkeep
+from headwater.polling.store.rows import PollResult
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
@@ -36,13 +40,13 @@ DELAY = 3 * SECOND
 
 
 async def claim(conn: Connection, *, limit: int = 10, now: datetime = START) -> list[ClaimedFeed]:
-    return list(await store.claim(conn, lease=new_id(), now=now, leased_until=now + LEASE, limit=limit))
+    return list(await feed_claims.claim(conn, lease=new_id(), now=now, leased_until=now + LEASE, limit=limit))
 
 
 def an_answer(
     feed: ClaimedFeed, *, state: FeedState | None = None, next_poll_at: datetime = START + HOUR, **more: object
-) -> Answer:
-    answer = Answer(
+) -> PollResult:
+    answer = PollResult(
         feed=feed,
         decision=Decision(state or FeedState(feed.source_id, last_full_at=START), next_poll_at),
         validators=Validators('"v1"', "yesterday"),
@@ -60,7 +64,7 @@ def an_answer(
     return replace(answer, **more)  # type: ignore[arg-type]
 
 
-async def answer(conn: Connection, *answers: Answer, host: HostState | None = None) -> set[SourceId]:
+async def answer(conn: Connection, *answers: PollResult, host: HostState | None = None) -> set[SourceId]:
     return await write_answers(conn, *answers, delay=DELAY, host=host)
 
 
@@ -213,8 +217,8 @@ async def test_every_poll_leaves_an_event_that_is_forgotten_in_time(conn: Connec
     rows = await (
         await conn.execute("SELECT source_id, at, outcome, status, bytes, took_ms, new_articles FROM poll_events")
     ).fetchall()
-    kept = await store.forget_events(conn, before=START, limit=10)
-    forgotten = await store.forget_events(conn, before=START + SECOND, limit=10)
+    kept = await feed_upkeep.forget_events(conn, before=START, limit=10)
+    forgotten = await feed_upkeep.forget_events(conn, before=START + SECOND, limit=10)
 
     assert rows == [(feed.source_id, START, "polled", 200, 1234, 56, 1)]
     assert (kept, forgotten) == (0, 1)
@@ -255,11 +259,11 @@ async def test_a_source_that_was_removed_while_it_was_polled_is_no_error(conn: C
 
 
 async def test_the_oldest_due_feed_tells_the_lag(conn: Connection) -> None:
-    nothing = await store.oldest_due_at(conn, now=START)
+    nothing = await feed_claims.oldest_due_at(conn, now=START)
     await follow(conn, "https://example.com/feed", now=START - 5 * SECOND)
-    waiting = await store.oldest_due_at(conn, now=START)
+    waiting = await feed_claims.oldest_due_at(conn, now=START)
     await claim(conn)
-    in_hand = await store.oldest_due_at(conn, now=START)
+    in_hand = await feed_claims.oldest_due_at(conn, now=START)
 
     assert (nothing, waiting, in_hand) == (None, START - 5 * SECOND, None)
 
@@ -269,14 +273,14 @@ async def test_a_new_host_does_not_hide_one_that_has_waited_for_longer(conn: Con
     await conn.execute("UPDATE hosts SET has_new_feed = false, free_at = %(at)s", {"at": START - 60 * SECOND})
     await follow(conn, "https://new.example/feed", now=START - SECOND)
 
-    assert await store.oldest_due_at(conn, now=START) == START - 60 * SECOND
+    assert await feed_claims.oldest_due_at(conn, now=START) == START - 60 * SECOND
 
 
 async def test_a_feed_can_be_claimed_by_name_unless_its_host_is_busy(conn: Connection) -> None:
     source, other = await follow(conn, "https://example.com/1", "https://example.com/2", now=START + HOUR)
 
     async def claim_one(wanted: Source, now: datetime) -> ClaimedFeed | None:
-        return await store.claim_one(conn, source_id=wanted.id, lease=new_id(), now=now, leased_until=now + LEASE)
+        return await feed_claims.claim_one(conn, source_id=wanted.id, lease=new_id(), now=now, leased_until=now + LEASE)
 
     first = await claim_one(source, START)
     while_held = await claim_one(other, START + SECOND)
@@ -297,7 +301,7 @@ async def test_starting_over_forgets_all_that_was_held_against_a_feed(conn: Conn
         conn, an_answer(feed, state=off, next_poll_at=datetime.max.replace(tzinfo=START.tzinfo, microsecond=0))
     )
 
-    await store.start_over(
+    await feed_schedule.start_over(
         conn, source_id=source.id, feed_url="https://new.example/feed", host="new.example", now=START + HOUR
     )
 
@@ -325,7 +329,7 @@ async def test_a_feed_that_comes_while_its_host_is_given_back_is_not_slept_throu
     assert found.feed_url == "https://one.example/b"
 
 
-async def write(database: Database, *answers: Answer) -> None:
+async def write(database: Database, *answers: PollResult) -> None:
     async with database.transaction() as conn:
         await answer(conn, *answers)
 
@@ -333,11 +337,11 @@ async def write(database: Database, *answers: Answer) -> None:
 async def test_a_feed_that_is_off_is_not_put_off_to_an_earlier_time(conn: Connection) -> None:
     source = await a_source(conn, url="https://one.example/a")
     (feed,) = await claim(conn)
-    await store.turn_off(conn, source_id=source.id, at=START, reason="gone", until=START + 72 * HOUR)
-    await store.reschedule(conn, source_id=source.id, next_poll_at=START + 72 * HOUR, now=START)
+    await feed_schedule.turn_off(conn, source_id=source.id, at=START, reason="gone", until=START + 72 * HOUR)
+    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 72 * HOUR, now=START)
     await conn.execute("UPDATE feed_state SET edits = %(edits)s", {"edits": feed.edits})
 
-    await store.put_off(conn, feed=feed, until=START + HOUR)
+    await feed_results.put_off(conn, feed=feed, until=START + HOUR)
 
     (health,) = await list_health(conn)
     assert health.next_poll_at == START + 72 * HOUR
@@ -348,7 +352,7 @@ async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Conne
     await a_source(conn, url="https://new.example/other")
     held = [feed.host for feed in await claim(conn)]
 
-    await store.adopt(
+    await feed_moves.adopt(
         conn, source_id=moving.id, feed_url="https://new.example/feed", host="new.example", now=START + SECOND
     )
 
@@ -359,13 +363,13 @@ async def test_who_adopts_a_url_does_not_break_the_lease_of_its_host(conn: Conne
 async def test_taking_back_what_our_own_network_did_polls_no_source_that_is_switched_off(conn: Connection) -> None:
     sources = [await a_source(conn, url=f"https://h{number}.example/feed") for number in range(3)]
     for source in sources:
-        await store.turn_off(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
-        await store.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
+        await feed_schedule.turn_off(conn, source_id=source.id, at=START, reason="ssrf_blocked", until=None)
+        await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=START + 99 * HOUR, now=START)
     await conn.execute("UPDATE feed_state SET off_by_operator = (source_id = %s)", (sources[2].id,))
     await set_enabled(conn, source_id=sources[1].id, enabled=False)
 
     ids = [source.id for source in sources]
-    await store.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
+    await feed_results.take_back(conn, source_ids=ids, reason="ssrf_blocked", next_poll_at=START + HOUR)
 
     next_polls = {health.id: health.next_poll_at for health in await list_health(conn)}
     assert next_polls == {sources[0].id: START + HOUR, sources[1].id: None, sources[2].id: START + 99 * HOUR}
@@ -380,7 +384,7 @@ async def test_one_host_of_each_site_is_probed_the_site_asked_longest_ago_first(
     for host, hours in asked.items():
         await conn.execute("UPDATE hosts SET not_before = %s WHERE name = %s", (START - hours * HOUR, host))
 
-    probes = await store.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
+    probes = await feed_claims.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
 
     assert [ids[probe] for probe in probes[:3]] == ["www.b.example", "c.example", "a.example"]
     assert [ids[probe].endswith("crowd.example") for probe in probes] == [False, False, False, True]
@@ -395,10 +399,10 @@ async def test_only_hosts_known_to_answer_are_probed_the_one_asked_longest_ago_f
     await conn.execute("UPDATE hosts SET not_before = %s WHERE name = 'known.example'", (START - SECOND,))
     await conn.execute("UPDATE hosts SET paused_until = %s WHERE name = 'paused.example'", (START + HOUR,))
     await conn.execute("UPDATE feed_state SET asked_until = %s WHERE host = 'waiting.example'", (START + HOUR,))
-    await store.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
+    await feed_schedule.turn_off(conn, source_id=ids["off"], at=START, reason="gone", until=START + HOUR)
 
-    probes = await store.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
-    much_later = await store.list_probes(conn, now=START + 1000 * HOUR, known_for=timedelta(days=7), limit=1)
+    probes = await feed_claims.list_probes(conn, now=START, known_for=timedelta(days=7), limit=10)
+    much_later = await feed_claims.list_probes(conn, now=START + 1000 * HOUR, known_for=timedelta(days=7), limit=1)
 
     assert list(probes) == [ids["known-too"], ids["known"]]
     assert len(much_later) == 1  # in a long outage nobody has answered for long

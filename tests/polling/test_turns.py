@@ -85,7 +85,7 @@ async def test_a_redirect_within_a_host_keeps_its_delay_which_is_not_taken_from_
 async def test_a_feed_that_leads_to_a_host_in_other_hands_is_put_off_and_nothing_is_held_against_it(
     database: Database, poller: Poller, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr(worker, "REDIRECT_WAIT", timedelta(seconds=1))
     site.answers["away.example/feed"] = (302, "text/plain", site.url("busy.example/feed").encode())
     await follow(database, site.url("busy.example/feed"))
     (in_other_hands,) = await poller.claim(1)

@@ -9,8 +9,9 @@ from headwater.db import Database
 from headwater.frontier.store import claims, queue
 from headwater.frontier.types import Origin, Submission
 from headwater.ids import new_id
-from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
+from headwater.polling.store import claims as feed_claims
+from headwater.polling.store import schedule as feed_schedule
 from headwater.retention import store
 from headwater.retention.repair import repair_schedules
 from headwater.retention.types import RetentionOptions, RetentionTurn
@@ -112,11 +113,13 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
     await retainer.claim(1)
     async with database.as_system() as conn:  # what the stages write meanwhile
         for feed in feeds[:3]:
-            await polling.reschedule(conn, source_id=feed.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
-        await polling.turn_off(
+            await feed_schedule.reschedule(
+                conn, source_id=feed.id, next_poll_at=clock() + timedelta(hours=1), now=clock()
+            )
+        await feed_schedule.turn_off(
             conn, source_id=feeds[1].id, at=clock(), reason="gone", until=clock() + timedelta(days=3)
         )
-        await polling.reschedule(conn, source_id=feeds[3].id, next_poll_at=BY_HAND_ONLY, now=clock())
+        await feed_schedule.reschedule(conn, source_id=feeds[3].id, next_poll_at=BY_HAND_ONLY, now=clock())
         await conn.execute(
             "UPDATE hosts SET paused_until = %(until)s, free_at = %(until)s WHERE name = 'h2.example'",
             {"until": clock() + timedelta(days=1)},
@@ -130,7 +133,7 @@ async def test_after_a_jump_ahead_and_back_all_is_due_at_once_and_retention_runs
     turns = await retainer.claim(1)
 
     async with database.as_system() as conn:
-        claimed = await polling.claim(
+        claimed = await feed_claims.claim(
             conn, lease=new_id(), now=clock(), leased_until=clock() + timedelta(minutes=1), limit=10
         )
         hosts = await claims.claim(
@@ -169,7 +172,7 @@ async def test_feeds_polled_by_a_clock_that_was_ahead_are_due_however_far_it_was
     await retainer.claim(1)
 
     async with database.as_system() as conn:
-        claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
+        claimed = await feed_claims.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
     (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
     assert of_ours.state.last_full_at == clock()
 
@@ -190,7 +193,7 @@ async def test_repairing_the_times_of_a_feed_and_its_host_invents_none(database:
         await queue.submit(conn, submissions=[Submission(PAGE, Origin.FEED)], now=wrong)
     await repair_schedules(database, KEPT, clock(), thoroughly=True)
     async with database.as_system() as conn:
-        claimed = await polling.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
+        claimed = await feed_claims.claim(conn, lease=new_id(), now=clock(), leased_until=clock() + SECOND, limit=10)
     (of_ours,) = (feed for feed in claimed if feed.source_id == source.id)
     state = of_ours.state
     assert (state.off, state.failing_since, state.moved, state.last_full_at) == (None, None, None, None)
@@ -222,7 +225,9 @@ async def test_a_clock_far_behind_makes_nothing_due_early_and_is_reported(world:
     clock.now = IN_MARCH
     async with database.as_system() as conn:
         source = await a_source(conn, url="https://h.example/feed", now=clock())
-        await polling.reschedule(conn, source_id=source.id, next_poll_at=clock() + timedelta(hours=1), now=clock())
+        await feed_schedule.reschedule(
+            conn, source_id=source.id, next_poll_at=clock() + timedelta(hours=1), now=clock()
+        )
     await claim(a_retainer(world))
     clock.move(days=-200)
 

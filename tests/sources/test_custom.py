@@ -25,7 +25,7 @@ from headwater.errors import (
     SubmissionNotFound,
     TooManyAttempts,
 )
-from headwater.polling import store as polling
+from headwater.polling.store import claims as feed_claims
 from headwater.sources import operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import Feed, Line, LineFate
@@ -605,7 +605,7 @@ async def test_a_poller_does_not_claim_what_waits(world: World) -> None:
     async def claim() -> list[str]:
         async with world.database.as_system() as conn:
             now = world.clock()
-            claimed = await polling.claim(
+            claimed = await feed_claims.claim(
                 conn, limit=10, now=now, lease=uuid4(), leased_until=now + timedelta(minutes=1)
             )
         return [one.feed_url for one in claimed]

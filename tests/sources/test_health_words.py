@@ -6,8 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from headwater.polling.breaker import decide_host
-from headwater.polling.decide import BY_HAND_ONLY, decide, decide_paused
+from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_paused
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
 from headwater.sources.health.decide import lasting, prospect, story, when

@@ -7,7 +7,8 @@ import pytest
 from headwater.audit.types import API_TOKEN
 from headwater.db import Connection, see_all_users
 from headwater.library.types import Subscription
-from headwater.polling import store as polling
+from headwater.polling.store import holds as feed_holds
+from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.types import Standing
 from headwater.sources import operate
 from headwater.sources.operate import Changes
@@ -36,7 +37,7 @@ async def leave(conn: Connection, user_id: UserId, followed: Subscription) -> No
 
 
 async def standing(conn: Connection, followed: Subscription) -> Standing:
-    found = await polling.find_standing(conn, source_id=followed.source_id)
+    found = await feed_schedule.find_standing(conn, source_id=followed.source_id)
     assert found is not None
     return found
 
@@ -81,7 +82,7 @@ async def test_a_site_that_asked_us_to_wait_is_not_asked_by_a_feed_that_is_left_
 ) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    await polling.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+    await feed_schedule.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
 
     await leave(conn, user_id, followed)
     followed = await follow(conn, user_id)
@@ -99,7 +100,7 @@ async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(c
 
     made = await operate.create(conn, wanted=Changes(feed_url=FEED), actor=API_TOKEN, now=START)
 
-    found = await polling.find_standing(conn, source_id=made.id)
+    found = await feed_schedule.find_standing(conn, source_id=made.id)
     assert found is not None
     assert found.off_at is None
 
@@ -107,10 +108,10 @@ async def test_an_operator_who_adds_the_feed_themselves_lifts_what_was_decided(c
 async def test_holds_that_are_over_are_forgotten(conn: Connection) -> None:
     user_id = await a_user(conn)
     followed = await follow(conn, user_id)
-    await polling.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
+    await feed_schedule.wait_as_asked(conn, source_id=followed.source_id, until=LATER)
     await leave(conn, user_id, followed)
 
-    await polling.forget_holds(conn, now=LATER)
+    await feed_holds.forget_holds(conn, now=LATER)
 
     cur = await conn.execute("SELECT count(*) FROM feed_holds")
     assert await cur.fetchone() == (0,)

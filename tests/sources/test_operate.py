@@ -9,10 +9,11 @@ from headwater.audit.types import COMMAND_LINE, Actor, Deed, Entry
 from headwater.db import Connection
 from headwater.errors import Invalid, RetryRefused, SourceExists, SourceNotFound
 from headwater.ids import new_id
-from headwater.polling import store as polling
 from headwater.polling.decide import decide
 from headwater.polling.policy import DEFAULT, Policy
-from headwater.polling.rows import Answer
+from headwater.polling.store import claims as feed_claims
+from headwater.polling.store import schedule as feed_schedule
+from headwater.polling.store.rows import PollResult
 from headwater.polling.types import ClaimedFeed, Decision, FailureClass, FeedState, PollFailed, Validators
 from headwater.sources import operate
 from headwater.sources.operate import Changes
@@ -125,7 +126,7 @@ async def a_feed(conn: Connection) -> Source:
 
 async def failed(conn: Connection, source: Source, outcome: PollFailed, policy: Policy = DEFAULT) -> None:
     """One poll that ends so, written as the poller writes it."""
-    claimed = await polling.claim_one(
+    claimed = await feed_claims.claim_one(
         conn, source_id=source.id, lease=new_id(), now=START, leased_until=START + timedelta(minutes=1)
     )
     assert claimed is not None
@@ -133,8 +134,8 @@ async def failed(conn: Connection, source: Source, outcome: PollFailed, policy: 
     await write(conn, an_answer(claimed, decision))
 
 
-def an_answer(feed: ClaimedFeed, decision: Decision) -> Answer:
-    return Answer(
+def an_answer(feed: ClaimedFeed, decision: Decision) -> PollResult:
+    return PollResult(
         feed=feed,
         decision=decision,
         validators=Validators(None, None),
@@ -159,7 +160,7 @@ async def test_a_readers_retry_does_not_lift_what_an_operator_disabled(conn: Con
     with pytest.raises(RetryRefused, match="An operator has disabled this feed"):
         await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=1))
 
-    assert (await polling.off_until(conn, source_id=source.id))[0]
+    assert (await feed_schedule.off_until(conn, source_id=source.id))[0]
     assert [line.deed for line in await log_of(conn)] == [Deed.SOURCE_CREATED, Deed.SOURCE_DISABLED]
 
 
@@ -191,7 +192,7 @@ async def test_a_readers_retry_respects_retry_after(conn: Connection, kind: Fail
         await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=23))
 
     await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=25))
-    feeds = await polling.claim(
+    feeds = await feed_claims.claim(
         conn, lease=new_id(), now=START + timedelta(hours=25), leased_until=START + timedelta(hours=26), limit=1
     )
     assert [feed.source_id for feed in feeds] == [source.id]
@@ -211,7 +212,7 @@ async def test_a_readers_retry_of_a_feed_that_headwater_disabled_polls_it_and_le
 
     await operate.retry(conn, source, actor=READER, now=START)
 
-    assert await polling.off_until(conn, source_id=source.id) == (False, None)
+    assert await feed_schedule.off_until(conn, source_id=source.id) == (False, None)
     line = (await log_of(conn))[-1]
     assert (line.deed, line.actor_name) == (Deed.SOURCE_ENABLED, "ada@example.com")
     assert line.detail["was_disabled_for"] == "gone"
@@ -223,7 +224,7 @@ async def test_a_readers_retry_of_a_feed_that_fails_polls_it_and_forgets_nothing
 
     await operate.retry(conn, source, actor=READER, now=START)
 
-    (feed,) = await polling.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
+    (feed,) = await feed_claims.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
     assert feed.state.consecutive_errors == 1
 
 
@@ -233,7 +234,7 @@ async def test_an_operator_enables_what_readers_may_not(conn: Connection) -> Non
 
     await operate.enable(conn, source, actor=COMMAND_LINE, now=START)
 
-    assert await polling.off_until(conn, source_id=source.id) == (False, None)
+    assert await feed_schedule.off_until(conn, source_id=source.id) == (False, None)
 
 
 async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed(conn: Connection) -> None:
@@ -242,7 +243,7 @@ async def test_setting_enabled_to_true_clears_all_that_was_held_against_the_feed
 
     await operate.change(conn, source, wanted=Changes(enabled=True), actor=COMMAND_LINE, now=START)
 
-    (feed,) = await polling.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
+    (feed,) = await feed_claims.claim(conn, lease=new_id(), now=START, leased_until=START + timedelta(hours=1), limit=1)
     assert feed.state == FeedState(source.id)
     assert (await details.find_details(conn, source_id=source.id, now=START)).feed_disabled_at is None
 
@@ -262,7 +263,7 @@ async def test_a_new_interval_takes_effect_at_once(conn: Connection, minutes: in
 
     moments = [START + due - timedelta(seconds=1), START + due]
     claims = [
-        await polling.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(hours=1), limit=1)
+        await feed_claims.claim(conn, lease=new_id(), now=now, leased_until=now + timedelta(hours=1), limit=1)
         for now in moments
     ]
     assert [len(claim) for claim in claims] == [0, 1]

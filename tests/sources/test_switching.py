@@ -10,9 +10,9 @@ from headwater.errors import Invalid, NothingToPoll, SourceIsOff
 from headwater.frontier.store import listing
 from headwater.frontier.types import UrlFilter
 from headwater.ids import new_id
-from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY, decide
 from headwater.polling.policy import COOLDOWN
+from headwater.polling.store import claims as feed_claims
 from headwater.polling.types import ClaimedFeed, FailureClass, FeedState, NotModified, Off, PollFailed, Validators
 from headwater.sources.follow import disable, enable, follow, move, refresh, reset_errors, switch_off, switch_on
 from headwater.sources.store import details, sources
@@ -30,7 +30,7 @@ WELL = NotModified(Validators(None, None))
 
 
 async def claim(conn: Connection, now: datetime = START) -> list[ClaimedFeed]:
-    return list(await polling.claim(conn, lease=new_id(), now=now, leased_until=now + HOUR, limit=10))
+    return list(await feed_claims.claim(conn, lease=new_id(), now=now, leased_until=now + HOUR, limit=10))
 
 
 async def health(conn: Connection, source: Source) -> SourceHealth:

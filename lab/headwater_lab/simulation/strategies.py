@@ -8,9 +8,9 @@ from random import Random
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
-from headwater.hosts.outage import Attempt, OutageDetector, is_known
-from headwater.polling.breaker import OURS, decide_host
-from headwater.polling.decide import decide, decide_outage, decide_paused
+from headwater.hosts.breaker import HostDecision
+from headwater.hosts.outage import OURS, HostAttempt, OutageDetector, is_known
+from headwater.polling.decide import decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import policy_of
 from headwater.polling.rhythm import ENTRIES_LOOKED_AT, next_after_success, wants_full_answer
 from headwater.polling.types import (
@@ -20,7 +20,6 @@ from headwater.polling.types import (
     FeedState,
     Freshness,
     Happening,
-    HostDecision,
     HostState,
     Level,
     NotModified,
@@ -115,7 +114,7 @@ class Adaptive:
         """As the worker does."""
         now, before = moment(at), self._outage.is_outage
         known = is_known(self._answered_at.get(host), now)
-        is_ours = self._outage.note(Attempt(self._world.hosts[host].name, now, by_network, known), now)
+        is_ours = self._outage.note(HostAttempt(self._world.hosts[host].name, now, by_network, known), now)
         if not by_network:
             self._answered_at[host] = now
         began, ended = self._outage.is_outage and not before, before and not self._outage.is_outage

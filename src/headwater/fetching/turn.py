@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
 from headwater.bodies.types import NewBody
-from headwater.errors import Unavailable
+from headwater.errors import HostBusy, Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
 from headwater.fetching.drain import CutShort, Drain
@@ -19,6 +19,7 @@ from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched,
 from headwater.hosts.decide import wait_of
 from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
+from headwater.hosts.turns import Turns
 from headwater.hosts.types import Robots
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.net.answers import redirect_of
@@ -34,6 +35,8 @@ ACCEPT = "text/html, application/xhtml+xml, application/xml;q=0.9, text/plain;q=
 
 SILENCE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
 
+ROBOTS_WAIT = timedelta(seconds=10)  # for another host, to which a robots.txt redirects
+
 Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
 
 
@@ -45,7 +48,15 @@ class Turn:
     """The steps, and what they have brought so far."""
 
     def __init__(
-        self, claimed: Claimed, *, client: Client, clock: Clock, options: FetchingOptions, drain: Drain, renew: Renew
+        self,
+        claimed: Claimed,
+        *,
+        client: Client,
+        clock: Clock,
+        options: FetchingOptions,
+        drain: Drain,
+        renew: Renew,
+        turns: Turns,
     ) -> None:
         self._host = claimed.host
         self._gate = Gate(
@@ -57,6 +68,7 @@ class Turn:
         self._options = options
         self._drain = drain
         self._renew = renew
+        self._turns = turns
         self._started = time.monotonic()
         self._pace = Pace(claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds())
         self._answered: list[Answered] = []
@@ -148,9 +160,15 @@ class Turn:
         within = self._options.timeout
         if host_of(url) == self._host.host:
             return await self._spaced(self._client.peek, url, within=within, first_bytes=FIRST_BYTES)
-        # A robots.txt that is kept at another host: one request a day, which that host's queue need not know of.
-        async with self._drain.request():
-            return await self._client.peek(url, within=within, first_bytes=FIRST_BYTES)
+        # A robots.txt that redirects to another host waits for a turn there, while this host stays ours.
+        await self._stay(ROBOTS_WAIT.total_seconds())
+        try:
+            async with self._turns.borrow(wait=ROBOTS_WAIT) as turn, self._drain.request():
+                return await turn.ask(self._client.peek, url, within=within, first_bytes=FIRST_BYTES)
+        except HostBusy as busy:
+            raise FetchError(url, FetchFailure.TIMEOUT, str(busy)) from busy
+        except Unavailable as error:
+            raise TurnOver from error
 
     # The host's clock, and ours.
 

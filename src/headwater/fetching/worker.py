@@ -18,12 +18,12 @@ from headwater.fetching.turn import Turn
 from headwater.fetching.types import Claimed, FetchingOptions, Harvest
 from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
-from headwater.hosts.outage import Attempt, OutageDetector, is_known
+from headwater.hosts.outage import OutageDetector, OutageReporter
 from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
-from headwater.hosts.store.outages import tell_outage
 from headwater.hosts.store.pages import next_ready_at
-from headwater.hosts.store.turns import renew
+from headwater.hosts.store.turns import delete_unused, renew
+from headwater.hosts.turns import Turns
 from headwater.ids import new_id
 from headwater.net import Client
 from headwater.observability.log import get_logger
@@ -36,8 +36,9 @@ WRITTEN_BYTES = 16_000_000
 OUTAGE_PAUSE = timedelta(minutes=1)
 PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
 TIDIED_EVERY_S = 30.0
-KNOCKED_EVERY_S = 3600.0
-KNOCKED_AT_ONCE = 1000  # hosts
+RECHECKED_EVERY_S = 3600.0
+RECHECKED_AT_ONCE = 1000  # hosts
+DELETED_AT_ONCE = 1000  # unused hosts
 SLOW = timedelta(seconds=2)  # a request on average
 SLOW_REMEMBERED_S = 60.0
 PUT_OFF = timedelta(minutes=15)
@@ -70,12 +71,12 @@ class Fetcher:
         self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
         self._outage = outage or OutageDetector()
-        self._outage_is_told = False
-        self._worker = new_id()
+        self._outage_reporter = OutageReporter(self._outage, self.name)
+        self._turns = Turns(database, clock, delay=frontier_options.min_delay, lease=options.lease)
         self._slow: deque[tuple[frozenset[SourceId], float]] = deque()  # slow turns: for which sources, when they ended
         self._look_again_at = 0.0
         self._tidy_at = time.monotonic() + TIDIED_EVERY_S
-        self._knock_at = 0.0
+        self._recheck_at = 0.0
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[Claimed]:
@@ -85,8 +86,8 @@ class Fetcher:
             return ()
         if started >= self._tidy_at:
             await self._tidy(started)
-        if started >= self._knock_at:
-            await self._knock_again(started)
+        if started >= self._recheck_at:
+            await self._recheck_blocked_hosts(started)
         claimed = await self._claim(limit, started)
         if claimed and (slow := await self._slow_readers(started)):
             claimed = await self._claim_of_others(claimed, slow, limit, started)
@@ -103,6 +104,7 @@ class Fetcher:
             options=self._options,
             drain=self._drain,
             renew=self._renew,
+            turns=self._turns,
         )
         asked_at = self._clock()
         harvest = self._unless_outage(await turn.run(), asked_at)
@@ -193,16 +195,18 @@ class Fetcher:
     async def _tidy(self, started: float) -> None:
         async with self._database.transaction() as conn:
             await changes.tidy(conn, now=self._clock())
+        async with self._database.transaction() as conn:
+            await delete_unused(conn, now=self._clock(), limit=DELETED_AT_ONCE)
         self._tidy_at = started + TIDIED_EVERY_S
 
-    async def _knock_again(self, started: float) -> None:
+    async def _recheck_blocked_hosts(self, started: float) -> None:
         """Where robots.txt blocks all that we know of a host, nobody would ever see that it has changed."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            blocked = await store.blocked_long_ago(conn, now=now, limit=KNOCKED_AT_ONCE)
+            blocked = await store.blocked_long_ago(conn, now=now, limit=RECHECKED_AT_ONCE)
             if blocked:
                 await changes.retry(conn, ids=blocked, now=now)
-        self._knock_at = started + KNOCKED_EVERY_S
+        self._recheck_at = started + RECHECKED_EVERY_S
 
     async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
         async with self._database.transaction() as conn:
@@ -212,14 +216,10 @@ class Fetcher:
         """While our own network is down nothing is counted against a silent host: it is asked again a little later."""
         if harvest.requests == 0:
             return harvest
-        now, before = self._clock(), self._outage.is_outage
-        known = is_known(harvest.host.answered_at, now)
-        is_ours = self._outage.note(Attempt(harvest.host.host, asked_at, harvest.was_silent, known), now)
-        if self._outage.is_outage and not before:
-            log.error("own network is down", stage=self.name, sites=self._outage.failing_sites)
-        if before and not self._outage.is_outage:
-            log.warning("own network is back", stage=self.name)
-        if not is_ours:
+        now, host = self._clock(), harvest.host
+        if not self._outage_reporter.note(
+            host.host, asked_at, host.answered_at, now, failed_by_network=harvest.was_silent
+        ):
             return harvest
         return replace(harvest, answered=(), robots=(), robots_changed=False, pages_paused_until=now + OUTAGE_PAUSE)
 
@@ -251,10 +251,7 @@ class Fetcher:
             )
             for robots in (robots for harvest in batch for robots in harvest.robots):
                 await robots_store.keep(conn, robots=robots)
-            is_outage = self._outage.is_outage
-            if is_outage or self._outage_is_told:
-                await tell_outage(conn, worker=self._worker, stage=self.name, now=self._clock(), is_outage=is_outage)
-        self._outage_is_told = is_outage
+            await self._outage_reporter.write(conn, self._clock())
         return batch
 
     async def _write_consequences(self, batch: Sequence[Harvest]) -> None:

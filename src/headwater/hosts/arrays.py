@@ -17,7 +17,6 @@ def numbers(values: Iterable[int | None]) -> str:
 
 
 def flags(values: Iterable[bool]) -> str:
-    """For boolean[]."""
     return "{" + ",".join("t" if value else "f" for value in values) + "}"
 
 
@@ -27,18 +26,16 @@ def letters(values: Iterable[str]) -> str:
 
 
 def times(values: Iterable[datetime | None]) -> str:
-    """For timestamptz[]."""
     return "{" + ",".join(alike(values, _or_null)) + "}"
 
 
 def uuids(values: Iterable[UUID | None]) -> str:
-    """For uuid[]."""
     return "{" + ",".join(alike(values, _or_null)) + "}"
 
 
 def alike(values: Iterable[_T], of: Callable[[_T], str]) -> Iterator[str]:
-    """What `of` makes of each value, made once for a run of one and the same: in a batch most have one time and one
-    origin, and the URLs of a source stand together. Neither enums nor UUIDs are quick at being looked up."""
+    """`of` each value, called once for a run of the same object: in a batch most rows have the same time and origin,
+    and the URLs of a source are neighbours. Hashing enums and UUIDs for a cache would be slower."""
     last: object = object()
     made = ""
     for value in values:
@@ -52,7 +49,7 @@ def _or_null(value: object) -> str:
 
 
 def texts(values: Iterable[str | None]) -> str:
-    """For text[]. What PostgreSQL cannot hold is left out: NUL, and halves of characters."""
+    """For text[]. What PostgreSQL cannot store is removed: NUL and lone surrogates."""
     return "{" + ",".join(["NULL" if value is None else quoted(value) for value in values]) + "}"
 
 

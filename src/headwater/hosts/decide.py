@@ -1,13 +1,13 @@
-"""How long a host is left alone after a request, and how fast it may be asked from then on. Pure.
+"""How long a host gets no requests after one, and how fast it is asked from then on. Pure.
 
 after a request, the longest of:
-    its kind's own delay: feeds 3 s, pages and what people try 1 s, as set
+    the delay of its kind: feeds 3 s, pages and requests of users 1 s, as set
     the source's min_delay, and the Crawl-delay of robots.txt
-    these doubled for every 429 that the host answered, and halved again after twenty successes
-    Retry-After, up to a day; where a 429 does not say for how long: 5 minutes, twice as long each time, up to 8 hours
+    these doubled for every 429 of the host, and halved again after twenty successes
+    Retry-After, up to a day; after a 429 without one: 5 minutes, doubled each time, up to 8 hours
 
-what a robots.txt lets us ask for:
-    no answer, 5xx, 429     nothing, until it can be read, or has failed for thirty days: then its last copy holds,
+what a robots.txt allows:
+    no answer, 5xx, 429     nothing, until it can be read or has failed for thirty days: then its last copy applies,
                             or all is allowed
     4xx, endless redirects  all
     200                     what its rules allow, for a day
@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from headwater.hosts.types import Pace, Robots
 
-MAX_DELAY = timedelta(minutes=5)  # however often a host said 429
+MAX_DELAY = timedelta(minutes=5)  # however often a host answered 429
 EASED_AFTER = 20  # successes that halve the delay of a slowed host again
 LONGEST_WAIT = timedelta(days=1)
 FIRST_GUESS = timedelta(minutes=5)
@@ -31,7 +31,7 @@ ROBOTS_FIRST_RETRY = timedelta(minutes=5)
 
 
 def delay_of(*asked: timedelta | None, slowed: int, max_delay: timedelta = MAX_DELAY) -> timedelta:
-    """How far apart requests to a host are: the longest that is asked for, doubled for every lesson it taught."""
+    """Between two requests to a host: the longest that is asked for, doubled for every 429."""
     base = max((one for one in asked if one is not None), default=NO_TIME)
     return max(base, min(base * 2**slowed, max_delay))
 
@@ -39,7 +39,7 @@ def delay_of(*asked: timedelta | None, slowed: int, max_delay: timedelta = MAX_D
 def pace_after(
     pace: Pace, successes: int, *, was_rate_limited: bool, eased_after: int = EASED_AFTER, most: int = 10
 ) -> Pace:
-    """The pace after some requests, of which so many were answered well."""
+    """The pace after some requests, of which so many succeeded."""
     if was_rate_limited:
         return Pace(min(pace.slowed + 1, most), 0)
     if pace.slowed == 0:
@@ -49,7 +49,7 @@ def pace_after(
 
 
 def wait_of(asked: timedelta | None, pace: Pace, *, was_rate_limited: bool) -> timedelta | None:
-    """For how long a host wants no request at all: what its Retry-After says, or what a 429 lets us guess."""
+    """How long a host accepts no request at all: its Retry-After, or our guess after a 429."""
     if asked is not None:
         return min(asked, LONGEST_WAIT)
     return min(FIRST_GUESS * 2 ** min(pace.slowed, 10), LONGEST_GUESS) if was_rate_limited else None
@@ -58,25 +58,25 @@ def wait_of(asked: timedelta | None, pace: Pace, *, was_rate_limited: bool) -> t
 def robots_read(
     origin: str, body: str | None, status: int | None, now: datetime, sitemaps: Sequence[str] = ()
 ) -> Robots:
-    """An answer that settles what may be asked for: rules, or, without a body, all."""
+    """A robots.txt that was answered: with rules, or, without a body, allowing all."""
     return Robots(origin, status, body, now, now + ROBOTS_LAST, sitemaps=sitemaps)
 
 
 def robots_unreachable(
     origin: str, before: Robots | None, status: int | None, now: datetime, asked_wait: timedelta | None = None
 ) -> Robots:
-    """No answer that settles it. Asked for again after as long as it has been failing, and at least once a day."""
+    """A robots.txt that could not be read. Retried after as long as it has been failing, at least once a day."""
     since = before.unreachable_since if before and before.unreachable_since else now
-    wait = min(max(now - since, ROBOTS_FIRST_RETRY, asked_wait or timedelta(0)), ROBOTS_LAST)
+    wait = min(max(now - since, ROBOTS_FIRST_RETRY, asked_wait or NO_TIME), ROBOTS_LAST)
     known = before or Robots(origin, None, None, now, now)
     return replace(known, status=status, fetched_at=now, expires_at=now + wait, unreachable_since=since)
 
 
 def is_closed(robots: Robots, now: datetime) -> bool:
-    """Whether nothing at all may be asked for, since nobody knows what may."""
+    """Whether no page may be fetched, because the rules are unknown."""
     return robots.unreachable_since is not None and now - robots.unreachable_since < ROBOTS_EASED_AFTER
 
 
 def have_changed(before: Robots | None, robots: Robots) -> bool:
-    """Whether what was blocked may be allowed now."""
+    """Whether URLs that were blocked may be allowed now."""
     return before is not None and before.body != robots.body

@@ -1,8 +1,4 @@
-"""The gate of a host: its robots.txt, asked for when nobody has in a day, and what it lets us ask for.
-
-In: what all workers know of it. Out: rules, and what was learned anew. Only who holds the host stands here: it is asked
-once, however many workers there are.
-"""
+"""The robots.txt of a host: requested when no worker has in a day, by the holder of the host's lease only."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,7 +9,8 @@ from headwater.hosts.decide import have_changed, is_closed, robots_read, robots_
 from headwater.hosts.robots import Rules, rules_of, sitemaps_in, stripped
 from headwater.hosts.types import Robots
 from headwater.net import FetchError, FetchFailure, Response
-from headwater.net.answers import redirect_of, retry_after
+from headwater.net.answers import retry_after
+from headwater.net.client import redirect_of
 from headwater.observability.log import get_logger
 from headwater.types import Clock
 from headwater.urls import host_of
@@ -21,15 +18,15 @@ from headwater.urls import host_of
 log = get_logger()
 
 MOST_REDIRECTS = 5
-QUICKLY_READ = 20_000  # characters: a longer robots.txt is read in a thread, while others are served
-# Failures after which there is no robots.txt; after all others nobody knows what may be asked for.
+QUICKLY_READ = 20_000  # characters: a longer robots.txt is parsed in a thread
+# Failures that mean that there is no robots.txt; after all others the rules are unknown.
 NO_ROBOTS = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BLOCKED})
 
 Peek = Callable[[str], Awaitable[Response]]
 
 
 class Closed(Exception):
-    """Nothing may be asked for at an origin, since its robots.txt cannot be read."""
+    """No page of an origin may be fetched, since its robots.txt cannot be read."""
 
     def __init__(self, robots: Robots) -> None:
         super().__init__(robots.origin)
@@ -52,7 +49,7 @@ class Gate:
         self.asked_wait: timedelta | None = None  # its Retry-After
 
     async def robots(self, origin: str) -> Robots:
-        """The robots.txt that holds. Raises Closed, and FetchError when the host has no address."""
+        """The current robots.txt. Raises Closed, and FetchError when the host has no address."""
         robots = self._robots.get(origin)
         if robots is None or robots.expires_at <= self._clock():
             robots = self._robots[origin] = await self._ask(origin, robots)
@@ -61,7 +58,6 @@ class Gate:
         return robots
 
     async def rules(self, robots: Robots) -> Rules:
-        """What it lets us ask for."""
         text = robots.body or ""
         if len(text) <= QUICKLY_READ:
             return rules_of(text, self._robot)
@@ -69,12 +65,11 @@ class Gate:
 
     @property
     def asked(self) -> Sequence[Robots]:
-        """What was asked for anew."""
+        """Those that were requested."""
         return [robots for origin, robots in self._robots.items() if robots is not self._known.get(origin)]
 
     @property
     def has_changed(self) -> bool:
-        """Whether some rules are others than those that were known."""
         return any(have_changed(self._known.get(robots.origin), robots) for robots in self.asked)
 
     async def _ask(self, origin: str, before: Robots | None) -> Robots:
@@ -91,13 +86,7 @@ class Gate:
                 raise
             if error.kind not in NO_ROBOTS:
                 found = robots_unreachable(origin, before, None, self._clock())
-                log.warning(
-                    "robots unreachable",
-                    origin=origin,
-                    error_type=error.kind.value,
-                    error=error.detail,
-                    next_try=found.expires_at.isoformat(),
-                )
+                _log_unreachable(found, error_type=error.kind.value, error=error.detail)
                 return found
         return robots_read(origin, None, None, self._clock())
 
@@ -107,7 +96,7 @@ class Gate:
             self.was_rate_limited |= status == 429
             self.asked_wait = retry_after(response.headers, now)
             found = robots_unreachable(origin, before, status, now, self.asked_wait)
-            log.warning("robots unreachable", origin=origin, status_code=status, next_try=found.expires_at.isoformat())
+            _log_unreachable(found, status_code=status)
             return found
         if not 200 <= status < 300:
             return robots_read(origin, None, status, now)
@@ -115,3 +104,7 @@ class Gate:
         found = robots_read(origin, text, status, now, sitemaps=sitemaps_in(text, origin))
         rules = await self.rules(found)
         return replace(found, crawl_delay=rules.crawl_delay(self._crawl_delay_max))
+
+
+def _log_unreachable(robots: Robots, **fields: object) -> None:
+    log.warning("robots unreachable", origin=robots.origin, **fields, next_try=robots.expires_at.isoformat())

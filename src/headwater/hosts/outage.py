@@ -1,32 +1,34 @@
-"""Tells an outage of our own network from hosts that are down. Pure.
+"""Distinguishes an outage of our own network from hosts that are down.
 
 Only a host that answered within the last days says something about our network when it fails: feeds that never worked
-are just broken feeds, however many of them are added at once. Hosts are counted by site, so that one owner's thousand
-host names count once: a site is a registrable domain by the public suffix list.
+are just broken feeds, however many are added at once. Hosts are counted by site (registrable domain), so that one
+owner's thousand host names count once.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from headwater.db import Connection
+from headwater.hosts.store.outages import report_outage
+from headwater.ids import new_id
+from headwater.observability import metrics
+from headwater.observability.log import get_logger
+from headwater.types import FailureClass
 from headwater.urls import domain_of
+
+log = get_logger()
 
 KNOWN_FOR = timedelta(days=7)
 """A host is known to work for this long after its last answer."""
 SUSPECT_SITES = 2
 OUTAGE_SITES = 5
 OUTAGE_WINDOW = timedelta(minutes=10)
+OUTAGE_PROBE = timedelta(seconds=30)
+OURS = frozenset({FailureClass.NETWORK, FailureClass.DNS})
 
 
 @dataclass(frozen=True, slots=True)
-class Outage:
-    """A process of this stage has had no network of its own since then."""
-
-    stage: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class HostAttempt:
     """One request to a host. `is_known`: the host answered within the last days."""
 
     host: str
@@ -36,7 +38,6 @@ class Attempt:
 
 
 def is_known(answered_at: datetime | None, now: datetime) -> bool:
-    """Whether a host that last answered then is known to work."""
     return answered_at is not None and now - answered_at <= KNOWN_FOR
 
 
@@ -47,25 +48,23 @@ class OutageDetector:
     """
 
     def __init__(self) -> None:
-        self._failing: dict[str, datetime] = {}  # by site: when it was last asked in vain
+        self._failing: dict[str, datetime] = {}  # by site: time of its last failed request
         self._began_at: datetime | None = None
 
     @property
     def is_outage(self) -> bool:
-        """Whether our own network is down, as far as is known."""
         return self._began_at is not None
 
     @property
     def failing_sites(self) -> int:
-        """How many known sites fail."""
         return len(self._failing)
 
     def is_suspected(self, now: datetime) -> bool:
-        """Whether some known sites fail, none answers, and more must be asked before it is called an outage."""
+        """Whether some known sites fail, none answers, and more must be asked before it counts as an outage."""
         self._forget(now)
         return not self.is_outage and len(self._failing) >= SUSPECT_SITES
 
-    def note(self, attempt: Attempt, now: datetime) -> bool:
+    def note(self, attempt: HostAttempt, now: datetime) -> bool:
         """Whether this attempt failed because of our own network."""
         self._forget(now)
         if not attempt.failed_by_network:
@@ -79,10 +78,9 @@ class OutageDetector:
             self._began_at = now
         return self.is_outage
 
-    def _note_answer(self, attempt: Attempt) -> None:
-        """The network worked when this was asked: failures of earlier requests say nothing about it."""
-        if self._failing:
-            self._forget_before(attempt.asked_at)
+    def _note_answer(self, attempt: HostAttempt) -> None:
+        """The network worked at the time of this request: failures of earlier requests do not count."""
+        self._failing = {site: asked_at for site, asked_at in self._failing.items() if asked_at >= attempt.asked_at}
         if self._began_at is not None and attempt.asked_at >= self._began_at:
             self._failing.clear()
             self._began_at = None
@@ -94,5 +92,32 @@ class OutageDetector:
         if self._failing:
             self._failing = {site: at for site, at in self._failing.items() if now - OUTAGE_WINDOW <= at <= now}
 
-    def _forget_before(self, moment: datetime) -> None:
-        self._failing = {site: asked_at for site, asked_at in self._failing.items() if asked_at >= moment}
+
+class OutageReporter:
+    """Reports what the detector of this process finds, for one stage: in the log, the metrics and the database."""
+
+    def __init__(self, detector: OutageDetector, stage: str) -> None:
+        self._detector = detector
+        self._stage = stage
+        self._worker = new_id()
+        self._is_written = False
+
+    def note(
+        self, host: str, asked_at: datetime, answered_at: datetime | None, now: datetime, *, failed_by_network: bool
+    ) -> bool:
+        """Whether this request failed because of our own network. Logs the beginning and the end of an outage."""
+        before = self._detector.is_outage
+        is_ours = self._detector.note(HostAttempt(host, asked_at, failed_by_network, is_known(answered_at, now)), now)
+        if self._detector.is_outage and not before:
+            log.error("own network is down", stage=self._stage, sites=self._detector.failing_sites)
+        if before and not self._detector.is_outage:
+            log.warning("own network is back", stage=self._stage)
+        metrics.OWN_OUTAGE.set(self._detector.is_outage)
+        return is_ours
+
+    async def write(self, conn: Connection, now: datetime) -> None:
+        """Write the beginning, the continuation and the end of an outage for other processes."""
+        is_outage = self._detector.is_outage
+        if is_outage or self._is_written:
+            await report_outage(conn, worker=self._worker, stage=self._stage, now=now, is_outage=is_outage)
+        self._is_written = is_outage

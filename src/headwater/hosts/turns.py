@@ -1,15 +1,15 @@
-"""Turns at hosts for requests outside the two queues: redirects of a poll, discovery, what a person tries.
+"""Turns at hosts for requests outside the two queues: redirects of a poll, discovery, tests by a user.
 
     async with turns.borrow(url, wait=…) as turn:
         response = await turn.ask(client.get, url, turn=turn.hop, …)
 
-Who borrows holds one host at a time, keeps its delay while it holds it, and gives it back as a claim would.
+A borrower holds one host at a time, keeps its delay, and releases it as a claim does.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -24,14 +24,14 @@ from headwater.net.answers import retry_after
 from headwater.types import Clock
 from headwater.urls import host_of
 
-LOOK_EVERY_S = 0.5
+RETRY_EVERY_S = 0.5
 A_MOMENT = timedelta(seconds=5)
-"""How long a person waits for a host before being told that it is busy."""
+"""How long a user waits for a host before the response is that it is busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnHost:
-    """A host that whoever borrows another holds already."""
+    """A host that the borrower holds already."""
 
     name: str
     delay: timedelta
@@ -64,7 +64,7 @@ class Turn:
         self._was_rate_limited = False
 
     async def ask(self, ask: Callable[..., Awaitable[Response]], url: str, **more: object) -> Response:
-        """What a request comes to, once it may go out. Raises what it raises, HostBusy and DatabaseUnavailable."""
+        """Send a request when the host allows it. Raises what the request raises, HostBusy, DatabaseUnavailable."""
         await self.to(url)
         try:
             response = await ask(url, **more)
@@ -74,15 +74,12 @@ class Turn:
         return response
 
     async def hop(self, url: str) -> None:
-        """As `to`, where an answer redirects to. Raises what `to` raises."""
+        """As `to`, for the target of a redirect."""
         self._asked_at = asyncio.get_running_loop().time()
         await self.to(url)
 
     async def to(self, url: str) -> None:
-        """Returns when the host of this URL may be asked, and is ours.
-
-        Raises HostBusy, DatabaseUnavailable, and what the check of a new host raises.
-        """
+        """Hold the host of this URL, once it is free. Raises HostBusy, DatabaseUnavailable, and what `check` raises."""
         host = host_of(url)
         if self._own is not None and host == self._own.name:
             await asyncio.sleep(self._own.delay.total_seconds())
@@ -95,7 +92,7 @@ class Turn:
         self._held = await self._turns.take(host, self._lease, self._wait)
 
     def note(self, response: Response) -> None:
-        """Whether the host that answered wants to be left alone."""
+        """Keep what the response says about the host."""
         if self._held is None or host_of(response.url) != self._held.name:
             return
         now = self._turns.clock()
@@ -105,17 +102,18 @@ class Turn:
         self._successes += response.status < 400
 
     async def end(self) -> None:
-        """Give back what is held, if anything is. Raises DatabaseUnavailable."""
+        """Release the host that is held, if any. Raises DatabaseUnavailable."""
         held, self._held = self._held, None
         if held is None:
             return
         not_before = self._turns.clock() + max(self._delay(held), self._asked(held) or timedelta(0))
         release = Release(held.name, self._lease, not_before, self._pace(held), self._answered_at)
         self._forget()
-        await self._turns.give_back(release)
+        async with self._turns.database.transaction() as conn:
+            await store.release(conn, release=release)
 
     async def _stay(self, held: HeldHost) -> bool:
-        """Whether the host is still ours once its delay has passed. Raises HostBusy where it asked for more."""
+        """Wait for the delay; whether the lease still holds. Raises HostBusy when the host asks for a longer wait."""
         if (asked := self._asked(held)) is not None and asked > self._wait:
             raise HostBusy(held.name, self._turns.clock() + asked)
         if self._asked_at is None:
@@ -123,28 +121,28 @@ class Turn:
         until = self._asked_at + max(self._delay(held), asked or timedelta(0)).total_seconds()
         await asyncio.sleep(until - asyncio.get_running_loop().time())
         self._asked_at = None
-        return await self._turns.renew(held.name, self._lease)
+        turns = self._turns
+        async with turns.database.transaction() as conn:
+            return await store.renew(conn, host=held.name, lease=self._lease, leased_until=turns.clock() + turns.lease)
 
     def _pace(self, held: HeldHost) -> Pace:
-        pace = Pace(held.slowed, held.successes)
-        return pace_after(pace, self._successes, was_rate_limited=self._was_rate_limited)
+        return pace_after(held.pace, self._successes, was_rate_limited=self._was_rate_limited)
 
     def _delay(self, held: HeldHost) -> timedelta:
         return delay_of(self._turns.delay, held.robots_delay, slowed=self._pace(held).slowed)
 
     def _asked(self, held: HeldHost) -> timedelta | None:
-        pace = Pace(held.slowed, held.successes)
-        return wait_of(self._asked_wait, pace, was_rate_limited=self._was_rate_limited)
+        return wait_of(self._asked_wait, held.pace, was_rate_limited=self._was_rate_limited)
 
 
+@dataclass(frozen=True, slots=True)
 class Turns:
-    """Lends hosts. `delay` is what this kind of request keeps at least; `lease` covers one request and its delay."""
+    """Lends hosts. `delay` is the minimum for this kind of request; `lease` covers one request and its delay."""
 
-    def __init__(self, database: Database, clock: Clock, *, delay: timedelta, lease: timedelta) -> None:
-        self._database = database
-        self._lease = lease
-        self.clock = clock
-        self.delay = delay
+    database: Database
+    clock: Clock
+    delay: timedelta = field(kw_only=True)
+    lease: timedelta = field(kw_only=True)
 
     @asynccontextmanager
     async def borrow(
@@ -155,7 +153,7 @@ class Turns:
         own: OwnHost | None = None,
         check: Callable[[str], Awaitable[None]] | None = None,
     ) -> AsyncIterator[Turn]:
-        """The host of this URL, waited for no longer than `wait`, until the end of the block or a turn elsewhere.
+        """Hold the host of this URL until the end of the block or a turn elsewhere; wait for it at most `wait`.
 
         Raises HostBusy, DatabaseUnavailable.
         """
@@ -168,28 +166,18 @@ class Turns:
             await turn.end()
 
     async def take(self, host: str, lease: UUID, wait: timedelta) -> HeldHost:
-        """Hold this host as soon as it is free. Raises HostBusy, at once where it is known to be too late."""
+        """Hold this host as soon as it is free. Raises HostBusy, at once if the wait is known to be too short."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + wait.total_seconds()
         while True:
             now = self.clock()
-            async with self._database.transaction() as conn:
-                held = await store.take(conn, host=host, lease=lease, now=now, leased_until=now + self._lease)
+            async with self.database.transaction() as conn:
+                held = await store.take(conn, host=host, lease=lease, now=now, leased_until=now + self.lease)
                 free_at = None if held else await store.reserve(conn, host=host)
             if held is not None:
                 return held
             left = ends - loop.time()
             if left <= 0 or (free_at is not None and (free_at - now).total_seconds() > left):
                 raise HostBusy(host, free_at)
-            soon = LOOK_EVERY_S if free_at is None else (free_at - now).total_seconds()
-            await asyncio.sleep(min(max(soon, 0.01), LOOK_EVERY_S, left))
-
-    async def renew(self, host: str, lease: UUID) -> bool:
-        """Hold this host for another request. Returns whether it was still ours. Raises DatabaseUnavailable."""
-        async with self._database.transaction() as conn:
-            return await store.renew(conn, host=host, lease=lease, leased_until=self.clock() + self._lease)
-
-    async def give_back(self, release: Release) -> None:
-        """Give a host back. Raises DatabaseUnavailable."""
-        async with self._database.transaction() as conn:
-            await store.give_back(conn, release=release)
+            soon = RETRY_EVERY_S if free_at is None else (free_at - now).total_seconds()
+            await asyncio.sleep(min(max(soon, 0.01), RETRY_EVERY_S, left))

@@ -1,4 +1,4 @@
-"""A host: what waits for it, in whose hands it is, and how it is given back. Pure data."""
+"""A host: what waits for it, who holds it, and how it is released. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from headwater.types import FailureClass, SourceId, record
 
 
 class Wake(NamedTuple):
-    """A host that has URLs to fetch: from when, how urgent, and how many it has more. No name: it has its row."""
+    """A host with URLs to fetch: from when, how urgent, and how many are new. Without a name: its row exists."""
 
     name: str
     host_id: int
@@ -19,10 +19,32 @@ class Wake(NamedTuple):
     more: int
 
 
-class HeldHost(NamedTuple):
-    """A host in our hands: the columns that a claim returns, in their order.
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the delay of a host was doubled, and the successes since then."""
 
-    `lost_at` is when the lease of whoever held it before ran out; `strikes` count such losses with pages in hand.
+    slowed: int = 0
+    successes: int = 0
+
+
+NOT_SLOWED = Pace()
+
+
+@record
+class HostState:
+    """The breaker's state: which feeds of the host failed in the same way, and whether it is paused."""
+
+    host: str
+    alike_sources: tuple[SourceId, ...] = ()
+    alike_class: FailureClass | None = None
+    paused_until: datetime | None = None
+    pauses: int = 0
+
+
+class HeldHost(NamedTuple):
+    """A host under a lease: the columns that a claim returns, in their order.
+
+    `lost_at` is when the lease before ended without a release; `strikes` counts such leases on pages.
     """
 
     host_id: int
@@ -41,35 +63,17 @@ class HeldHost(NamedTuple):
 
     @property
     def robots_delay(self) -> timedelta | None:
-        """The Crawl-delay of its robots.txt, as far as it is granted."""
+        """The Crawl-delay of its robots.txt, up to our maximum."""
         return None if self.robots_delay_ms is None else timedelta(milliseconds=self.robots_delay_ms)
 
-
-@record
-class HostState:
-    """How a host has been answering: which of its feeds failed alike of late, and whether it is paused."""
-
-    host: str
-    alike_sources: tuple[SourceId, ...] = ()
-    alike_class: FailureClass | None = None
-    paused_until: datetime | None = None
-    pauses: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often the delay of a host was doubled, and how many successes it has had since."""
-
-    slowed: int = 0
-    successes: int = 0
-
-
-NOT_SLOWED = Pace()
+    @property
+    def pace(self) -> Pace:
+        return Pace(self.slowed, self.successes)
 
 
 @record
 class Release:
-    """A host given back. `answered_at` is None where nothing was heard from it."""
+    """The end of a lease. `answered_at` is None if the host did not answer."""
 
     host: str
     lease: UUID
@@ -80,7 +84,7 @@ class Release:
 
 @record
 class FeedRelease:
-    """A host given back after a poll, with the breaker's state."""
+    """The end of a lease for a poll, with the breaker's state."""
 
     release: Release
     state: HostState
@@ -89,7 +93,7 @@ class FeedRelease:
 
 @record
 class PageRelease:
-    """A host given back after a turn with its pages; these may have to wait for longer than its feeds."""
+    """The end of a lease for pages, which may have to wait longer than feeds."""
 
     release: Release
     pages_paused_until: datetime | None = None
@@ -97,7 +101,7 @@ class PageRelease:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """A robots.txt as it was found. Without a body: allow all when it is reachable, else disallow all."""
+    """A robots.txt. Without a body: allow all if it is reachable, else disallow all."""
 
     origin: str  # scheme://host[:port]
     status: int | None

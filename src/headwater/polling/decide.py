@@ -1,16 +1,16 @@
 """What follows from a poll. Pure: state, outcome, policy and clock in, a decision out.
 
-    decide(state, outcome, policy, now) → the next state, the next poll, what happened
-
-It holds for every history: a schedule is never in the past, a success clears all, waits of our own choice never shorten
-while a feed keeps failing alike, nothing goes off before its time, and what is off comes back by itself unless only a
-person may enable it.
+For every history: a schedule is never in the past, a success clears all errors, our own waits never shorten while a
+feed keeps failing in the same way, no feed is disabled too early, and a disabled feed is probed unless only a user may
+enable it.
 """
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
+from headwater.hosts.breaker import HostDecision, HostFailure, after_poll
+from headwater.hosts.types import HostState
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
 from headwater.polling.rhythm import next_after_success, rhythm_of
 from headwater.polling.types import (
@@ -18,6 +18,7 @@ from headwater.polling.types import (
     Decision,
     FeedState,
     Happening,
+    Level,
     Moved,
     NotModified,
     Off,
@@ -26,20 +27,20 @@ from headwater.polling.types import (
     PollingOptions,
     PollOutcome,
 )
+from headwater.types import SourceId
 
-MAX_DOUBLINGS = 20  # a second doubled so often is twelve days, and a day is still a timedelta
+MAX_DOUBLINGS = 20  # of a second: twelve days; of a day: still a timedelta
 MOST_OFF = timedelta(days=7)
 OUTAGE_RETRY = timedelta(minutes=5)
 NEW_FEED_WAITS = (timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1))
-"""The longest waits after the first failures of a feed that was never read: somebody has just added it."""
+"""The longest waits after the first failures of a feed that was never read: a user has just added it."""
 MOVED_TIMES = 3
 MOVED_FOR = timedelta(days=1)
 BY_HAND_ONLY = datetime(9999, 12, 31, tzinfo=UTC)
-"""When a feed is next polled that only a person can enable: a schedule is never NULL."""
+"""The next poll of a feed that only a user can enable: a schedule is never NULL."""
 
 
 def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: PollingOptions, now: datetime) -> Decision:
-    """The state after this poll, when the next one is, and what somebody should hear of."""
     match outcome:
         case Polled() | NotModified():
             return _after_success(state, outcome, options, now)
@@ -52,15 +53,26 @@ def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: Poll
             assert_never(outcome)
 
 
+def decide_host(
+    host: HostState, source_id: SourceId, outcome: PollOutcome, policy: Policy, now: datetime
+) -> HostDecision:
+    """What the breaker decides after this poll."""
+    failure = None
+    if isinstance(outcome, PollFailed):
+        rule = policy.rule(outcome.kind, outcome.status)
+        failure = HostFailure(outcome.kind, outcome.retry_after, rule.host_scope, rule.level is Level.ERROR)
+    return after_poll(host, source_id, failure, now)
+
+
 def decide_paused(state: FeedState, failed: PollFailed, until: datetime, now: datetime) -> Decision:
-    """A failure that is the host's and not the feed's: it is told, but not counted. The feed fails from now on."""
+    """A failure of the host, not of the feed: it is shown, but not counted. The feed fails from now on."""
     since = state.failing_since or now
-    told = replace(state, last_error=failed.detail, last_error_type=failed.kind, failing_since=since)
-    return Decision(told, max(until, _end(state.off)) if state.off else until)
+    shown = replace(state, last_error=failed.detail, last_error_type=failed.kind, failing_since=since)
+    return Decision(shown, max(until, _end(state.off)) if state.off else until)
 
 
 def decide_outage(state: FeedState, now: datetime) -> Decision:
-    """A failure that is our own: it never happened. A feed that is off waits for its probe as before."""
+    """A failure of our own network: nothing changes. A disabled feed waits for its probe as before."""
     soon = now + OUTAGE_RETRY
     return Decision(state, max(soon, _end(state.off)) if state.off else soon, is_outage=True)
 
@@ -86,7 +98,7 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
 
 
 def _moved(before: Moved | None, to: str | None, now: datetime) -> Moved | None:
-    """A permanent redirect is believed when several polls over a day have seen the same one."""
+    """A permanent redirect is adopted when several polls over a day have seen the same one."""
     if to is None:
         return None
     if before is None or before.url != to:
@@ -114,7 +126,7 @@ def _after_failure(
         off = Off(now, failed.kind, _until(max(rule.cooldown, _asked_for(failed, options)), now))
         happened = (Happening.DISABLED, Happening.LOST) if rule.rediscover else (Happening.DISABLED,)
         return Decision(replace(failing, off=off), _end(off), rule.level, happened)
-    # What never was a feed is most likely the page of one, which somebody has just named: look for it at once.
+    # A URL that never was a feed is most likely a page of its site, entered by a user: rediscover it at once.
     is_page = rule.rediscover and state.last_full_at is None and failing.consecutive_errors == 1
     happened = (Happening.LOST,) if is_page else ()
     return Decision(failing, now + _wait(failing, failed, rule, options), rule.level, happened)
@@ -135,10 +147,8 @@ def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
 def _probe_failed(
     failing: FeedState, off: Off, failed: PollFailed, rule: Rule, options: PollingOptions, now: datetime
 ) -> Decision:
-    """It stays off: twice as long after a permanent failure, 7 days at the most; as long as before after another.
-
-    And never shorter than the site asks for. A poll by hand before the cooldown is over is no probe.
-    """
+    """It stays disabled: twice as long after a permanent failure, up to 7 days; as long as before after another, and
+    never shorter than the site asks for. A user's poll before the end of the cooldown is not a probe."""
     if off.until is None:
         return Decision(failing, BY_HAND_ONLY, rule.level)
     if now < off.until:
@@ -151,7 +161,7 @@ def _probe_failed(
     cooldown = rule.cooldown if rule.cooldown == NEVER else min(rule.cooldown * 2 ** min(times - 1, 10), MOST_OFF)
     until = _until(max(cooldown, _asked_for(failed, options)), now)
     again = replace(off, reason=failed.kind, until=until, times=times, by_operator=False)
-    # What went off for another reason, and is a page by now, has not been looked for yet.
+    # Disabled for another reason before, and a page by now: it was not rediscovered yet.
     happened = (Happening.LOST,) if rule.rediscover and off.reason is not failed.kind else ()
     return Decision(replace(failing, off=again), _end(again), rule.level, happened)
 
@@ -184,7 +194,7 @@ def _policy_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> tim
 
 
 def _asked_for(failed: PollFailed, options: PollingOptions) -> timedelta:
-    """What the site's Retry-After asks for, but not for ever."""
+    """The site's Retry-After, up to the maximum interval."""
     return min(failed.retry_after or timedelta(0), options.interval_max)
 
 

@@ -1,4 +1,4 @@
-"""What polling knows of a feed and its host, what a poll ends in, and what is decided after it."""
+"""A feed and its host, the outcome of a poll, and what is decided after it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,6 +7,7 @@ from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.types import NewArticle
+from headwater.hosts.breaker import HostDecision
 from headwater.hosts.types import NOT_SLOWED, HostState, Pace
 from headwater.types import FailureClass, SourceId, UserId, record
 
@@ -18,7 +19,7 @@ _NOTHING_HEARD = frozenset({FailureClass.NETWORK, FailureClass.DNS, FailureClass
 
 
 class Level(StrEnum):
-    """WARN for what the world does, ERROR for what a person must look at."""
+    """ERROR is for what an operator must look at."""
 
     WARN = "warning"
     ERROR = "error"
@@ -45,26 +46,26 @@ class PollingOptions:
 
     @property
     def held_for(self) -> timedelta:
-        """Until an answer can be expected; and where none comes, no host is asked again within its delay."""
+        """Long enough for a request and the host's delay after it, even if the worker dies."""
         return max(self.lease, self.timeout + self.host_delay)
 
     @property
     def most_new(self) -> int:
-        """Most polls at the same time of hosts that never answered: a quarter of the slots is kept for others."""
+        """Maximum polls at the same time of hosts that never answered: a quarter of the slots is kept for others."""
         return self.concurrency - self.concurrency // 4
 
     @property
     def most_slow(self) -> int:
-        """From so many slow polls of one reader's feeds on, the feeds of others come first."""
+        """From so many slow polls of one user's feeds on, the feeds of others go first."""
         return max(self.concurrency // 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """A feed that is not polled, since when, why, until when, and how many times in a row it came to that."""
+    """A disabled feed: since when, why, until when, and how many times in a row."""
 
     at: datetime
-    reason: FailureClass | str  # a person who switches it off says why in their own words
+    reason: FailureClass | str  # a class of failure, or the words of the operator who disabled it
     until: datetime | None
     times: int = 1
     by_operator: bool = False
@@ -77,7 +78,7 @@ class Off:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A permanent redirect that was seen, but not often enough yet to be believed."""
+    """A permanent redirect that was not seen often enough yet to be adopted."""
 
     url: str
     since: datetime
@@ -86,7 +87,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class MovedFeed:
-    """A feed whose permanent redirect is believed."""
+    """A feed whose permanent redirect is to be adopted."""
 
     source_id: SourceId
     url: str
@@ -94,7 +95,7 @@ class MovedFeed:
 
 @dataclass(frozen=True, slots=True)
 class LostFeed:
-    """A feed that went off because what is at its address is no feed any more."""
+    """A feed that was disabled because its URL is not a feed any more."""
 
     source_id: SourceId
     feed_url: str
@@ -102,7 +103,7 @@ class LostFeed:
 
 @record
 class Freshness:
-    """How long an answer says it stays good, and when its publisher rests."""
+    """How long a response is fresh, and the hours and days that the publisher skips."""
 
     lasts: timedelta = timedelta(0)
     skip_hours: frozenset[int] = frozenset()
@@ -114,7 +115,7 @@ NO_WISHES = Freshness()
 
 @record
 class FeedState:
-    """All that a decision about a feed rests on. `wishes` are those of its body, which a 304 does not repeat."""
+    """What a decision about a feed depends on. `wishes` are those of its body, which a 304 does not repeat."""
 
     source_id: SourceId
     own_interval: timedelta | None = None
@@ -135,7 +136,7 @@ class FeedState:
 
 @record
 class Validators:
-    """What a server gave to tell one version of a feed from the next; sent back word for word."""
+    """ETag and Last-Modified, sent back word for word."""
 
     etag: str | None
     last_modified: str | None
@@ -145,8 +146,7 @@ class Validators:
 class ClaimedFeed:
     """A due feed that this worker holds, with its host, until the lease ends.
 
-    `edits` is how often somebody changed the feed before: what such a change says is not written over.
-    `submitted_by` is the reader who brought it.
+    `edits` counts changes by users, which a poll that began before does not overwrite. `submitted_by` added it.
     """
 
     feed_url: str
@@ -160,17 +160,16 @@ class ClaimedFeed:
     host_answered_at: datetime | None = None
     submitted_by: UserId | None = None
     pace: Pace = NOT_SLOWED
-    host_delay: timedelta = timedelta(0)  # what robots.txt and the source ask for
+    host_delay: timedelta = timedelta(0)  # of robots.txt and of the source
 
     @property
     def source_id(self) -> SourceId:
-        """Whose feed it is."""
         return self.state.source_id
 
 
 @record
 class ReadFeed:
-    """What is kept of a feed that was read: how often it wants to be asked, what it lists, and who served it."""
+    """What is kept of a parsed feed: polling hints, entries, and the site that served it."""
 
     format: str
     title: str = ""
@@ -183,7 +182,7 @@ class ReadFeed:
 
     @property
     def wishes(self) -> Freshness:
-        """How often it wants to be asked, and when not: the longer of ttl and sy:update* counts."""
+        """Its polling hints: the longer of ttl and sy:update* counts."""
         if not (self.ttl or self.update_period or self.skip_hours or self.skip_days):
             return NO_WISHES
         asked = (wait for wait in (self.ttl, self.update_period) if wait is not None)
@@ -192,9 +191,9 @@ class ReadFeed:
 
 @record
 class Polled:
-    """The feed was read. `new` counts what it had not listed before.
+    """The feed was read. `new` counts entries that it had not listed before.
 
-    `missed` when it lists nothing that was known: more may have slipped by meanwhile.
+    `missed`: it lists no known entry, so that entries between two polls may have been missed.
     """
 
     feed: ReadFeed
@@ -207,18 +206,18 @@ class Polled:
 
     @property
     def is_delta(self) -> bool:
-        """Only what is new was sent (226 IM Used): it tells nothing of what else the feed lists."""
+        """Only new entries were sent (226 IM Used)."""
         return self.status == 226
 
     @property
     def item_count(self) -> int | None:
-        """How many entries the feed lists; None where the answer does not tell."""
+        """How many entries the feed lists; None if unknown."""
         return None if self.is_delta else len(self.feed.entries)
 
 
 @record
 class NotModified:
-    """The feed is what it was. Validators are renewed where the answer carries them."""
+    """The feed has not changed. Validators are renewed if the response has them."""
 
     validators: Validators
     freshness: Freshness = field(default_factory=Freshness)
@@ -228,9 +227,9 @@ class NotModified:
 
 @dataclass(frozen=True, slots=True)
 class PollFailed:
-    """The feed could not be read: seed 000's PollError as a value, whose level is the policy's to say.
+    """The feed could not be read: seed 000's PollError as a value; the policy decides its level.
 
-    `detail` is its cause, as a sentence for a person; `by_name` where a name led to what is blocked.
+    `detail` is the cause, as a sentence for users; `by_name`: a host name resolved to a blocked address.
     """
 
     kind: FailureClass
@@ -242,7 +241,7 @@ class PollFailed:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing was heard from the host."""
+        """Whether the host did not answer."""
         return self.status is None and self.kind in _NOTHING_HEARD
 
 
@@ -250,7 +249,6 @@ PollOutcome = Polled | NotModified | PollFailed
 
 
 def outcome_name(outcome: PollOutcome) -> str:
-    """`polled`, `not_modified`, or the class of the failure."""
     match outcome:
         case Polled():
             return "polled"
@@ -263,7 +261,7 @@ def outcome_name(outcome: PollOutcome) -> str:
 
 
 class Happening(StrEnum):
-    """What a decision changes that somebody should hear of."""
+    """A change that is logged."""
 
     DISABLED = "feed disabled"
     ENABLED = "feed enabled"
@@ -273,7 +271,7 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a retry has to respect: who disabled the feed and until when, what the site asked for, and a paused host."""
+    """What a retry has to respect: who disabled the feed until when, Retry-After, and a paused host."""
 
     off_at: datetime | None
     off_reason: str | None
@@ -296,9 +294,9 @@ class Hold:
 
 @record
 class Decision:
-    """What is written after a poll: the feed's next state, its next poll, and what happened on the way.
+    """What is written after a poll: the feed's next state, its next poll, and what happened.
 
-    `is_outage` when the poll failed for a reason of our own, and is as if it had not been.
+    `is_outage`: the poll failed because of our own network, and does not count.
     """
 
     state: FeedState
@@ -310,19 +308,7 @@ class Decision:
 
 
 @record
-class HostDecision:
-    """The host's next state. `counts` is false when a failure is the host's own and not held against the feed."""
-
-    state: HostState
-    counts: bool = True
-    paused: bool = False
-    resumed: bool = False
-
-
-@record
 class PollReport:
-    """One poll, told afterwards."""
-
     source_id: SourceId
     feed_url: str
     outcome: PollOutcome
@@ -333,10 +319,8 @@ class PollReport:
 
     @property
     def outcome_name(self) -> str:
-        """`polled`, `not_modified`, or the class of the failure."""
         return outcome_name(self.outcome)
 
     @property
     def next_poll_at(self) -> datetime:
-        """When it is polled again."""
         return self.decision.next_poll_at

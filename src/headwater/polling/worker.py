@@ -1,4 +1,4 @@
-"""Polling, step by step: claim due feeds, ask, decide, write. Leaves articles, a schedule and an event for each."""
+"""Polling, step by step: claim due feeds, request, decide, write articles, schedule and event of each."""
 
 import asyncio
 import random
@@ -18,32 +18,37 @@ from headwater.db import Batch, Connection, Database
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
+from headwater.hosts.breaker import HostDecision
 from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.keys import host_id_of
-from headwater.hosts.outage import KNOWN_FOR, OUTAGE_SITES, OUTAGE_WINDOW, Attempt, OutageDetector, is_known
+from headwater.hosts.outage import (
+    KNOWN_FOR,
+    OURS,
+    OUTAGE_PROBE,
+    OUTAGE_SITES,
+    OUTAGE_WINDOW,
+    OutageDetector,
+    OutageReporter,
+)
 from headwater.hosts.store import feeds as feed_hosts
 from headwater.hosts.store import turns as host_turns
-from headwater.hosts.store.outages import tell_outage
 from headwater.hosts.store.waking import lock, wake_for_pages
 from headwater.hosts.turns import OwnHost, Turns
 from headwater.hosts.types import FeedRelease, Release, Wake
 from headwater.ids import new_id
 from headwater.net import Client, FetchError, FetchFailure
-from headwater.observability import metrics
 from headwater.observability.log import get_logger
-from headwater.polling import store
 from headwater.polling.ask import Asked, ask
-from headwater.polling.breaker import OURS, OUTAGE_PROBE, decide_host
-from headwater.polling.decide import OUTAGE_RETRY, decide, decide_outage, decide_paused
+from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_of
-from headwater.polling.rows import Answer
+from headwater.polling.store import claims, results
+from headwater.polling.store.rows import PollResult
 from headwater.polling.tell import Round, tell
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
     FailureClass,
     Happening,
-    HostDecision,
     NotModified,
     Polled,
     PollFailed,
@@ -60,9 +65,9 @@ from headwater.urls import host_of
 log = get_logger()
 
 WRITTEN_AT_ONCE = 100
-LANES = 2  # with one, writing was all that happened: 8.5 of 9.3 s; while one batch is stored, another is prepared
+LANES = 2  # with one, writing took 8.5 of 9.3 s; while one batch is stored, another is prepared
 DEFAULT_FRONTIER = FrontierOptions()
-PATIENCE = timedelta(seconds=10)  # with a host that a redirect leads to
+REDIRECT_WAIT = timedelta(seconds=10)  # for the host that a redirect leads to
 PROBES = 3  # at a time, while our own network is down
 SLOW_S = 2.0  # a poll that takes longer is slow
 SLOW_REMEMBERED_S = 60.0
@@ -71,7 +76,7 @@ BLOCKED_REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A feed that was asked for, to be written."""
+    """A poll whose result is to be written."""
 
     feed: ClaimedFeed
     policy: Policy
@@ -82,12 +87,10 @@ class _Done:
 
     @property
     def articles(self) -> Sequence[NewArticle]:
-        """What the feed lists."""
         return self.asked.outcome.feed.entries if isinstance(self.asked.outcome, Polled) else ()
 
     @property
     def site(self) -> str:
-        """The site that the feed was served from."""
         return self.asked.outcome.feed.site if isinstance(self.asked.outcome, Polled) else ""
 
 
@@ -116,21 +119,20 @@ class Poller:
         self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
         self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
         self._outage = outage or OutageDetector()
-        self._led_astray: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
-        self._outage_is_told = False
-        self._running: dict[UUID, tuple[UserId | None, float]] = {}  # polls under way: for whom, since when
+        self._misresolved: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
+        self._outage_reporter = OutageReporter(self._outage, self.name)
+        self._running: dict[UUID, tuple[UserId | None, float]] = {}  # current polls: of which user, since when
         self._running_new = 0  # of hosts that never answered
-        self._slow: deque[tuple[UserId | None, float]] = deque()  # slow polls that have ended: for whom, when
+        self._slow: deque[tuple[UserId | None, float]] = deque()  # slow polls that have ended: of which user, when
         self._round = Round()
-        self._worker = new_id()
         self._probe_at = datetime.min.replace(tzinfo=UTC)
         self.concurrency = options.concurrency
         self.check_interval = options.check_interval
 
     async def claim(self, limit: int) -> Sequence[ClaimedFeed]:
-        """Up to `limit` due feeds of as many hosts, ours until the lease ends. Raises DatabaseUnavailable.
+        """Up to `limit` due feeds of as many hosts, held until the lease ends. Raises DatabaseUnavailable.
 
-        While our own network is down, or seems to be, hosts known to answer are asked whether it is, due or not.
+        While our own network is down, or seems to be, feeds of hosts known to answer are probed, due or not.
         """
         now = self._clock()
         if self._probe_at - now > OUTAGE_PROBE:  # the clock was set back
@@ -144,7 +146,7 @@ class Poller:
         if len(first) == limit:
             return first
         async with self._database.transaction() as conn:
-            due = await store.claim(
+            due = await claims.claim(
                 conn,
                 lease=new_id(),
                 now=now,
@@ -157,7 +159,7 @@ class Poller:
         return [*first, *due]
 
     async def _claim_of_others(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
-        """While the feeds of one reader are slow and take half of the slots, or just did: due feeds of others."""
+        """While slow feeds of one user take half of the slots, or just did: due feeds of others."""
         moment = time.monotonic()
         while self._slow and moment - self._slow[0][1] > SLOW_REMEMBERED_S:
             self._slow.popleft()
@@ -167,7 +169,7 @@ class Poller:
         if not readers:
             return ()
         async with self._database.transaction() as conn:
-            chosen = await store.list_due_of_others(conn, now=now, readers=readers, limit=limit)
+            chosen = await claims.list_due_of_others(conn, now=now, readers=readers, limit=limit)
         return await self._claim_chosen(chosen)
 
     async def _claim_probes(self, limit: int, now: datetime) -> Sequence[ClaimedFeed]:
@@ -175,11 +177,11 @@ class Poller:
             return ()
         self._probe_at = now + OUTAGE_PROBE
         async with self._database.transaction() as conn:
-            chosen = await store.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
+            chosen = await claims.list_probes(conn, now=now, known_for=KNOWN_FOR, limit=limit)
         return await self._claim_chosen(chosen)
 
     async def _claim_chosen(self, chosen: Sequence[SourceId]) -> Sequence[ClaimedFeed]:
-        """In a transaction each: hosts that are locked together are locked in the order of their keys."""
+        """In a transaction each: hosts locked in one transaction would have to be locked in the order of their keys."""
         claimed = [await self.claim_one(source_id) for source_id in chosen]
         return [feed for feed in claimed if feed is not None]
 
@@ -187,22 +189,20 @@ class Poller:
         """This feed, due or not; None while its host is busy. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            return await store.claim_one(
+            return await claims.claim_one(
                 conn, source_id=source_id, lease=new_id(), now=now, leased_until=now + self._options.held_for
             )
 
     async def lag(self) -> timedelta:
-        """How long the longest-waiting feed has been due. Raises DatabaseUnavailable."""
+        """How long the oldest due feed has been waiting. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            oldest = await store.oldest_due_at(conn, now=now)
+            oldest = await claims.oldest_due_at(conn, now=now)
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     async def work(self, feed: ClaimedFeed) -> PollReport:
-        """Poll one feed and write what came of it.
-
-        Raises HostBusy when it is put off, and DatabaseUnavailable: then the lease gives the feed back.
-        """
+        """Poll one feed and write the result. Raises HostBusy when it is postponed, and DatabaseUnavailable: then the
+        feed is due again when its lease ends."""
         started, asked_at = time.perf_counter(), self._clock()
         policy = policy_of(feed.policy or self._options.policy, self._options)
         with self._holding(feed), self._counted(feed):
@@ -222,7 +222,7 @@ class Poller:
 
     @contextmanager
     def _holding(self, feed: ClaimedFeed) -> Iterator[None]:
-        """Keeps the host ours while its poll goes on, however long its body waits for a process that reads it."""
+        """Renew the lease of the host during the poll, however long its body waits for a sandbox process."""
         loop, every = asyncio.get_running_loop(), self._options.held_for.total_seconds() / 2
         renewals: set[asyncio.Task[None]] = set()
 
@@ -254,7 +254,7 @@ class Poller:
             self._running_new -= is_new
 
     async def _renew(self, feed: ClaimedFeed) -> None:
-        with suppress(Unavailable):  # another turn comes before the lease ends
+        with suppress(Unavailable):  # it is tried again before the lease ends
             async with self._database.transaction() as conn:
                 await host_turns.renew(
                     conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._options.held_for
@@ -263,7 +263,7 @@ class Poller:
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         own = OwnHost(feed.host, self._delay(feed), feed.lease)
         try:
-            async with self._turns.borrow(wait=PATIENCE, own=own, check=partial(self._check_domain, feed)) as turn:
+            async with self._turns.borrow(wait=REDIRECT_WAIT, own=own, check=partial(self._check_domain, feed)) as turn:
                 return await ask(
                     feed,
                     policy,
@@ -288,38 +288,32 @@ class Poller:
         """Raises FetchError where moderators blocked the domain that a redirect leads to."""
         host = host_of(url)
         async with self._database.transaction() as conn:
-            domain = await store.find_blocked_domain(conn, source_id=feed.source_id, host=host)
+            domain = await results.find_blocked_domain(conn, source_id=feed.source_id, host=host)
         if domain is not None:
             raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
 
     async def _put_off(self, feed: ClaimedFeed, until: datetime | None) -> None:
-        """Where the feed leads there is a queue: it comes again, and nothing is held against it."""
+        """The host that the feed redirects to is busy: poll later, without counting a failure."""
         now = self._clock()
         again = max(until or now, now + self._options.interval_min * random.uniform(1, 1.5))  # noqa: S311  no secret
         release = Release(feed.host, feed.lease, now + self._delay(feed), feed.pace, now)
         async with self._database.transaction() as conn:
-            await store.put_off(conn, feed=feed, until=again)
-            await _give_back(conn, [FeedRelease(release, feed.host_state, feed.source_id)], ())
+            await results.put_off(conn, feed=feed, until=again)
+            await _release_hosts(conn, [FeedRelease(release, feed.host_state, feed.source_id)], ())
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome, asked_at: datetime) -> bool:
-        """Whether this failure is our own network's. Logs once when an outage begins, and once when it ends."""
-        now, before = self._clock(), self._outage.is_outage
+        """Whether this poll failed because of our own network."""
+        now = self._clock()
         by_network = isinstance(outcome, PollFailed) and (outcome.kind in OURS or outcome.by_name)
         if isinstance(outcome, PollFailed) and outcome.by_name:
-            self._led_astray.append((now, feed.source_id))
-        is_ours = self._outage.note(Attempt(feed.host, asked_at, by_network, is_known(feed.host_answered_at, now)), now)
-        if self._outage.is_outage and not before:
-            log.error("own network is down", stage=self.name, sites=self._outage.failing_sites)
-        if before and not self._outage.is_outage:
-            log.warning("own network is back", stage=self.name)
-        metrics.OWN_OUTAGE.set(self._outage.is_outage)
-        return is_ours
+            self._misresolved.append((now, feed.source_id))
+        return self._outage_reporter.note(feed.host, asked_at, feed.host_answered_at, now, failed_by_network=by_network)
 
     async def _write(self, batch: Sequence[_Done]) -> Sequence[PollReport]:
         now = self._clock()
         async with self._database.transaction() as conn:
             listing = [done for done in batch if done.articles]
-            followed = await store.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
+            followed = await results.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
             listed = [
                 Listed(done.feed.source_id, article, done.site)
                 for done in listing
@@ -332,34 +326,31 @@ class Poller:
             if found:
                 _, wakes = await queue.add(conn, submissions=found, now=now, options=self._frontier_options)
             written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
-            overtaken = await store.answer(conn, answers=[answer for answer, _ in written])
-            for answer in (answer for answer, _ in written if answer.feed.source_id in overtaken):
-                await store.count_in(conn, source_id=answer.feed.source_id, articles=answer.new_links)
+            overtaken = await results.write_results(conn, results=[result for result, _ in written])
+            for result in (result for result, _ in written if result.feed.source_id in overtaken):
+                await results.count_in(conn, source_id=result.feed.source_id, articles=result.new_links)
             releases = [
                 _released(done, report, self._options) for done, (_, report) in zip(batch, written, strict=True)
             ]
-            await _give_back(conn, releases, wakes)
-            is_outage = self._outage.is_outage
-            if is_outage and self._led_astray:
+            await _release_hosts(conn, releases, wakes)
+            if self._outage.is_outage and self._misresolved:
                 await self._take_back(conn, now)
-            if is_outage or self._outage_is_told:
-                await tell_outage(conn, worker=self._worker, stage=self.name, now=now, is_outage=is_outage)
-        self._outage_is_told = is_outage
+            await self._outage_reporter.write(conn, now)
         return [_without_effect(report) if report.source_id in overtaken else report for _, report in written]
 
     async def _take_back(self, conn: Connection, now: datetime) -> None:
-        """Names that led to private addresses just before: that was our own network too, and no feed is off for it."""
-        while self._led_astray and now - self._led_astray[0][0] > OUTAGE_WINDOW:
-            self._led_astray.popleft()
-        astray = [source_id for _, source_id in self._led_astray]
-        await store.take_back(
-            conn, source_ids=astray, reason=FailureClass.SSRF_BLOCKED, next_poll_at=now + OUTAGE_RETRY
+        """Enable feeds whose names resolved to private addresses just before: that was our own outage too."""
+        while self._misresolved and now - self._misresolved[0][0] > OUTAGE_WINDOW:
+            self._misresolved.popleft()
+        misresolved = [source_id for _, source_id in self._misresolved]
+        await results.take_back(
+            conn, source_ids=misresolved, reason=FailureClass.SSRF_BLOCKED, next_poll_at=now + OUTAGE_RETRY
         )
 
 
-async def _give_back(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:
-    """Wake the hosts of new URLs and give those of the polls back: locked together, so that nobody deadlocks."""
-    async with conn.pipeline():  # one way to the server and back
+async def _release_hosts(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:
+    """Wake the hosts of new URLs and release those of the polls: locked together, to prevent deadlocks."""
+    async with conn.pipeline():  # one round trip
         own = {host_id_of(one.release.host) for one in releases}
         await lock(conn, host_ids=own | {wake.host_id for wake in wakes})
         await wake_for_pages(conn, wakes=wakes)
@@ -367,7 +358,7 @@ async def _give_back(conn: Connection, releases: Sequence[FeedRelease], wakes: S
 
 
 def _released(done: _Done, report: PollReport, options: PollingOptions) -> FeedRelease:
-    """The feed's host, when it may be asked again, and its pace; what another host said at the end is not its own."""
+    """The release of the feed's host. The response of another host, after redirects, does not concern it."""
     feed, outcome = done.feed, report.outcome
     is_its_own = done.asked.host in {None, feed.host}
     has_failed = isinstance(outcome, PollFailed)
@@ -381,23 +372,23 @@ def _released(done: _Done, report: PollReport, options: PollingOptions) -> FeedR
 
 
 def _without_effect(report: PollReport) -> PollReport:
-    """A poll whose feed somebody changed meanwhile: what it would have led to did not happen."""
+    """A poll of a feed that a user changed meanwhile has no effect."""
     return replace(report, decision=replace(report.decision, happenings=()))
 
 
 def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:
-    """What a feed lists for the first time is to be fetched; what it lists again is left alone, dead or alive."""
+    """URLs that a feed lists for the first time are fetched."""
     return (Submission(article.url, Origin.FEED, source_id) for article in kept.links if article.has_page)
 
 
-def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[Answer, PollReport]:
+def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[PollResult, PollReport]:
     kept = kept or Kept(0, 0)
     outcome = _with_news(done, kept)
     host = HostDecision(done.feed.host_state)
     if not done.is_outage:
         host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
     decision = _decision(done, outcome, host, options)
-    answer = Answer(
+    result = PollResult(
         feed=done.feed,
         decision=decision,
         validators=_validators(done.feed, outcome),
@@ -412,11 +403,11 @@ def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[A
         wants_discovery=Happening.LOST in decision.happenings,
         at=done.at,
     )
-    return answer, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
+    return result, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
 
 
 def _with_news(done: _Done, kept: Kept) -> PollOutcome:
-    """How much of what a feed lists was new; where all of it is, in a feed that was known, more may have slipped by."""
+    """The outcome with the number of new entries; if all are new in a known feed, some may have been missed."""
     outcome = done.asked.outcome
     if not isinstance(outcome, Polled) or not kept.linked:
         return outcome
@@ -435,7 +426,7 @@ def _decision(done: _Done, outcome: PollOutcome, host: HostDecision, options: Po
 
 
 def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
-    """What to send next time: a new answer's own, or what we had where it gave none."""
+    """Validators for the next request: those of the response, or else the old ones."""
     match outcome:
         case Polled():
             return outcome.validators
@@ -448,6 +439,6 @@ def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
 
 
 def _broke(feed: ClaimedFeed, error: Exception) -> Asked:
-    """A bug of ours must not leave the feed without an outcome."""
+    """A bug in Headwater must not leave the feed without an outcome."""
     log.error("poll broke", source=str(feed.source_id), url=feed.feed_url, exc_info=error)
     return Asked(PollFailed(FailureClass.UNEXPECTED, f"Headwater itself failed: {type(error).__name__}."), 0)

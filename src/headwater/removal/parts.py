@@ -19,7 +19,7 @@ from headwater.frontier.store import changes, listing
 from headwater.frontier.types import FrontierUrl, UrlFilter
 from headwater.library.store import marks, subscriptions
 from headwater.library.summaries import store as summaries
-from headwater.polling import store as polling
+from headwater.polling.store import upkeep as feed_upkeep
 from headwater.removal.types import Removal, RemovalKind
 from headwater.sitemaps import store as sitemaps
 from headwater.sources.custom.store import submissions
@@ -112,7 +112,7 @@ async def _heirs(conn: Connection, urls: Sequence[FrontierUrl]) -> dict[UUID, So
 
 
 async def _polls(conn: Connection, source_id: SourceId, limit: int, _now: datetime) -> int:
-    return await polling.forget_events_of(conn, source_id=source_id, limit=limit)
+    return await feed_upkeep.forget_events_of(conn, source_id=source_id, limit=limit)
 
 
 async def _sitemaps(conn: Connection, source_id: SourceId, limit: int, _now: datetime) -> int:

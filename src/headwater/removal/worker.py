@@ -12,7 +12,7 @@ from headwater.db import Database
 from headwater.errors import Deadlock
 from headwater.ids import new_id
 from headwater.observability.log import get_logger
-from headwater.polling import store as polling
+from headwater.polling.store import holds as feed_holds
 from headwater.removal import store
 from headwater.removal.parts import SOURCES_AT_ONCE, remove_counters, remove_some
 from headwater.removal.types import Removal
@@ -99,7 +99,7 @@ class Remover:
         """
         async with self._database.as_system() as conn:
             found = await custom.list_unfollowed(conn, limit=SOURCES_AT_ONCE)
-            await polling.forget_holds(conn, now=self._clock())
+            await feed_holds.forget_holds(conn, now=self._clock())
         if found:
             async with self._database.as_system() as conn:
                 await leave_unwanted(conn, found, self._clock())

@@ -9,7 +9,7 @@ from headwater.frontier.store import changes
 from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
-from headwater.polling import store as polling
+from headwater.polling.store import upkeep as feed_upkeep
 from headwater.retention import store
 from headwater.retention.types import RetentionOptions
 
@@ -24,7 +24,7 @@ async def repair_schedules(
 ) -> None:
     """Repair what is due too late, table by table. Raises DatabaseUnavailable."""
     async with database.transaction() as conn:
-        feeds = await polling.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
+        feeds = await feed_upkeep.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:
         latest = now + LONGEST_FETCH_WAIT
         await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)

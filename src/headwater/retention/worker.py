@@ -18,7 +18,7 @@ from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import Action, OutboxEntry
-from headwater.polling import store as polling
+from headwater.polling.store import upkeep as feed_upkeep
 from headwater.retention import store
 from headwater.retention.decide import (
     FOR_EVER,
@@ -285,6 +285,6 @@ class Retainer:
 
 FORGETS: dict[RetainedKind, Forget] = {
     RetainedKind.EVENTS: events.remove_before,
-    RetainedKind.POLLS: polling.forget_events,
+    RetainedKind.POLLS: feed_upkeep.forget_events,
     RetainedKind.CLICKS: analytics.forget_before,
 }

@@ -9,9 +9,10 @@ from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier.store import changes, queue
 from headwater.frontier.types import Fate
 from headwater.ids import new_id
-from headwater.polling import store as polling
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
+from headwater.polling.store import holds as feed_holds
+from headwater.polling.store import schedule as feed_schedule
 from headwater.sources.decide import as_wished, cooldown_of, entrances
 from headwater.sources.store import merging, sources, suggestions
 from headwater.sources.types import Source, Wishes
@@ -43,7 +44,9 @@ async def follow(
         raise Invalid(f"A name has at most {NAME_MAX} characters; this one has {len(source.name)}.")
     await sources.add(conn, source=source)
     if feed_url is not None:
-        await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
+        await feed_schedule.schedule_first(
+            conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now
+        )
     await _enter(conn, source, now)
     return source
 
@@ -105,7 +108,7 @@ async def change(
         is_critical=is_critical,
     )
     if interval is not None and now is not None and source.feed_url is not None:
-        await polling.apply_interval(conn, source_id=source.id, interval=interval, now=now)
+        await feed_schedule.apply_interval(conn, source_id=source.id, interval=interval, now=now)
 
 
 async def change_ingestion(conn: Connection, source: Source, *, wishes: Wishes, now: datetime) -> Source:
@@ -127,7 +130,9 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
     await sources.change_url(conn, source_id=source.id, feed_url=feed_url, feed_url_key=url_key(feed_url))
     await suggestions.remove(conn, source_id=source.id)
     if source.feed_url is None:
-        await polling.schedule_first(conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now)
+        await feed_schedule.schedule_first(
+            conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now
+        )
     moved = replace(source, feed_url=feed_url)
     await enable(conn, moved, now)
     return moved
@@ -140,11 +145,11 @@ async def enable(conn: Connection, source: Source, now: datetime) -> None:
     """
     await sources.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
     if source.feed_url is not None:
-        await polling.start_over(
+        await feed_schedule.start_over(
             conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
         )
         if not source.enabled:
-            await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
+            await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
     await _enter(conn, source, now)
 
 
@@ -162,9 +167,9 @@ async def disable(conn: Connection, source: Source, reason: str, now: datetime) 
     cooldown = cooldown_of(reason)
     until = now + cooldown if cooldown else None
     await sources.set_disabled(conn, source_id=source.id, disabled_at=now, reason=reason)
-    await polling.turn_off(conn, source_id=source.id, at=now, reason=reason, until=until)
+    await feed_schedule.turn_off(conn, source_id=source.id, at=now, reason=reason, until=until)
     again = until if until and source.enabled else BY_HAND_ONLY
-    await polling.reschedule(conn, source_id=source.id, next_poll_at=again, now=now)
+    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=again, now=now)
     return until
 
 
@@ -172,7 +177,7 @@ async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source no more, and keep it: nothing of it is polled, and none of its lists are fetched."""
     await sources.set_enabled(conn, source_id=source.id, enabled=False)
     await changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
-    await polling.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
+    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
     return replace(source, enabled=False)
 
 
@@ -180,8 +185,8 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
     """Follow this source again, at once; a feed that is off waits for its end."""
     await sources.set_enabled(conn, source_id=source.id, enabled=True)
     source = replace(source, enabled=True)
-    is_off, until = await polling.off_until(conn, source_id=source.id)
-    await polling.reschedule(
+    is_off, until = await feed_schedule.off_until(conn, source_id=source.id)
+    await feed_schedule.reschedule(
         conn, source_id=source.id, next_poll_at=(until or BY_HAND_ONLY) if is_off else now, now=now
     )
     await _enter(conn, source, now)
@@ -191,36 +196,36 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
 async def respect_hold(conn: Connection, source: Source, now: datetime) -> Source:
     """What an operator or the site decided about this feed holds for its new source too: a reader who leaves a feed
     and adds it again gets no other answer."""
-    hold = await polling.take_hold(conn, feed_url_key=url_key(source.feed_url)) if source.feed_url else None
+    hold = await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url)) if source.feed_url else None
     if hold is None:
         return source
     if hold.asked_until is not None and hold.asked_until > now:
-        await polling.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
+        await feed_schedule.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
     if hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
         reason = hold.off_reason or ""
         await sources.set_disabled(conn, source_id=source.id, disabled_at=hold.off_at, reason=reason)
-        await polling.turn_off(conn, source_id=source.id, at=hold.off_at, reason=reason, until=hold.off_until)
-        await polling.reschedule(conn, source_id=source.id, next_poll_at=hold.off_until or BY_HAND_ONLY, now=now)
+        await feed_schedule.turn_off(conn, source_id=source.id, at=hold.off_at, reason=reason, until=hold.off_until)
+        await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=hold.off_until or BY_HAND_ONLY, now=now)
     return await switch_off(conn, source, now) if hold.is_switched_off else source
 
 
 async def forget_hold(conn: Connection, source: Source) -> None:
     """An operator added this source: what was decided before holds no more."""
     if source.feed_url is not None:
-        await polling.take_hold(conn, feed_url_key=url_key(source.feed_url))
+        await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
 
 
 async def refresh(conn: Connection, source: Source, now: datetime) -> None:
     """Read this source now, due or not; a feed that is off is probed. Raises SourceIsOff."""
     if not source.enabled:
         raise SourceIsOff(source.name)
-    await polling.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
+    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
     await _enter(conn, source, now)
 
 
 async def reset_errors(conn: Connection, source: Source) -> None:
     """Forget what was counted against this source's feed. Whether it is off, and when it is polled, stays."""
-    await polling.forget_errors(conn, source_id=source.id)
+    await feed_schedule.forget_errors(conn, source_id=source.id)
 
 
 async def leave(conn: Connection, source: Source) -> None:

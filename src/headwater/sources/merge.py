@@ -7,7 +7,7 @@ from headwater.analytics import store as analytics
 from headwater.articles.store import links
 from headwater.db import Connection
 from headwater.library.store import subscriptions
-from headwater.polling import store as polling
+from headwater.polling.store import results as feed_results
 from headwater.sources.decide import may_join
 from headwater.sources.store import merging, sources
 from headwater.types import SourceId
@@ -21,7 +21,7 @@ async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> boo
     await subscriptions.keep_read_state(
         conn, source_id=source_id, to=into
     )  # before articles come in that nobody has marked
-    await polling.count_in(conn, source_id=into, articles=await links.relink(conn, source_id=source_id, to=into))
+    await feed_results.count_in(conn, source_id=into, articles=await links.relink(conn, source_id=source_id, to=into))
     await analytics.count_for(conn, source_id=source_id, to=into)
     await subscriptions.drop_duplicates(conn, source_id=source_id, of=into)
     await subscriptions.move(conn, source_id=source_id, to=into)

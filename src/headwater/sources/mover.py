@@ -6,7 +6,8 @@ from datetime import timedelta
 from headwater.db import Connection, Database
 from headwater.errors import InvalidUrl, SourceExists, SourceNotFound
 from headwater.observability.log import get_logger
-from headwater.polling import store as polling
+from headwater.polling.store import moves as feed_moves
+from headwater.polling.store import results as feed_results
 from headwater.polling.types import MovedFeed
 from headwater.sources.decide import key_after_move
 from headwater.sources.merge import merge
@@ -30,7 +31,7 @@ class Mover:
     async def claim(self, limit: int) -> Sequence[MovedFeed]:
         """Feeds that have moved. Two workers may see one; the second finds nothing left. Raises Unavailable."""
         async with self._database.transaction() as conn:
-            return await polling.list_moved(conn, limit=limit)
+            return await feed_moves.list_moved(conn, limit=limit)
 
     async def work(self, moved: MovedFeed) -> None:
         """Give the feed its new URL, or merge it into the source that has it. Raises Unavailable."""
@@ -39,12 +40,12 @@ class Mover:
         except InvalidUrl:
             url = None
         async with self._database.as_system() as conn:
-            if not await polling.is_moving(conn, moved=moved):
+            if not await feed_moves.is_moving(conn, moved=moved):
                 return  # somebody said otherwise meanwhile
-            if url is not None and await polling.find_blocked_domain(
+            if url is not None and await feed_results.find_blocked_domain(
                 conn, source_id=moved.source_id, host=host_of(url)
             ):
-                await polling.stay(conn, source_id=moved.source_id)
+                await feed_moves.stay(conn, source_id=moved.source_id)
             elif url is None or not await self._rename(conn, moved, url):
                 await self._merge_or_stay(conn, moved, url)
 
@@ -60,7 +61,7 @@ class Mover:
                 await sources.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
         except SourceExists:
             return False
-        await polling.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())
+        await feed_moves.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())
         log.info("source moved", source_id=str(moved.source_id), to=url)
         return True
 
@@ -73,4 +74,4 @@ class Mover:
         if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):
             log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)
         else:
-            await polling.stay(conn, source_id=moved.source_id)
+            await feed_moves.stay(conn, source_id=moved.source_id)

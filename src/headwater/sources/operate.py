@@ -12,7 +12,7 @@ from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
 from headwater.errors import NotApproved, NothingToPoll, RetryRefused
-from headwater.polling import store as polling
+from headwater.polling.store import schedule as feed_schedule
 from headwater.sources import follow
 from headwater.sources.decide import retry_refusal
 from headwater.sources.follow import AS_IS
@@ -70,7 +70,7 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     if wanted.enabled is not None and wanted.enabled != source.enabled:
         switch = follow.switch_on if wanted.enabled else follow.switch_off
         source = await switch(conn, source, now)
-    if wanted.enabled and (was_off or (await polling.off_until(conn, source_id=source.id))[0]):
+    if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # as seed 001 says: a fresh start
     await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, wanted.told())
     return await sources.find_by_id(conn, source_id=source.id)
@@ -110,13 +110,13 @@ async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime
 
     Raises NothingToPoll, RetryRefused.
     """
-    standing = await polling.find_standing(conn, source_id=source.id)
+    standing = await feed_schedule.find_standing(conn, source_id=source.id)
     if standing is None:
         raise NothingToPoll(source.name)
     if refusal := retry_refusal(standing, now, is_enabled=source.enabled):
         raise RetryRefused(refusal)
     if standing.off_at is None:
-        await polling.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
+        await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
         return
     await follow.enable(conn, source, now)
     detail = {"was_disabled_for": standing.off_reason, "by": "a reader's retry"}

@@ -8,7 +8,8 @@ from headwater.errors import HostBusy
 from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.observability.log import get_logger
-from headwater.polling import store as polling
+from headwater.polling.store import moves as feed_moves
+from headwater.polling.store import results as feed_results
 from headwater.polling.types import LostFeed
 from headwater.sandbox import Sandbox
 from headwater.sources.discovery import Discovery, discover
@@ -47,7 +48,7 @@ class RediscoveryWorker:
         now = self._clock()
         self._busy = {source_id: until for source_id, until in self._busy.items() if until > now}
         async with self._database.transaction() as conn:
-            lost = await polling.list_lost(conn, limit=limit + len(self._busy))
+            lost = await feed_moves.list_lost(conn, limit=limit + len(self._busy))
         return [one for one in lost if one.source_id not in self._busy][:limit]
 
     async def work(self, lost: LostFeed) -> None:
@@ -62,10 +63,10 @@ class RediscoveryWorker:
             raise
         found = _suggestions(lost, discovery)
         async with self._database.transaction() as conn:
-            if not await polling.still_followed(conn, source_ids=[lost.source_id]):
+            if not await feed_results.still_followed(conn, source_ids=[lost.source_id]):
                 return
             await suggestions_store.replace(conn, source_id=lost.source_id, suggestions=found, found_at=self._clock())
-            await polling.found_or_not(conn, source_id=lost.source_id)
+            await feed_moves.found_or_not(conn, source_id=lost.source_id)
         log.info("rediscovery finished", source_id=str(lost.source_id), url=lost.feed_url, found=len(found))
 
     async def lag(self) -> timedelta:

@@ -17,7 +17,7 @@ from headwater.ids import new_id
 from headwater.library.decide import check_category, check_feed
 from headwater.library.store import subscriptions
 from headwater.library.types import Subscription
-from headwater.polling import store as polling
+from headwater.polling.store import holds as feed_holds
 from headwater.sources import follow as following
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Source
@@ -84,7 +84,7 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
         return
     withdrawn = await custom.clear_withdrawn(conn, source_ids=held)
     for source_id in await custom.list_unwanted(conn, source_ids=held):
-        await polling.keep_hold(conn, source_id=source_id, was_suggested=source_id in withdrawn, now=now)
+        await feed_holds.keep_hold(conn, source_id=source_id, was_suggested=source_id in withdrawn, now=now)
         await sources.remove(conn, source_id=source_id)
     for source in await custom.list_unapproved(conn, source_ids=held):
         await following.switch_off(conn, source, now)

@@ -10,9 +10,9 @@ from psycopg.types.json import Jsonb
 from headwater.alerts.types import Facts, FactSample, FeedCounts, FeedFact, OutageFact, StageFact, Thresholds
 from headwater.bodies import store as bodies
 from headwater.db import Connection, fetch_all, fetch_column, fetch_value
-from headwater.hosts.store.looking import find_busy
 from headwater.hosts.store.outages import list_outages
 from headwater.hosts.store.pages import next_ready_at
+from headwater.hosts.store.status import find_busy
 from headwater.outbox import store as outbox
 from headwater.types import PageKind
 

@@ -57,6 +57,9 @@ CREATE INDEX hosts_pages ON hosts (shard, band, pages_ready_at) WHERE page_due_a
 -- Hosts that never answered have an index of their own, so that they cannot take all slots of a poller.
 CREATE INDEX hosts_feeds ON hosts (feeds_ready_at) WHERE feed_due_at < 'infinity' AND answered_at IS NOT NULL;
 CREATE INDEX hosts_feeds_new ON hosts (feeds_ready_at) WHERE feed_due_at < 'infinity' AND answered_at IS NULL;
+-- Hosts without feeds and URLs, borrowed for single requests: deleted when they are not used for a day.
+CREATE INDEX hosts_unused ON hosts (free_at)
+    WHERE feed_due_at = 'infinity' AND page_due_at = 'infinity' AND url_count = 0;
 CREATE INDEX hosts_paused ON hosts (paused_until) WHERE paused_until IS NOT NULL;
 
 -- robots.txt, by scheme, host and port. Only the holder of the host's lease requests it.

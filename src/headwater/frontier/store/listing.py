@@ -19,8 +19,8 @@ from headwater.frontier.types import (
     UrlTotal,
 )
 from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
-from headwater.hosts.store.looking import LONGEST_LEASE
 from headwater.hosts.store.pages import EVERY_BAND, parts
+from headwater.hosts.store.status import LONGEST_LEASE
 from headwater.types import SourceId
 
 LOOKED_THROUGH = 2_000

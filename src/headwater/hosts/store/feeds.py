@@ -1,15 +1,21 @@
-"""Hosts for polling: claimed when a feed of theirs is due, given back with the breaker's state."""
+"""Hosts for polling: claimed when a feed is due, released with the breaker's state."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 import msgspec
 from psycopg.rows import args_row
 
 from headwater.db import Connection
-from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.keys import host_id_of, host_key, sorted_keys
+from headwater.hosts.store.turns import HELD
 from headwater.hosts.types import FeedRelease, HeldHost
+
+FEED_DUE_AT: Final = (
+    "coalesce((SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity')"
+)
 
 
 async def claim(
@@ -21,7 +27,7 @@ async def claim(
     """
     async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
         await cur.execute(
-            """
+            f"""
             WITH answering AS MATERIALIZED (
                 SELECT shard, host_id, feeds_ready_at
                 FROM hosts
@@ -43,15 +49,11 @@ async def claim(
                 LIMIT %(limit)s
             )
             UPDATE hosts
-            SET lease = %(lease)s,
-                free_at = %(leased_until)s,
-                has_new_feed = false,
-                strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer,
-                claimed = 0
+            SET lease = %(lease)s, free_at = %(leased_until)s, has_new_feed = false, claimed = 0,
+                strikes = strikes + (lease IS NOT NULL AND claimed > 0)::integer
             FROM ready
             WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
-            RETURNING hosts.host_id, name, slowed, successes, robots_delay_ms, answered_at, 0, NULL::timestamptz,
-                NULL::timestamptz, alike_sources, alike_class, paused_until, pauses
+            RETURNING {HELD}
             """,
             {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit, "new_limit": new_limit},
         )
@@ -59,15 +61,11 @@ async def claim(
 
 
 async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> None:
-    """Give hosts back of which no feed is due after all: they sleep until one is."""
+    """Release hosts of which no feed is due after all."""
     await conn.execute(
-        """
+        f"""
         UPDATE hosts
-        SET lease = NULL,
-            free_at = greatest(not_before, paused_until),
-            feed_due_at = coalesce(
-                (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
-            )
+        SET lease = NULL, free_at = greatest(not_before, paused_until), feed_due_at = {FEED_DUE_AT}
         FROM unnest(%(ids)s::bigint[]) AS given (host_id)
         WHERE hosts.shard = shard_of(given.host_id) AND hosts.host_id = given.host_id AND lease = %(lease)s
         """,
@@ -75,43 +73,19 @@ async def sleep(conn: Connection, *, lease: UUID, hosts: Sequence[HeldHost]) -> 
     )
 
 
-class _Row(msgspec.Struct, omit_defaults=True):
-    """A host given back, as JSON carries it: what is not said is NULL, or 0."""
-
-    shard: int
-    host_id: int
-    lease: UUID
-    source_id: UUID
-    not_before: datetime
-    answered_at: datetime | None
-    slowed: int = 0
-    successes: int = 0
-    alike_sources: Sequence[UUID] = ()
-    alike_class: str | None = None
-    paused_until: datetime | None = None
-    pauses: int = 0
-
-
 async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
-    """Give hosts back that are still ours; they were locked, and what their feeds came to is written."""
+    """Release hosts whose lease is still held. They are locked, and the results of their feeds are written."""
     await conn.execute(
-        """
+        f"""
         UPDATE hosts
-        SET lease = NULL,
-            not_before = greatest(hosts.not_before, given.not_before),
-            free_at = greatest(hosts.not_before, given.not_before, given.paused_until),
-            feed_due_at = coalesce(
-                (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
-            ),
-            slowed = coalesce(given.slowed, 0),
-            successes = coalesce(given.successes, 0),
+        SET lease = NULL, not_before = greatest(hosts.not_before, given.not_before),
+            free_at = greatest(hosts.not_before, given.not_before, given.paused_until), feed_due_at = {FEED_DUE_AT},
+            slowed = coalesce(given.slowed, 0), successes = coalesce(given.successes, 0),
             alike_sources = CASE
                 WHEN EXISTS (SELECT FROM sources WHERE sources.id = given.source_id) THEN given.alike_sources
                 ELSE array_remove(given.alike_sources, given.source_id)
             END,
-            alike_class = given.alike_class,
-            paused_until = given.paused_until,
-            pauses = coalesce(given.pauses, 0),
+            alike_class = given.alike_class, paused_until = given.paused_until, pauses = coalesce(given.pauses, 0),
             answered_at = coalesce(given.answered_at, hosts.answered_at)
         FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (
             shard smallint, host_id bigint, lease uuid, source_id uuid, not_before timestamptz,
@@ -124,27 +98,27 @@ async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
     )
 
 
-def _row(one: FeedRelease) -> _Row:
-    host_id, pace, state = host_id_of(one.release.host), one.release.pace, one.state
-    return _Row(
-        shard=shard_of(host_id),
-        host_id=host_id,
-        lease=one.release.lease,
-        source_id=one.source_id,
-        not_before=one.release.not_before,
-        answered_at=one.release.answered_at,
-        slowed=pace.slowed,
-        successes=pace.successes,
-        alike_sources=state.alike_sources,
-        alike_class=state.alike_class,
-        paused_until=state.paused_until,
-        pauses=state.pauses,
-    )
+def _row(one: FeedRelease) -> dict[str, object]:
+    release, state = one.release, one.state
+    row: dict[str, object] = {
+        **host_key(release.host),
+        "lease": release.lease,
+        "source_id": one.source_id,
+        "not_before": release.not_before,
+        "answered_at": release.answered_at,
+    }
+    if release.pace.slowed:
+        row |= {"slowed": release.pace.slowed, "successes": release.pace.successes}
+    if state.alike_class or state.paused_until:
+        row |= {"alike_sources": state.alike_sources, "alike_class": state.alike_class, "pauses": state.pauses}
+        row["paused_until"] = state.paused_until
+    return row
 
 
 async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
-    """Some feeds of these hosts may be due earlier than they were."""
-    rows = sorted((shard_of(host_id_of(host)), host_id_of(host), host) for host in set(hosts))
+    """Some feeds of these hosts may be due earlier than before."""
+    by_id = {host_id_of(host): host for host in hosts}
+    keys = sorted_keys(by_id)
     await conn.execute(
         """
         UPDATE hosts
@@ -156,8 +130,8 @@ async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
         WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND feed_due_at > due.next_poll_at
         """,
         {
-            "shards": [shard for shard, _, _ in rows],
-            "ids": [host_id for _, host_id, _ in rows],
-            "names": [name for _, _, name in rows],
+            "shards": [shard for shard, _ in keys],
+            "ids": [host_id for _, host_id in keys],
+            "names": [by_id[host_id] for _, host_id in keys],
         },
     )

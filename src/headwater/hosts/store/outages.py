@@ -1,46 +1,46 @@
-"""Every statement on `own_outages`: which processes take it to be their own network that is gone."""
+"""Every statement on `own_outages`: which processes have lost their own network."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from headwater.db import Connection
-from headwater.hosts.outage import Outage
+from headwater.db import Connection, fetch_all
 
-# Who has not said so for longer has stopped, or died: probes go out every half minute while an outage lasts.
+# A process that has not reported for longer has stopped: probes are sent every half minute while an outage lasts.
 FRESH = timedelta(minutes=5)
 
 
-async def tell_outage(conn: Connection, *, worker: UUID, stage: str, now: datetime, is_outage: bool) -> None:
-    """Whether this process' own network is down, for all others to see."""
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A process of this stage has lost its own network."""
+
+    stage: str
+    since: datetime
+
+
+async def report_outage(conn: Connection, *, worker: UUID, stage: str, now: datetime, is_outage: bool) -> None:
+    """Whether this process has lost its network; at the end, reports of stopped processes are deleted too."""
     if is_outage:
-        await _note(conn, worker=worker, stage=stage, now=now)
+        await conn.execute(
+            """
+            INSERT INTO own_outages (worker, stage, since, seen_at)
+            VALUES (%(worker)s, %(stage)s, %(now)s, %(now)s)
+            ON CONFLICT (worker) DO UPDATE SET seen_at = excluded.seen_at
+            """,
+            {"worker": worker, "stage": stage, "now": now},
+        )
     else:
-        await _end(conn, worker=worker, now=now)
-
-
-async def _note(conn: Connection, *, worker: UUID, stage: str, now: datetime) -> None:
-    await conn.execute(
-        """
-        INSERT INTO own_outages (worker, stage, since, seen_at)
-        VALUES (%(worker)s, %(stage)s, %(now)s, %(now)s)
-        ON CONFLICT (worker) DO UPDATE
-        SET seen_at = excluded.seen_at
-        """,
-        {"worker": worker, "stage": stage, "now": now},
-    )
-
-
-async def _end(conn: Connection, *, worker: UUID, now: datetime) -> None:
-    """It is back; who has not been heard of for long is forgotten with it."""
-    await conn.execute(
-        "DELETE FROM own_outages WHERE worker = %(worker)s OR seen_at < %(before)s",
-        {"worker": worker, "before": now - FRESH},
-    )
+        await conn.execute(
+            "DELETE FROM own_outages WHERE worker = %(worker)s OR seen_at < %(before)s",
+            {"worker": worker, "before": now - FRESH},
+        )
 
 
 async def list_outages(conn: Connection, *, now: datetime) -> list[Outage]:
-    """Outages that go on, the longest first."""
-    cur = await conn.execute(
-        "SELECT stage, since FROM own_outages WHERE seen_at >= %(after)s ORDER BY since", {"after": now - FRESH}
+    """Current outages, the longest first."""
+    return await fetch_all(
+        conn,
+        Outage,
+        "SELECT stage, since FROM own_outages WHERE seen_at >= %(after)s ORDER BY since",
+        {"after": now - FRESH},
     )
-    return [Outage(*row) for row in await cur.fetchall()]

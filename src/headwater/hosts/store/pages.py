@@ -1,20 +1,27 @@
-"""Hosts for fetching: claimed by the band of their due URLs, given back with the first that is due then."""
+"""Hosts for fetching: claimed by the band of their due URLs, released with the time of the next one."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from psycopg.rows import args_row
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_value
 from headwater.hosts.arrays import numbers, times, uuids
-from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
+from headwater.hosts.keys import ALL_SHARDS, host_id_of, sorted_keys
 from headwater.hosts.types import HeldHost, PageRelease
 
 EVERY_BAND = (0, 1, 2, 3)
+FIRST_OF_BAND: Final = """
+    SELECT next_fetch_at AS due_at
+    FROM frontier_url
+    WHERE shard = given.shard AND host_id = given.host_id AND next_fetch_at < 'infinity' AND band
+"""
+BY_TIME: Final = "ORDER BY next_fetch_at LIMIT 1"
 FEEDS_FIRST = timedelta(minutes=1)
-"""Pages leave a host to a feed that is due for no longer than this; after that they compete. So feeds go first where
-somebody polls, and where nobody does, pages are fetched all the same."""
+"""A feed that has been due for less than this goes before pages; after that they compete. So feeds are first where a
+poller runs, and where none does, pages are fetched all the same."""
 
 
 def parts(bands: Sequence[int], shards: Sequence[int]) -> dict[str, str]:
@@ -36,9 +43,9 @@ async def claim(
     bands: Sequence[int],
     shards: Sequence[int],
 ) -> list[HeldHost]:
-    """Take up to so many ready hosts until the lease ends, to fetch so many URLs of each; of one that was lost, one.
+    """Claim up to so many ready hosts, for so many URLs of each; for one URL where the lease before was lost.
 
-    What is joined LATERAL is joined in the order given: bands in turn, no more than is needed.
+    LATERAL joins run in the order given: band by band, no more than is needed.
     """
     async with conn.cursor(binary=True, row_factory=args_row(HeldHost)) as cur:
         await cur.execute(
@@ -62,9 +69,7 @@ async def claim(
                 LIMIT %(hosts)s
             )
             UPDATE hosts
-            SET lease = %(lease)s,
-                free_at = %(leased_until)s,
-                strikes = ready.strikes,
+            SET lease = %(lease)s, free_at = %(leased_until)s, strikes = ready.strikes,
                 claimed = CASE WHEN ready.strikes = 0 THEN %(urls)s ELSE 1 END
             FROM ready
             WHERE hosts.shard = ready.shard AND hosts.host_id = ready.host_id
@@ -85,11 +90,12 @@ async def claim(
 
 
 async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
-    """Give hosts back that are still ours; they were locked, and what their URLs came to is written."""
-    rows = sorted(releases, key=lambda one: (shard_of(host_id_of(one.release.host)), host_id_of(one.release.host)))
-    ids = [host_id_of(one.release.host) for one in rows]
+    """Release hosts whose lease is still held. They are locked, and the results of their URLs are written."""
+    by_id = {host_id_of(one.release.host): one for one in releases}
+    keys = sorted_keys(by_id)
+    rows = [by_id[host_id] for _, host_id in keys]
     await conn.execute(
-        """
+        f"""
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -101,41 +107,13 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
             SELECT given.*, band_0.due_at AS due_0, band_1.due_at AS due_1, band_2.due_at AS due_2,
                 coalesce(least(band_0.due_at, band_1.due_at, band_2.due_at, band_3.due_at), 'infinity') AS due_at
             FROM given
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 0 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_0 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 1 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_1 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 2 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_2 ON true
-            LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at
-                FROM frontier_url
-                WHERE shard = given.shard AND band = 3 AND host_id = given.host_id AND next_fetch_at < 'infinity'
-                ORDER BY next_fetch_at
-                LIMIT 1
-            ) AS band_3 ON true
+            LEFT JOIN LATERAL ({FIRST_OF_BAND} = 0 {BY_TIME}) AS band_0 ON true
+            LEFT JOIN LATERAL ({FIRST_OF_BAND} = 1 {BY_TIME}) AS band_1 ON true
+            LEFT JOIN LATERAL ({FIRST_OF_BAND} = 2 {BY_TIME}) AS band_2 ON true
+            LEFT JOIN LATERAL ({FIRST_OF_BAND} = 3 {BY_TIME}) AS band_3 ON true
         )
         UPDATE hosts
-        SET lease = NULL,
-            strikes = 0,
-            claimed = 0,
-            slowed = first.slowed,
-            successes = first.successes,
+        SET lease = NULL, strikes = 0, claimed = 0, slowed = first.slowed, successes = first.successes,
             not_before = greatest(hosts.not_before, first.not_before),
             free_at = greatest(hosts.not_before, first.not_before, hosts.paused_until),
             pages_paused_until = first.paused_until,
@@ -151,8 +129,8 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
         WHERE hosts.shard = first.shard AND hosts.host_id = first.host_id AND hosts.lease = first.lease
         """,
         {
-            "shards": numbers([shard_of(host_id) for host_id in ids]),
-            "host_ids": numbers(ids),
+            "shards": numbers([shard for shard, _ in keys]),
+            "host_ids": numbers([host_id for _, host_id in keys]),
             "leases": uuids([one.release.lease for one in rows]),
             "times": times([one.release.not_before for one in rows]),
             "paused": times([one.pages_paused_until for one in rows]),
@@ -164,8 +142,9 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
 
 
 async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS) -> datetime | None:
-    """When the next host can be claimed, perhaps in the past; None while nothing waits."""
-    cur = await conn.execute(
+    """When the next host can be claimed, perhaps in the past; None if none waits."""
+    return await fetch_value(
+        conn,
         """
         SELECT min(pages_ready_at)
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
@@ -179,5 +158,3 @@ async def next_ready_at(conn: Connection, *, shards: Sequence[int] = ALL_SHARDS)
         """,
         parts(EVERY_BAND, shards),
     )
-    row = await cur.fetchone()
-    return row[0] if row else None

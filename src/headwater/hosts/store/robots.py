@@ -1,41 +1,36 @@
-"""What is known of the robots.txt of hosts, by scheme, host and port. Only who holds a host asks for it."""
+"""robots.txt by scheme, host and port. Only the holder of a host requests it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from headwater.db import Connection
 from headwater.hosts.arrays import numbers, texts
-from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.keys import host_id_of, host_key, shard_of
 from headwater.hosts.types import Robots
 from headwater.urls import host_of
 
 
 async def find(conn: Connection, *, origins: Sequence[str]) -> dict[str, Robots]:
-    """What is known of these origins' robots.txt, expired or not."""
+    """The stored robots.txt of these origins, expired or not."""
     ids = [host_id_of(host_of(origin)) for origin in origins]
     cur = await conn.execute(
         """
-        SELECT origin, status, body, fetched_at, expires_at, unreachable_since, crawl_delay_ms, sitemaps
+        SELECT origin, status, body, fetched_at, expires_at, unreachable_since,
+            crawl_delay_ms * interval '1 millisecond', sitemaps
         FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(origins)s::text[])
             AS given (shard, host_id, origin)
         JOIN host_robots USING (shard, host_id, origin)
         """,
-        {
-            "shards": numbers([shard_of(host_id) for host_id in ids]),
-            "host_ids": numbers(ids),
-            "origins": texts(origins),
-        },
+        {"shards": numbers(map(shard_of, ids)), "host_ids": numbers(ids), "origins": texts(origins)},
     )
-    return {row[0]: _robots(row) for row in await cur.fetchall()}
+    return {
+        origin: Robots(origin, status, body, at, expires_at, unreachable_since, delay, tuple(sitemaps))
+        for origin, status, body, at, expires_at, unreachable_since, delay, sitemaps in await cur.fetchall()
+    }
 
 
 async def keep(conn: Connection, *, robots: Robots) -> bool:
-    """Keep a robots.txt for everybody. Returns whether it says something else than before.
-
-    Only who holds the host asks for it, so that nobody else does at the same time.
-    """
-    host_id = host_id_of(host_of(robots.origin))
+    """Store a robots.txt for all workers. Returns whether it has changed."""
     delay_ms = None if robots.crawl_delay is None else int(robots.crawl_delay / timedelta(milliseconds=1))
     cur = await conn.execute(
         """
@@ -53,13 +48,9 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
                 %(unreachable_since)s, %(delay_ms)s, %(sitemaps)s
             )
             ON CONFLICT ON CONSTRAINT host_robots_pkey DO UPDATE
-            SET status = excluded.status,
-                body = excluded.body,
-                fetched_at = excluded.fetched_at,
-                expires_at = excluded.expires_at,
-                unreachable_since = excluded.unreachable_since,
-                crawl_delay_ms = excluded.crawl_delay_ms,
-                sitemaps = excluded.sitemaps
+            SET status = excluded.status, body = excluded.body, fetched_at = excluded.fetched_at,
+                expires_at = excluded.expires_at, unreachable_since = excluded.unreachable_since,
+                crawl_delay_ms = excluded.crawl_delay_ms, sitemaps = excluded.sitemaps
         ), slowed AS (
             UPDATE hosts
             SET robots_delay_ms = greatest(
@@ -76,8 +67,7 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
         FROM old
         """,
         {
-            "shard": shard_of(host_id),
-            "host_id": host_id,
+            **host_key(host_of(robots.origin)),
             "origin": robots.origin,
             "status": robots.status,
             "body": robots.body,
@@ -90,9 +80,3 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
     )
     row = await cur.fetchone()
     return row is None or row[0]
-
-
-def _robots(row: Sequence[Any]) -> Robots:
-    origin, status, body, fetched_at, expires_at, unreachable_since, delay_ms, sitemaps = row
-    delay = None if delay_ms is None else timedelta(milliseconds=delay_ms)
-    return Robots(origin, status, body, fetched_at, expires_at, unreachable_since, delay, tuple(sitemaps))

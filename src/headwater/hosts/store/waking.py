@@ -1,17 +1,17 @@
-"""What waits for hosts: from when a host has feeds to poll or URLs to fetch."""
+"""From when a host has feeds to poll or URLs to fetch."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from headwater.db import Connection
 from headwater.hosts.arrays import numbers, texts, times
-from headwater.hosts.keys import host_id_of, shard_of
+from headwater.hosts.keys import host_id_of, host_key, shard_of, sorted_keys
 from headwater.hosts.types import Wake
 
 
 async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
-    """Wait for whoever writes these hosts now, so that the next statement sees what they brought."""
-    ids = sorted((shard_of(host_id), host_id) for host_id in host_ids)
+    """Lock these hosts in the order of their keys. The next statement sees what others have committed."""
+    keys = sorted_keys(host_ids)
     await conn.execute(
         """
         SELECT
@@ -23,12 +23,34 @@ async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
             FOR UPDATE
         ) AS locked
         """,
-        {"shards": numbers([shard for shard, _ in ids]), "host_ids": numbers([host_id for _, host_id in ids])},
+        {"shards": numbers([shard for shard, _ in keys]), "host_ids": numbers([host_id for _, host_id in keys])},
     )
 
 
+async def lock_named(conn: Connection, *, names: Iterable[str]) -> None:
+    """Lock these hosts in the order of their keys, before a transaction writes them one after another.
+
+    Missing rows are inserted: those of two transactions that insert the same hosts could not be locked otherwise.
+    """
+    by_id = {host_id_of(name): name for name in names}
+    keys = sorted_keys(by_id)
+    await conn.execute(
+        """
+        INSERT INTO hosts (shard, host_id, name)
+        SELECT * FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[])
+        ON CONFLICT ON CONSTRAINT hosts_pkey DO NOTHING
+        """,
+        {
+            "shards": numbers([shard for shard, _ in keys]),
+            "host_ids": numbers([host_id for _, host_id in keys]),
+            "names": texts([by_id[host_id] for _, host_id in keys]),
+        },
+    )
+    await lock(conn, host_ids=by_id)
+
+
 async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
-    """These hosts have URLs to fetch, as soon as their clocks let them."""
+    """These hosts have URLs to fetch."""
     columns = wake_columns(wakes)
     if columns is None:
         return
@@ -58,7 +80,7 @@ async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
 
 
 def wake_columns(wakes: Iterable[Wake]) -> dict[str, str] | None:
-    """One row per host as arrays, in the order in which everybody writes them; None where there is none."""
+    """One row per host as arrays, in the order of their keys; None if there are none."""
     hosts: dict[int, Wake] = {}
     for wake in wakes:
         other = hosts.get(wake.host_id)
@@ -84,12 +106,10 @@ def _both(one: Wake, other: Wake) -> Wake:
 async def wake_for_feed(
     conn: Connection, *, host: str, due_at: datetime, now: datetime, is_new: bool = False, lifts_pause: bool = False
 ) -> None:
-    """A feed of this host is due then. A new one comes before all that has been waiting.
+    """A feed of this host is due then. A new feed is polled before all others.
 
-    A person's may lift a pause that the breaker guessed, and so test the host; never what politeness or the site ask
-    for, nor the lease of whoever holds it.
+    A user's request may end a pause of the breaker, never the delay, what the site asked for, or a lease.
     """
-    host_id = host_id_of(host)
     await conn.execute(
         """
         INSERT INTO hosts AS h (shard, host_id, name, feed_due_at, has_new_feed)
@@ -104,8 +124,7 @@ async def wake_for_feed(
             END
         """,
         {
-            "shard": shard_of(host_id),
-            "host_id": host_id,
+            **host_key(host),
             "name": host,
             "due_at": due_at,
             "now": now,

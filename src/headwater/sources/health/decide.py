@@ -6,8 +6,7 @@ of the same kind, so that it is true for every policy, and stays so.
 
 from datetime import datetime, timedelta
 
-from headwater.polling.breaker import decide_host
-from headwater.polling.decide import MOVED_TIMES, decide, decide_paused
+from headwater.polling.decide import MOVED_TIMES, decide, decide_host, decide_paused
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
 from headwater.polling.types import NEVER, Decision, FailureClass, FeedState, HostState, PollFailed, PollingOptions
 from headwater.sources.health.types import Feed, Prospect, Story

@@ -9,11 +9,11 @@ from psycopg.rows import class_row
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one
 from headwater.hosts.keys import host_id_of
-from headwater.hosts.store.looking import find_host
+from headwater.hosts.store.turns import find_host
 from headwater.hosts.types import HeldHost
-from headwater.polling import store as polling
 from headwater.polling.policy import policy_of
-from headwater.polling.rows import claimed_feed
+from headwater.polling.store import claims as feed_claims
+from headwater.polling.store.rows import claimed_feed
 from headwater.polling.types import ClaimedFeed, PollingOptions
 from headwater.sources.health.types import (
     ComingBack,
@@ -188,7 +188,7 @@ async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | No
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
     """The state that a poll of this source would start from, without a lease; None for a source without a feed."""
-    row = await polling.find_feed(conn, source_id=source_id)
+    row = await feed_claims.find_feed(conn, source_id=source_id)
     if row is None:
         return None
     host = await find_host(conn, name=row.host) or HeldHost(host_id_of(row.host), row.host, 0, 0, None, None)

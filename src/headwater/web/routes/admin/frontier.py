@@ -34,7 +34,7 @@ from headwater.frontier.types import (
     UrlCursor,
     UrlFilter,
 )  # fmt: skip
-from headwater.hosts.store.looking import find_shown, list_waiting
+from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
 from headwater.types import Clock, SourceId
 from headwater.web.errors import fragment
@@ -103,7 +103,7 @@ async def list_page(
             "cursor": cursor,
             "next": cursor_of(found.next),
             "can_retry": wanted.status in {None, *RETRIED},
-            "shown_host": await find_shown(conn, name=wanted.host, now=clock()) if wanted.host else None,
+            "shown_host": await find_status(conn, name=wanted.host, now=clock()) if wanted.host else None,
             "statuses": list(Status),
             "origins": list(Origin),
             "now": clock(),

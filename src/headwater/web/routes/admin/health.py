@@ -17,7 +17,7 @@ from headwater.accounts.types import Role
 from headwater.alerts.store import incidents
 from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.db import Connection
-from headwater.polling import store as polling
+from headwater.polling.store import claims as feed_claims
 from headwater.sources.health.store import counts
 from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Bar, Period, Tally, Trouble
@@ -105,7 +105,7 @@ def census_of(tallies: Sequence[Tally]) -> Census:
 
 
 async def _now(conn: Connection, at: datetime) -> dict[str, Any]:
-    oldest = await polling.oldest_due_at(conn, now=at)
+    oldest = await feed_claims.oldest_due_at(conn, now=at)
     return {
         "now": at,
         "census": census_of(await state_store.tally(conn)),

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.db import Connection
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, shard_of
-from headwater.hosts.store import looking as store
+from headwater.hosts.store import status as store
 from headwater.hosts.store.pages import EVERY_BAND, parts
 from tests.clock import START
 from tests.db.test_every_statement import sql_of
@@ -42,7 +42,7 @@ async def crowded(conn: Connection) -> Connection:
 
 async def test_a_host_that_waits_is_found_among_many_without_reading_them_all(crowded: Connection) -> None:
     found = await store.list_waiting(crowded, now=START, limit=20)
-    sql = sql_of("hosts.looking.list_waiting")
+    sql = sql_of("hosts.status.list_waiting")
     values = {
         **parts(EVERY_BAND, ALL_SHARDS),
         "after": START + store.POLITE,
@@ -60,9 +60,9 @@ async def test_a_host_that_waits_is_found_among_many_without_reading_them_all(cr
 
 
 async def test_a_host_is_found_by_its_name_whatever_its_case(crowded: Connection) -> None:
-    found = await store.find_shown(crowded, name="Busy.Example", now=START)
+    found = await store.find_status(crowded, name="Busy.Example", now=START)
 
     assert found is not None
     assert found.waits(START)
     assert not found.is_held
-    assert await store.find_shown(crowded, name="nobody.example", now=START) is None
+    assert await store.find_status(crowded, name="nobody.example", now=START) is None

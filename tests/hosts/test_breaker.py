@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from headwater.hosts.types import HostState
-from headwater.polling.breaker import decide_host
+from headwater.polling.decide import decide_host
 from headwater.polling.policy import POLICIES, policy_named
 from headwater.polling.types import FailureClass, HostDecision, PollFailed, PollOutcome
 from headwater.types import SourceId

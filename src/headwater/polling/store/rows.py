@@ -1,4 +1,4 @@
-"""Between rows and values: what a claim reads becomes a ClaimedFeed, what a poll leaves behind becomes a row."""
+"""Rows and values: a row of a claim becomes a ClaimedFeed, the result of a poll becomes a row."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 
 from headwater.hosts.decide import NO_TIME
-from headwater.hosts.keys import host_id_of, shard_of
-from headwater.hosts.types import HeldHost, HostState, Pace
+from headwater.hosts.keys import host_key
+from headwater.hosts.types import HeldHost, HostState
 from headwater.polling.types import (
     NO_WISHES,
     ClaimedFeed,
@@ -25,8 +25,8 @@ _CLASSES = frozenset(FailureClass)
 
 
 @record
-class Answer:
-    """All that a poll leaves behind, for one feed."""
+class PollResult:
+    """All that is written after a poll of one feed."""
 
     feed: ClaimedFeed
     decision: Decision
@@ -44,8 +44,6 @@ class Answer:
 
 
 class ClaimRow(msgspec.Struct, frozen=True):
-    """A feed, as a claim reads it."""
-
     source_id: SourceId
     feed_url: str
     host: str
@@ -80,7 +78,6 @@ class ClaimRow(msgspec.Struct, frozen=True):
 
 
 def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
-    """The values of a claim."""
     return ClaimedFeed(
         feed_url=row.feed_url,
         host=row.host,
@@ -109,7 +106,7 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
             row.host, tuple(host.alike_sources or ()), _class(host.alike_class), host.paused_until, host.pauses
         ),
         host_answered_at=host.answered_at,
-        pace=Pace(host.slowed, host.successes),
+        pace=host.pace,
         host_delay=max(host.robots_delay or NO_TIME, timedelta(milliseconds=row.min_delay_ms or 0)),
         submitted_by=row.submitted_by,
     )
@@ -134,98 +131,54 @@ def _class(name: str | None) -> FailureClass | None:
     return FailureClass(name) if name in _CLASSES else FailureClass.UNEXPECTED
 
 
-class AnswerRow(msgspec.Struct, omit_defaults=True):
-    """The row of an answer, as JSON carries it: what is not said is NULL, and a feed that is well has little to say."""
-
-    source_id: UUID
-    shard: int
-    host_id: int
-    lease: UUID
-    edits: int
-    at: datetime
-    next_poll_at: datetime
-    outcome: str
-    bytes: int
-    took_ms: int
-    status: int | None
-    etag: str | None
-    last_modified: str | None
-    item_count: int | None
-    mean_gap: timedelta | None
-    last_new_at: datetime | None
-    last_full_at: datetime | None
-    new_links: int = 0
-    new_articles: int = 0
-    consecutive_errors: int = 0
-    last_error: str | None = None
-    last_error_type: str | None = None
-    streak: int = 0
-    streak_class: str | None = None
-    permanent_errors: int = 0
-    failing_since: datetime | None = None
-    off_at: datetime | None = None
-    off_reason: str | None = None
-    off_until: datetime | None = None
-    off_times: int = 0
-    off_by_operator: bool = False
-    asked_until: datetime | None = None
-    moved_url: str | None = None
-    moved_since: datetime | None = None
-    moved_times: int = 0
-    adopt_url: str | None = None
-    wants_discovery: bool = False
-    is_outage: bool = False
-    wished_gap: timedelta | None = None
-    skip_hours: list[int] | None = None
-    skip_days: list[int] | None = None
+def json_of(results: Sequence[PollResult]) -> str:
+    """Rows as PostgreSQL reads them: what is left out is NULL, and a working feed has little to write."""
+    return msgspec.json.encode([_row_of(result) for result in results]).decode()
 
 
-def json_of(answers: Sequence[Answer]) -> str:
-    """The rows of these answers, as PostgreSQL reads them."""
-    return msgspec.json.encode([_row_of(answer) for answer in answers]).decode()
-
-
-def _row_of(answer: Answer) -> AnswerRow:
-    host_id = host_id_of(answer.feed.host)
-    state, off, moved = answer.decision.state, answer.decision.state.off, answer.decision.state.moved
-    row = AnswerRow(
-        source_id=state.source_id,
-        shard=shard_of(host_id),
-        host_id=host_id,
-        lease=answer.feed.lease,
-        edits=answer.feed.edits,
-        at=answer.at,
-        next_poll_at=answer.decision.next_poll_at,
-        outcome=answer.outcome,
-        bytes=answer.size,
-        took_ms=round(answer.took / timedelta(milliseconds=1)),
-        status=answer.status,
-        etag=answer.validators.etag,
-        last_modified=answer.validators.last_modified,
-        item_count=answer.item_count,
-        mean_gap=state.mean_gap,
-        last_new_at=state.last_new_at,
-        last_full_at=state.last_full_at,
-        new_links=answer.new_links,
-        new_articles=answer.new_articles,
-        consecutive_errors=state.consecutive_errors,
-        last_error=state.last_error,
-        last_error_type=state.last_error_type,
-        streak=state.streak,
-        streak_class=state.streak_class,
-        permanent_errors=state.permanent_errors,
-        failing_since=state.failing_since,
-        adopt_url=answer.adopt_url,
-        wants_discovery=answer.wants_discovery,
-        is_outage=answer.decision.is_outage,
-        asked_until=answer.decision.asked_until,
-    )
-    if off is not None:
-        row.off_at, row.off_reason, row.off_until, row.off_times = off.at, off.reason, off.until, off.times
-        row.off_by_operator = off.by_operator
-    if moved is not None:
-        row.moved_url, row.moved_since, row.moved_times = moved.url, moved.since, moved.times
+def _row_of(result: PollResult) -> dict[str, object]:
+    decision, state = result.decision, result.decision.state
+    row: dict[str, object] = {
+        **host_key(result.feed.host),
+        "source_id": state.source_id,
+        "lease": result.feed.lease,
+        "edits": result.feed.edits,
+        "at": result.at,
+        "next_poll_at": decision.next_poll_at,
+        "outcome": result.outcome,
+        "bytes": result.size,
+        "took_ms": round(result.took / timedelta(milliseconds=1)),
+        "status": result.status,
+        "etag": result.validators.etag,
+        "last_modified": result.validators.last_modified,
+        "item_count": result.item_count,
+        "mean_gap": state.mean_gap,
+        "last_new_at": state.last_new_at,
+        "last_full_at": state.last_full_at,
+    }
+    if result.new_links or result.new_articles:
+        row |= {"new_links": result.new_links, "new_articles": result.new_articles}
+    if decision.is_outage:
+        row["is_outage"] = True
+    if state.failing_since is not None or state.consecutive_errors:
+        row |= {
+            "consecutive_errors": state.consecutive_errors,
+            "last_error": state.last_error,
+            "last_error_type": state.last_error_type,
+            "streak": state.streak,
+            "streak_class": state.streak_class,
+            "permanent_errors": state.permanent_errors,
+            "failing_since": state.failing_since,
+            "asked_until": decision.asked_until,
+            "wants_discovery": result.wants_discovery,
+        }
+    if (off := state.off) is not None:
+        row |= {"off_at": off.at, "off_reason": off.reason, "off_until": off.until, "off_times": off.times}
+        row["off_by_operator"] = off.by_operator
+    if (moved := state.moved) is not None:
+        row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
+        row["adopt_url"] = result.adopt_url
     if (wishes := state.wishes) is not NO_WISHES:
-        row.wished_gap = wishes.lasts or None
-        row.skip_hours, row.skip_days = sorted(wishes.skip_hours) or None, sorted(wishes.skip_days) or None
+        row |= {"wished_gap": wishes.lasts or None, "skip_hours": sorted(wishes.skip_hours) or None}
+        row["skip_days"] = sorted(wishes.skip_days) or None
     return row

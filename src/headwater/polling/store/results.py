@@ -1,0 +1,161 @@
+"""Writing the results of polls."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from headwater.db import Connection, fetch_column, fetch_value
+from headwater.hosts.store import feeds as feed_hosts
+from headwater.polling.store.rows import PollResult, json_of
+from headwater.polling.types import ClaimedFeed
+from headwater.types import SourceId
+
+
+async def write_results(conn: Connection, *, results: Sequence[PollResult]) -> set[SourceId]:
+    """Write the results of polls; their hosts are released next. Returns the feeds whose state was not changed: the
+    lease was lost, or a user changed the feed meanwhile.
+
+    One statement, so that the rows are sent and read once; its parts do not see what the others write.
+    """
+    skipped = await fetch_column(
+        conn,
+        """
+        WITH answer AS MATERIALIZED (
+            SELECT *
+            FROM jsonb_to_recordset(%(rows)s::jsonb) AS answer (
+                source_id uuid, shard smallint, host_id bigint, lease uuid, edits integer, at timestamptz,
+                next_poll_at timestamptz, outcome text,
+                bytes integer, took_ms integer, status smallint, etag text, last_modified text, item_count integer,
+                mean_gap interval, last_new_at timestamptz, last_full_at timestamptz, new_links integer,
+                new_articles integer, consecutive_errors integer, last_error text, last_error_type text,
+                streak integer, streak_class text, permanent_errors integer, failing_since timestamptz,
+                off_at timestamptz, off_reason text, off_until timestamptz, off_times integer,
+                off_by_operator boolean, asked_until timestamptz, moved_url text,
+                moved_since timestamptz, moved_times integer, adopt_url text, wants_discovery boolean,
+                is_outage boolean, wished_gap interval, skip_hours smallint[], skip_days smallint[]
+            )
+        ), scheduled AS (
+            UPDATE feed_state
+            SET next_poll_at = a.next_poll_at,
+                last_polled_at = CASE WHEN a.is_outage THEN last_polled_at ELSE a.at END,
+                last_succeeded_at = CASE
+                    WHEN a.outcome IN ('polled', 'not_modified') THEN a.at ELSE last_succeeded_at
+                END,
+                last_etag = a.etag, last_modified = a.last_modified,
+                last_item_count = coalesce(a.item_count, last_item_count),
+                article_count = article_count + coalesce(a.new_links, 0),
+                consecutive_errors = coalesce(a.consecutive_errors, 0),
+                last_error = a.last_error, last_error_type = a.last_error_type,
+                streak = coalesce(a.streak, 0), streak_class = a.streak_class,
+                permanent_errors = coalesce(a.permanent_errors, 0), failing_since = a.failing_since,
+                off_at = a.off_at, off_reason = a.off_reason, off_until = a.off_until,
+                off_times = coalesce(a.off_times, 0),
+                off_by_operator = coalesce(a.off_by_operator, false),
+                asked_until = CASE
+                    WHEN a.outcome IN ('polled', 'not_modified') THEN NULL
+                    ELSE greatest(feed_state.asked_until, a.asked_until)
+                END,
+                moved_url = a.moved_url, moved_since = a.moved_since, moved_times = coalesce(a.moved_times, 0),
+                adopt_url = a.adopt_url,
+                wants_discovery = feed_state.wants_discovery OR coalesce(a.wants_discovery, false),
+                mean_gap = a.mean_gap, last_new_at = a.last_new_at, last_full_at = a.last_full_at,
+                wished_gap = a.wished_gap, skip_hours = a.skip_hours, skip_days = a.skip_days
+            FROM answer AS a
+            JOIN hosts ON hosts.shard = a.shard AND hosts.host_id = a.host_id AND hosts.lease = a.lease
+            WHERE feed_state.source_id = a.source_id AND feed_state.edits = a.edits
+            RETURNING feed_state.source_id
+        ), marked AS (
+            UPDATE sources
+            SET feed_disabled_at = a.off_at, feed_disable_reason = a.off_reason
+            FROM answer AS a
+            JOIN scheduled USING (source_id)
+            WHERE sources.id = a.source_id
+                AND (feed_disabled_at, feed_disable_reason) IS DISTINCT FROM (a.off_at, a.off_reason)
+        ), remembered AS (
+            INSERT INTO poll_events (source_id, at, outcome, status, bytes, took_ms, new_articles)
+            SELECT a.source_id, a.at, a.outcome, a.status, a.bytes, a.took_ms, coalesce(a.new_articles, 0)
+            FROM answer AS a
+            JOIN sources ON sources.id = a.source_id
+        )
+        SELECT source_id FROM answer WHERE source_id NOT IN (SELECT source_id FROM scheduled)
+        """,
+        {"rows": json_of(results)},
+    )
+    return set(skipped)
+
+
+async def put_off(conn: Connection, *, feed: ClaimedFeed, until: datetime) -> None:
+    """Poll the feed later, without a result; a disabled feed waits for the end of its cooldown as before."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET next_poll_at = %(until)s
+        WHERE source_id = %(source_id)s AND edits = %(edits)s AND off_at IS NULL
+        """,
+        {"source_id": feed.source_id, "edits": feed.edits, "until": until},
+    )
+
+
+async def still_followed(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+    """Those of these sources that exist; they are not deleted before this transaction ends."""
+    if not source_ids:
+        return set()
+    statement = "SELECT id FROM sources WHERE id = ANY (%(ids)s) ORDER BY id FOR KEY SHARE"
+    return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
+
+
+async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason: str, next_poll_at: datetime) -> None:
+    """Enable feeds that were disabled for this reason by mistake, as if those polls had not happened."""
+    hosts = await fetch_column(
+        conn,
+        """
+        WITH taken_back AS (
+            UPDATE feed_state
+            SET edits = edits + 1, off_at = NULL, off_reason = NULL, off_until = NULL, off_times = 0,
+                asked_until = NULL, consecutive_errors = 0, streak = 0, streak_class = NULL, permanent_errors = 0,
+                failing_since = NULL, last_error = NULL, last_error_type = NULL,
+                next_poll_at = CASE WHEN enabled THEN %(next_poll_at)s ELSE next_poll_at END
+            FROM sources
+            WHERE source_id = ANY (%(source_ids)s) AND off_reason = %(reason)s AND NOT off_by_operator
+                AND sources.id = source_id
+            RETURNING source_id, host
+        ), marked AS (
+            UPDATE sources
+            SET feed_disabled_at = NULL, feed_disable_reason = NULL
+            FROM taken_back
+            WHERE sources.id = taken_back.source_id
+        )
+        SELECT host FROM taken_back
+        """,
+        {"source_ids": list(source_ids), "reason": reason, "next_poll_at": next_poll_at},
+    )
+    await feed_hosts.stay_awake(conn, hosts=hosts)
+
+
+async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
+    """Add articles that came from another feed."""
+    await conn.execute(
+        "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "articles": articles},
+    )
+
+
+async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: str) -> str | None:
+    """The blocked domain that a host belongs to, for a source that was approved from a user's suggestion.
+
+    Sources of operators, and private ones of users, are not moderated.
+    """
+    labels = host.split(".")
+    return await fetch_value(
+        conn,
+        """
+        SELECT domain
+        FROM blocked_domains
+        WHERE domain = ANY(%(domains)s::text[])
+            AND EXISTS (
+                SELECT FROM sources WHERE id = %(id)s AND moderation_status = 'approved' AND NOT is_system
+            )
+        ORDER BY length(domain)
+        LIMIT 1
+        """,
+        {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]},
+    )

@@ -1,0 +1,133 @@
+"""When a feed is polled next, as users and operators decide."""
+
+from datetime import datetime, timedelta
+
+from headwater.db import Connection, fetch_column, fetch_one
+from headwater.hosts.store import feeds as feed_hosts
+from headwater.hosts.store.waking import wake_for_feed
+from headwater.polling.types import Standing
+from headwater.types import SourceId
+
+
+async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
+    """Insert a new feed, due at once, before all others."""
+    await conn.execute(
+        """
+        INSERT INTO feed_state (source_id, feed_url, host, next_poll_at)
+        VALUES (%(source_id)s, %(feed_url)s, %(host)s, %(now)s)
+        """,
+        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
+    )
+    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
+
+
+async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
+    """Enable the feed or change its URL: errors are cleared, and it is due at once."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET edits = edits + 1, feed_url = %(feed_url)s, host = %(host)s, next_poll_at = %(now)s, last_polled_at = NULL,
+            last_etag = NULL, last_modified = NULL, consecutive_errors = 0, last_error = NULL, last_error_type = NULL,
+            streak = 0, streak_class = NULL, permanent_errors = 0, failing_since = NULL, off_at = NULL,
+            off_reason = NULL, off_until = NULL, off_times = 0, off_by_operator = false, asked_until = NULL,
+            moved_url = NULL, moved_since = NULL, moved_times = 0, adopt_url = NULL,
+            last_full_at = NULL, wished_gap = NULL, skip_hours = NULL, skip_days = NULL
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
+    )
+    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
+
+
+async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime) -> None:
+    """Set the next poll; a later time is not overwritten by a poll that is under way."""
+    hosts = await fetch_column(
+        conn,
+        """
+        UPDATE feed_state
+        SET next_poll_at = %(next_poll_at)s,
+            edits = edits + CASE WHEN %(next_poll_at)s::timestamptz > %(now)s THEN 1 ELSE 0 END
+        WHERE source_id = %(source_id)s
+        RETURNING host
+        """,
+        {"source_id": source_id, "next_poll_at": next_poll_at, "now": now},
+    )
+    for host in hosts:
+        await wake_for_feed(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now)
+
+
+async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
+    """Disable the feed; `reschedule` sets its next poll."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET edits = edits + 1, off_at = %(at)s, off_reason = %(reason)s, off_until = %(until)s, off_times = 1,
+            off_by_operator = true
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id, "at": at, "reason": reason, "until": until},
+    )
+
+
+async def forget_errors(conn: Connection, *, source_id: SourceId) -> None:
+    """Clear the errors of the feed; whether it is disabled, and its next poll, stay."""
+    await conn.execute(
+        """
+        UPDATE feed_state
+        SET edits = edits + 1, consecutive_errors = 0, last_error = NULL, last_error_type = NULL, streak = 0,
+            streak_class = NULL, permanent_errors = 0, failing_since = NULL
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id},
+    )
+
+
+async def apply_interval(conn: Connection, *, source_id: SourceId, interval: timedelta, now: datetime) -> None:
+    """A working feed is due as soon as its new interval has passed since the last poll."""
+    hosts = await fetch_column(
+        conn,
+        """
+        UPDATE feed_state
+        SET edits = edits + 1,
+            next_poll_at = least(
+                next_poll_at, greatest(%(now)s, last_polled_at + greatest(%(interval)s::interval, wished_gap))
+            )
+        WHERE source_id = %(source_id)s
+            AND last_polled_at IS NOT NULL AND off_at IS NULL AND consecutive_errors = 0
+            AND next_poll_at < '9999-01-01'
+        RETURNING host
+        """,
+        {"source_id": source_id, "interval": interval, "now": now},
+    )
+    await feed_hosts.stay_awake(conn, hosts=hosts)
+
+
+async def off_until(conn: Connection, *, source_id: SourceId) -> tuple[bool, datetime | None]:
+    """Whether the feed is disabled, and until when; None if only a user can enable it."""
+    cur = await conn.execute(
+        "SELECT off_at IS NOT NULL, off_until FROM feed_state WHERE source_id = %(source_id)s", {"source_id": source_id}
+    )
+    return await cur.fetchone() or (False, None)
+
+
+async def wait_as_asked(conn: Connection, *, source_id: SourceId, until: datetime) -> None:
+    """Delay a new feed whose site sent Retry-After before the feed was added again."""
+    await conn.execute(
+        "UPDATE feed_state SET asked_until = %(until)s, next_poll_at = %(until)s WHERE source_id = %(source_id)s",
+        {"source_id": source_id, "until": until},
+    )
+
+
+async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | None:
+    """What a retry of this feed has to respect."""
+    return await fetch_one(
+        conn,
+        Standing,
+        """
+        SELECT off_at, off_reason, off_until, off_by_operator, asked_until, paused_until
+        FROM feed_state
+        LEFT JOIN hosts USING (shard, host_id)
+        WHERE source_id = %(source_id)s
+        """,
+        {"source_id": source_id},
+    )
