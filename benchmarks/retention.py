@@ -257,12 +257,12 @@ class Going:
             await asyncio.sleep(1)
 
     async def _let_one_go(self, month: date) -> float:
-        spent = await self._try(lambda conn: store.hand_on_texts(conn, before=ends_before(month), most=500))
-        spent += await self._try(lambda conn: store.let_month_go(conn, month=month))
+        spent = await self._try(lambda conn: store.reassign_texts(conn, before=ends_before(month), most=500))
+        spent += await self._try(lambda conn: store.detach_month(conn, month=month))
         async with self._database.transaction() as conn:
-            gone = await store.list_gone(conn)
+            gone = await store.list_detached(conn)
         for table in gone:
-            spent += await self._try(lambda conn, table=table: store.drop_gone(conn, table=table))
+            spent += await self._try(lambda conn, table=table: store.drop_detached(conn, table=table))
         return spent
 
     async def _try(self, step: Callable[[Connection], Awaitable[object]]) -> float:

@@ -55,7 +55,7 @@ HOT: dict[str, tuple[str, UserId | None, dict[str, Any], int]] = {
     "plot of a day": ("list_moments", None, PLOT, 50),
     "a click": ("record", READER, ONE, 40),
     "the answer": ("find_answer", READER, {}, 20),
-    "forgetting": ("forget_before", None, {"before": START - timedelta(days=364), "limit": 100}, 2_000),
+    "forgetting": ("remove_before", None, {"before": START - timedelta(days=364), "limit": 100}, 2_000),
 }
 MAY_BE_READ = {"sources", "subscriptions", "analytics_consents", "analytics_refusals"}
 """In full where everybody has agreed; none of them grows with what is published or clicked."""

@@ -168,7 +168,7 @@ async def test_numbers_per_source_are_those_of_readers_who_agreed(database: Data
     assert (told.name, told.followers) == ("Daily", 4)
     assert (told.opens, told.clicks, told.reads, told.stars) == (8, 6, 8 + 3, 3)
     assert told.rate == pytest.approx(6 / 11)
-    assert (ranking.told, ranking.untold) == (1, 0)
+    assert (ranking.shown, ranking.hidden) == (1, 0)
     assert (readers.consenting, readers.total) == (4, 8)
 
 
@@ -191,7 +191,7 @@ async def test_of_fewer_than_three_readers_no_number_is_told(database: Database)
     assert told.name == "Large"
     assert (told.followers, told.opens) == (3, 3)
     assert (told.clicks, told.stars, told.rate) == (None, None, None)
-    assert (ranking.told, ranking.untold) == (1, 1)
+    assert (ranking.shown, ranking.hidden) == (1, 1)
 
 
 async def test_only_what_was_done_in_the_period_counts(database: Database) -> None:
@@ -223,7 +223,7 @@ async def test_every_order_puts_the_most_first_and_the_untold_last(database: Dat
         ranking = await store.rank(conn, since=START, order=order, limit=2)
 
     assert [one.name for one in ranking.sources] == [more.source.name, less.source.name]
-    assert ranking.told == 3
+    assert ranking.shown == 3
 
 
 @pytest.mark.parametrize("period", PopularityPeriod)
@@ -251,7 +251,7 @@ async def test_what_is_old_is_forgotten_some_at_a_time(database: Database) -> No
 
     async with database.as_system() as conn:
         before = START + timedelta(days=3)
-        forgotten = [await store.forget_before(conn, before=before, limit=2) for _ in range(3)]
+        forgotten = [await store.remove_before(conn, before=before, limit=2) for _ in range(3)]
 
     assert forgotten == [2, 1, 0]
     assert await count(database) == 2

@@ -13,6 +13,7 @@ from headwater.db import Database
 from tests.builders import a_source, an_article
 from tests.cli.test_index import Commands
 from tests.months import make_months
+from tests.owner import as_owner
 
 pytestmark = pytest.mark.database
 
@@ -22,8 +23,9 @@ LONG_AGO = datetime(2024, 1, 20, tzinfo=UTC)
 @pytest.fixture
 async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Commands:
     """A Headwater that has two articles of long ago."""
+    async with as_owner(database) as owner:
+        await make_months(owner, since=date(2024, 1, 1), until=date(2024, 3, 1))
     async with database.as_system() as conn:
-        await make_months(conn, since=date(2024, 1, 1), until=date(2024, 3, 1))
         source = await a_source(conn)
         for number in range(2):
             listed = Listed(source.id, an_article(f"https://example.com/{number}"))

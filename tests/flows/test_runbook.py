@@ -310,7 +310,7 @@ def can_come_in(world: World, _words: Words, _said: str) -> bool:
 
 
 def has_let_go_what_is_past_its_time(_world: World, _words: Words, said: str) -> bool:
-    return "events forgotten" in said
+    return "events deleted" in said
 
 
 def has_nothing_to_show(_world: World, _words: Words, _said: str) -> bool:

@@ -148,14 +148,14 @@ async def test_a_sitemap_that_is_being_read_when_its_source_is_deleted_queues_no
 ) -> None:
     source = await world.follow(sitemap=f"http://atlas.{DOMAIN}:{world.zoo.port}/sitemap_index.xml")
     await world.fetch()
-    claimed = await world.mapper.claim(100)
+    claimed = await world.sitemap_reader.claim(100)
     async with world.database.as_system() as conn:
         await sources.remove(conn, source_id=source.id)
     if is_removed:
         await remove_all(world.database, world.clock)
 
     for page in claimed:
-        await world.mapper.work(page)
+        await world.sitemap_reader.work(page)
 
     assert claimed
     await assert_nothing_is_left(world, source)

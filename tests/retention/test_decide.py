@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from headwater.ids import ids_at
 from headwater.retention.decide import (
-    FOR_EVER,
+    FOREVER,
     after,
     ends_before,
+    expired_months,
     last_month_needed,
     month_of,
-    months_to_go,
     next_run_at,
     starts_at,
 )
@@ -33,7 +33,7 @@ def test_a_month_goes_when_its_last_moment_is_past_its_time_and_not_before(
 ) -> None:
     months = months_since(month_of(first), count)
 
-    going = months_to_go(months, now, kept)
+    going = expired_months(months, now, kept)
 
     assert going == months[: len(going)], "the oldest first, and none left out between"
     assert all(now - (starts_at(after(month)) - timedelta(microseconds=1)) > kept for month in going)
@@ -42,11 +42,11 @@ def test_a_month_goes_when_its_last_moment_is_past_its_time_and_not_before(
 
 @given(now=MOMENTS, count=st.integers(1, 40))
 def test_the_month_that_is_being_filled_never_goes(now: datetime, count: int) -> None:
-    assert month_of(now) not in months_to_go(months_since(month_of(now), count), now, timedelta(microseconds=1))
+    assert month_of(now) not in expired_months(months_since(month_of(now), count), now, timedelta(microseconds=1))
 
 
 def test_what_is_kept_for_ever_never_goes() -> None:
-    assert months_to_go([date(2000, 1, 1)], datetime(2026, 1, 1, tzinfo=UTC), FOR_EVER) == []
+    assert expired_months([date(2000, 1, 1)], datetime(2026, 1, 1, tzinfo=UTC), FOREVER) == []
 
 
 @given(at=MOMENTS)

@@ -21,7 +21,7 @@ from headwater.sources.follow import follow, leave
 from headwater.types import ArticleId
 from tests.builders import a_source
 from tests.clock import MovableClock
-from tests.months import as_owner
+from tests.owner import as_owner
 from tests.removals import finish_removals
 from tests.retention.world import ADA, BOB, FEBRUARY, JANUARY, MARCH, OTHER, TEXT, World
 
@@ -145,7 +145,7 @@ async def test_a_text_that_one_which_stays_shares_is_handed_on(world: World, is_
 
     report = await world.retain()
 
-    assert report.handed_on == 1
+    assert report.reassigned == 1
     assert await world.rows("SELECT url, text, duplicate_of FROM content") == [(YOUNG, TEXT, None)]
     assert (opened := await world.open(YOUNG))
     assert opened.html == f"<p>{TEXT}</p>"
@@ -315,7 +315,7 @@ async def test_others_read_on_while_a_month_waits_to_go(world: World, database: 
 
 async def gone(conn: Connection, month: date) -> bool:
     try:
-        return await store.let_month_go(conn, month=month) is not None
+        return await store.detach_month(conn, month=month) is not None
     except Busy:
         return False
 
@@ -346,7 +346,7 @@ async def test_what_changes_while_the_starred_are_copied_is_not_lost(world: Worl
     stays, changes, unstarred, late = urls
     for url in (stays, changes, unstarred):
         await world.star(url)
-    async with database.as_system() as conn, as_owner(conn):
+    async with as_owner(database) as conn:
         await conn.execute("ALTER FUNCTION let_article_month_go SET lock_timeout = '30s'")
     async with database.as_system() as going:
         async with database.as_user(ADA) as reader:

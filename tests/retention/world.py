@@ -23,6 +23,7 @@ from tests.articles.builders import WORDS, a_record
 from tests.builders import a_source, an_article
 from tests.clock import MovableClock
 from tests.months import make_months
+from tests.owner import as_owner
 
 JANUARY, FEBRUARY, MARCH = date(2026, 1, 1), date(2026, 2, 1), date(2026, 3, 1)
 ADA, BOB = UserId(UUID(int=1)), UserId(UUID(int=2))
@@ -46,8 +47,9 @@ class World:
         self.source = SourceId(UUID(int=0))
 
     async def begin(self) -> None:
+        async with as_owner(self.database) as owner:
+            await make_months(owner, since=JANUARY, until=date(2026, 8, 1))
         async with self.database.as_system() as conn:
-            await make_months(conn, since=JANUARY, until=date(2026, 8, 1))
             await conn.execute("UPDATE retention_state SET due_at = %(now)s", {"now": self.clock()})
             for user in (ADA, BOB):
                 await conn.execute(

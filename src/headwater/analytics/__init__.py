@@ -1,1 +1,1 @@
-"""How much each source is read, by readers who agreed to be counted."""
+"""How much each source is read, by users who consented."""

@@ -1,12 +1,10 @@
 """Every statement on `analytics_consents`, `analytics_refusals` and `feed_item_clicks`.
 
-What concerns one user runs under `Database.as_user`; counts run as the system, and are shown for at least FEWEST
-people.
+Statements for one user run under `Database.as_user`; counts run under `as_system`, and are shown for at least FEWEST
+users.
 """
 
 from datetime import datetime
-
-from psycopg.rows import class_row
 
 from headwater.analytics.types import (
     FEWEST,
@@ -19,32 +17,31 @@ from headwater.analytics.types import (
     ReaderAction,
     Readers,
 )
-from headwater.db import Connection, fetch_all
+from headwater.db import Connection, fetch_all, fetch_one, fetch_value
 from headwater.ids import new_id
 from headwater.types import ArticleId, SourceId, UserId
 
 
 async def find_answer(conn: Connection) -> ConsentAnswer | None:
-    """What this person said; None when they have not been asked, or not answered yet."""
-    cur = await conn.execute(
+    """The user's answer; None if there is none yet."""
+    found = await fetch_value(
+        conn,
         """
         SELECT CASE
             WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN 'yes'
             WHEN EXISTS (SELECT FROM analytics_refusals WHERE user_id = current_person()) THEN 'no'
         END
-        """
+        """,
     )
-    row = await cur.fetchone()
-    return ConsentAnswer(row[0]) if row and row[0] else None
+    return ConsentAnswer(found) if found else None
 
 
 async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """From now on this person may be counted."""
+    """Count this user from now on."""
     await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
     await conn.execute(
         """
-        INSERT INTO analytics_consents (user_id, given_at)
-        VALUES (%(user_id)s, %(now)s)
+        INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user_id)s, %(now)s)
         ON CONFLICT (user_id) DO NOTHING
         """,
         {"user_id": user_id, "now": now},
@@ -52,12 +49,11 @@ async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 
 async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """Withdraw a user's consent; what was counted of them is deleted at once."""
+    """Withdraw a user's consent; their clicks are deleted at once, by a foreign key."""
     await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
     await conn.execute(
         """
-        INSERT INTO analytics_refusals (user_id, refused_at)
-        VALUES (%(user_id)s, %(now)s)
+        INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user_id)s, %(now)s)
         ON CONFLICT (user_id) DO NOTHING
         """,
         {"user_id": user_id, "now": now},
@@ -65,10 +61,10 @@ async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
 
 
 async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction, now: datetime) -> None:
-    """Count what this person did with an article of theirs, once; nothing when they have not agreed.
+    """Count what a user with consent did with an article, once.
 
-    It counts for the source through which they have it: the first of theirs that listed it, else the first of all. When
-    the consent is taken back in the same moment, that is waited for, and nothing is counted.
+    It counts for the first of their sources that listed it, else the first of all. A withdrawal of consent at the same
+    moment is waited for, and nothing is counted.
     """
     await conn.execute(
         """
@@ -91,7 +87,7 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
 
 
 async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
-    """What was read of one source counts for another from now on."""
+    """Move the clicks of one source to another."""
     await conn.execute(
         "UPDATE feed_item_clicks SET source_id = %(to)s WHERE source_id = %(source_id)s",
         {"source_id": source_id, "to": to},
@@ -99,18 +95,17 @@ async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> N
 
 
 async def count_readers(conn: Connection) -> Readers:
-    """How many people there are, and how many agreed."""
-    async with conn.cursor(row_factory=class_row(Readers)) as cur:
-        await cur.execute(
-            """
-            SELECT (SELECT count(*) FROM analytics_consents) AS consenting, (SELECT count(*) FROM users) AS total
-            """
-        )
-        return await cur.fetchone() or Readers(0, 0)
+    """How many users there are, and how many consented."""
+    found = await fetch_one(
+        conn,
+        Readers,
+        "SELECT (SELECT count(*) FROM analytics_consents) AS consenting, (SELECT count(*) FROM users) AS total",
+    )
+    return found or Readers(0, 0)
 
 
 async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, limit: int) -> Ranking:
-    """The most popular sources since a moment. It reads what was clicked since then, and no article."""
+    """The most popular sources since a time. Reads the clicks since then, and no article."""
     cur = await conn.execute(
         """
         WITH clicked AS (
@@ -130,7 +125,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             JOIN subscriptions USING (user_id)
             GROUP BY source_id
         ), counted AS MATERIALIZED (
-            SELECT source_id, coalesce(readers, 0) >= %(fewest)s OR coalesce(followers, 0) >= %(fewest)s AS is_told,
+            SELECT source_id, coalesce(readers, 0) >= %(fewest)s OR coalesce(followers, 0) >= %(fewest)s AS is_shown,
                 CASE WHEN followers >= %(fewest)s THEN followers END AS followers,
                 CASE WHEN read_by >= %(fewest)s THEN reads END AS reads,
                 CASE WHEN opened_by >= %(fewest)s THEN opens END AS opens,
@@ -139,12 +134,13 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             FROM clicked
             FULL JOIN followed USING (source_id)
         ), totals AS (
-            SELECT count(*) FILTER (WHERE is_told) AS told, count(*) FILTER (WHERE NOT is_told) AS untold FROM counted
-        ), told AS (
+            SELECT count(*) FILTER (WHERE is_shown) AS shown, count(*) FILTER (WHERE NOT is_shown) AS hidden
+            FROM counted
+        ), listed AS (
             SELECT source_id, name, followers, reads, opens, clicks, stars
             FROM counted
             JOIN sources ON sources.id = source_id
-            WHERE is_told
+            WHERE is_shown
             ORDER BY
                 CASE %(order)s
                     WHEN 'followers' THEN followers
@@ -156,9 +152,9 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
                 END DESC NULLS LAST, lower(name), source_id
             LIMIT %(limit)s
         )
-        SELECT totals.told, untold, source_id, name, followers, reads, opens, clicks, stars
+        SELECT totals.shown, hidden, source_id, name, followers, reads, opens, clicks, stars
         FROM totals
-        LEFT JOIN told ON true
+        LEFT JOIN listed ON true
         """,
         {"since": since, "order": order.value, "limit": limit, "fewest": FEWEST},
     )
@@ -167,7 +163,7 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
 
 
 async def list_moments(conn: Connection, *, period: PopularityPeriod, until: datetime) -> list[PopularityStep]:
-    """What all who agreed read together, step by step up to a moment; the oldest first."""
+    """Reads of all users with consent, step by step up to a time, the oldest first."""
     return await fetch_all(
         conn,
         PopularityStep,
@@ -193,8 +189,8 @@ async def list_moments(conn: Connection, *, period: PopularityPeriod, until: dat
     )
 
 
-async def forget_before(conn: Connection, *, before: datetime, limit: int) -> int:
-    """Forget the oldest of what was counted before a moment. Returns how many; call it again while it is the limit."""
+async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
+    """Delete the oldest clicks before a time. Returns how many; call it again while that is the limit."""
     cur = await conn.execute(
         """
         WITH old AS MATERIALIZED (
@@ -210,8 +206,8 @@ async def forget_before(conn: Connection, *, before: datetime, limit: int) -> in
     return cur.rowcount
 
 
-async def forget_clicks_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete what was counted for a removed source. Returns how many went."""
+async def remove_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
+    """Delete clicks of a removed source. Returns how many."""
     cur = await conn.execute(
         """
         DELETE FROM feed_item_clicks
@@ -223,8 +219,8 @@ async def forget_clicks_of_source(conn: Connection, *, source_id: SourceId, limi
     return cur.rowcount
 
 
-async def forget_clicks_of_user(conn: Connection, *, user_id: UserId, limit: int) -> int:
-    """Delete what was counted of a removed user, then their answer. Returns how many rows went."""
+async def remove_of_user(conn: Connection, *, user_id: UserId, limit: int) -> int:
+    """Delete clicks of a removed user, then their consent or refusal. Returns how many rows."""
     cur = await conn.execute(
         """
         DELETE FROM feed_item_clicks

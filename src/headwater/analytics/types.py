@@ -36,7 +36,6 @@ class PopularityPeriod(StrEnum):
 
     @property
     def length(self) -> timedelta:
-        """As a duration."""
         return timedelta(days={"day": 1, "week": 7, "month": 30}[self])
 
     @property
@@ -81,11 +80,11 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Sources, the most popular first; `told` is their number, `untold` that of sources with too few readers."""
+    """Sources, the most popular first; `shown` is their number, `hidden` that of sources with too few readers."""
 
     sources: Sequence[Popularity]
-    told: int
-    untold: int
+    shown: int
+    hidden: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ async def _run(runtime: Runtime, most: timedelta, *, is_quiet: bool) -> Retentio
     now = runtime.tools.clock()
     turn = RetentionTurn(new_id(), now + most)
     async with runtime.database.transaction() as conn:
-        if not await store.claim_early(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN):
+        if not await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN, is_early=True):
             state = await store.find_state(conn)
             raise Conflict(f"Retention is running; it ends by {state.due_at:%H:%M} UTC. Try again then.")
     report = await make_retainer(runtime.tools).run(turn, (lambda _: None) if is_quiet else print_text)

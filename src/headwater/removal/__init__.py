@@ -1,1 +1,1 @@
-"""Removal: what belonged to deleted sources and users is deleted in the background."""
+"""Deletes the rows of deleted sources and users in the background."""

@@ -12,7 +12,7 @@ LONGEST_LEASE = timedelta(hours=1)
 async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int) -> list[Removal]:
     """Claim deleted sources and users for removal until the lease ends; users first.
 
-    A lease that ends later than any may was given by a clock that was ahead, and does not count.
+    A lease that ends later than allowed was written by a clock that was ahead, and is ignored.
     """
     cur = await conn.execute(
         """
@@ -55,7 +55,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
 
 
 async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -> bool:
-    """Keep the lease for longer, and other workers away until the transaction ends; False when it was lost."""
+    """Extend the lease, and lock the row until the transaction ends; False if the lease was lost."""
     cur = await conn.execute(
         """
         WITH source AS (
@@ -75,19 +75,19 @@ async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -
 
 
 async def lock(conn: Connection, *, removal: Removal) -> None:
-    """Wait for every transaction that wrote a row with this id; one that comes later fails on the foreign key."""
+    """Wait for transactions that wrote a row with this id; later ones fail on the foreign key."""
     await conn.execute("SELECT FROM source_ids WHERE id = %(id)s FOR UPDATE", {"id": removal.id})
     await conn.execute("SELECT FROM user_ids WHERE id = %(id)s FOR UPDATE", {"id": removal.id})
 
 
 async def finish(conn: Connection, *, removal: Removal) -> None:
-    """Delete the id: nothing refers to it any more."""
+    """Delete the id, which no row references any more."""
     await conn.execute("DELETE FROM source_ids WHERE id = %(id)s AND removed_at IS NOT NULL", {"id": removal.id})
     await conn.execute("DELETE FROM user_ids WHERE id = %(id)s AND removed_at IS NOT NULL", {"id": removal.id})
 
 
 async def release(conn: Connection, *, removal: Removal) -> None:
-    """Another worker may go on at once."""
+    """Let another worker continue at once."""
     await conn.execute(
         """
         WITH source AS (
@@ -100,7 +100,7 @@ async def release(conn: Connection, *, removal: Removal) -> None:
 
 
 async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | None:
-    """Since when the longest-waiting deletion has been waiting for a worker."""
+    """The time of the oldest deletion that waits for a worker."""
     return await fetch_value(
         conn,
         """

@@ -1,7 +1,7 @@
-"""Removing, step by step: claim what was deleted, delete its rows a few hundred at a time, then its id.
+"""The removing stage: claim deleted sources and users, delete their rows a few hundred at a time, then their ids.
 
-Deleting a source or a user hides it at once; this stage follows. Every step is one short transaction that leaves
-everything whole, so it may be killed anywhere: the lease ends, and another worker finds what is left.
+Deleting a source or a user hides it at once; this stage follows. Every step is one short, consistent transaction: if
+the process dies, the lease ends and another worker continues.
 """
 
 import time
@@ -27,9 +27,6 @@ LEASE = timedelta(minutes=2)
 SWEPT_EVERY_S = 300.0
 
 
-def _no_progress(_rows: int) -> None: ...
-
-
 class Remover:
     """The removing stage."""
 
@@ -44,7 +41,7 @@ class Remover:
         self._is_draining = False
 
     async def claim(self, limit: int) -> Sequence[Removal]:
-        """Up to `limit` deleted sources and users, ours until the lease ends. Raises DatabaseUnavailable."""
+        """Claim up to `limit` deleted sources and users. Raises DatabaseUnavailable."""
         if time.monotonic() >= self._sweep_at:
             await self.sweep()
             self._sweep_at = time.monotonic() + SWEPT_EVERY_S
@@ -67,7 +64,7 @@ class Remover:
         """Remove all rows of a deleted source or user; returns how many. Raises DatabaseUnavailable."""
         return await self.remove(removal)
 
-    async def remove(self, removal: Removal, progress: Callable[[int], None] = _no_progress) -> int:
+    async def remove(self, removal: Removal, progress: Callable[[int], None] = lambda _: None) -> int:
         """As `work`; `progress` gets the number of rows removed so far after each step."""
         total = 0
         while not self._is_draining:
@@ -83,8 +80,8 @@ class Remover:
             await store.release(conn, removal=removal)
         return total
 
-    async def remove_all(self, progress: Callable[[int], None] = _no_progress) -> int:
-        """Remove what is due, here and now, until nothing is. Returns how many rows. Raises DatabaseUnavailable."""
+    async def remove_all(self, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Remove all that is due now. Returns how many rows. Raises DatabaseUnavailable."""
         total = 0
         while claimed := await self.claim(1):
             for removal in claimed:
@@ -105,7 +102,7 @@ class Remover:
                 await leave_unwanted(conn, found, self._clock())
 
     async def _step(self, removal: Removal) -> int | None:
-        """One transaction. How many rows went; None when another worker has taken over."""
+        """One transaction. Returns how many rows were deleted; None if the lease was lost."""
         while True:
             now = self._clock()
             try:
@@ -117,7 +114,7 @@ class Remover:
                 continue
 
     async def _finish(self, removal: Removal) -> bool:
-        """Delete the id, if no transaction has added a row meanwhile; True when there is nothing left to do."""
+        """Delete the id if no transaction added a row meanwhile; True if nothing is left."""
         now = self._clock()
         try:
             async with self._database.as_system() as conn:

@@ -1,1 +1,1 @@
-"""How long things are kept: months of articles go when all in them is past its time, what is starred stays."""
+"""How long rows are kept: expired months are dropped, starred articles stay."""

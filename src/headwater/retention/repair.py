@@ -1,4 +1,4 @@
-"""Schedules that a clock which was ahead has written: what waits beyond any wait that is allowed becomes due."""
+"""Repairs schedules that a clock which was ahead has written: waits longer than allowed become due."""
 
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ LONGEST_RUN = timedelta(days=2)
 async def repair_schedules(
     database: Database, options: RetentionOptions, now: datetime, *, thoroughly: bool = False
 ) -> None:
-    """Repair what is due too late, table by table. Raises DatabaseUnavailable."""
+    """Repair all schedules, table by table. Raises DatabaseUnavailable."""
     async with database.transaction() as conn:
         feeds = await feed_upkeep.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
     async with database.transaction() as conn:

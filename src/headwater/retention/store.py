@@ -1,7 +1,7 @@
 """Every statement on `retention_state` and on the months of articles.
 
-What a month is made of, and how it goes, is written once, in the functions of 0007_months.up.sql: tables that come and
-go cannot be named in a statement. Each gives up after a moment when what it needs is locked, and raises `Busy`.
+The partitions of a month are created and detached by the functions of 0007_months.up.sql, because a statement cannot
+name tables that do not exist yet. Each stops after a moment if its tables are locked, and raises `Busy`.
 """
 
 from collections.abc import AsyncIterator
@@ -12,16 +12,16 @@ from uuid import UUID
 from psycopg import errors
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
-from headwater.retention.types import GoneText, Month, RetainedKind, RetentionState
+from headwater.retention.types import DetachedText, Month, RetainedKind, RetentionState
 
 
 class Busy(Exception):
-    """Others hold what is needed; nothing was changed."""
+    """A table is locked; nothing was changed."""
 
 
 @asynccontextmanager
 async def _briefly(conn: Connection) -> AsyncIterator[None]:
-    """Nothing of what is done inside stays when it has to wait. Raises Busy."""
+    """Roll back what is done inside if it has to wait for a lock. Raises Busy."""
     try:
         async with conn.transaction():
             yield
@@ -29,29 +29,20 @@ async def _briefly(conn: Connection) -> AsyncIterator[None]:
         raise Busy from error
 
 
-async def claim(conn: Connection, *, lease: UUID, now: datetime, ends_at: datetime) -> bool:
-    """Take the turn when one is due."""
-    cur = await conn.execute(
-        "UPDATE retention_state SET due_at = %(ends_at)s, lease = %(lease)s WHERE due_at <= %(now)s",
-        {"lease": lease, "now": now, "ends_at": ends_at},
-    )
-    return cur.rowcount == 1
-
-
-async def claim_early(conn: Connection, *, lease: UUID, now: datetime, ends_at: datetime) -> bool:
-    """Claim a run, due or not; false while one is running."""
+async def claim(conn: Connection, *, lease: UUID, now: datetime, ends_at: datetime, is_early: bool = False) -> bool:
+    """Claim a run that is due; early, also one that is not due yet, unless one is running."""
     cur = await conn.execute(
         """
         UPDATE retention_state SET due_at = %(ends_at)s, lease = %(lease)s
-        WHERE due_at <= %(now)s OR lease IS NULL
+        WHERE due_at <= %(now)s OR (%(is_early)s AND lease IS NULL)
         """,
-        {"lease": lease, "now": now, "ends_at": ends_at},
+        {"lease": lease, "now": now, "ends_at": ends_at, "is_early": is_early},
     )
     return cur.rowcount == 1
 
 
 async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: datetime) -> None:
-    """The turn is over; the next one is due then."""
+    """End a run, and set when the next is due."""
     await conn.execute(
         """
         UPDATE retention_state SET due_at = %(due_at)s, lease = NULL, finished_at = %(now)s
@@ -62,7 +53,7 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
 
 
 async def find_state(conn: Connection) -> RetentionState:
-    """How retention stands."""
+    """When retention is due, and whether it runs."""
     found = await fetch_one(
         conn, RetentionState, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
     )
@@ -71,7 +62,7 @@ async def find_state(conn: Connection) -> RetentionState:
 
 
 async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) -> None:
-    """A run that waits for longer than it may, as a clock that was ahead wrote it, is due."""
+    """Make a run due that waits for longer than allowed, as a clock that was ahead wrote it."""
     await conn.execute(
         "UPDATE retention_state SET due_at = %(now)s, lease = NULL WHERE due_at > %(latest)s",
         {"now": now, "latest": latest},
@@ -79,7 +70,7 @@ async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) 
 
 
 async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
-    """The latest date that an article of a month carries."""
+    """The latest publication date in a month."""
     return await fetch_value(
         conn,
         """
@@ -92,20 +83,18 @@ async def newest_published_at(conn: Connection, *, month: date) -> datetime | No
 
 
 async def make_months(conn: Connection, *, until: date) -> int:
-    """Make the months that are missing after the newest one. Returns how many. Raises Busy."""
+    """Create the months that are missing after the newest one. Returns how many. Raises Busy."""
     async with _briefly(conn):
-        cur = await conn.execute("SELECT make_article_months(%(until)s, %(until)s)", {"until": until})
-        row = await cur.fetchone()
-    return row[0] if row else 0
+        return await fetch_value(conn, "SELECT make_article_months(%(until)s, %(until)s)", {"until": until}) or 0
 
 
 async def list_months(conn: Connection) -> list[date]:
-    """The months there are, the oldest first."""
+    """The existing months, the oldest first."""
     return await fetch_column(conn, "SELECT article_months()")
 
 
 async def count_month(conn: Connection, *, month: date) -> Month:
-    """How many articles are in a month, and how many of them stay."""
+    """How many articles are in a month, and how many of them are starred."""
     found = await fetch_one(
         conn,
         Month,
@@ -115,8 +104,7 @@ async def count_month(conn: Connection, *, month: date) -> Month:
                 WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
             ) AS starred
         FROM articles
-        WHERE id >= first_id_of(%(month)s::date)
-            AND id < first_id_of((%(month)s::date + interval '1 month')::date)
+        WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
         """,
         {"month": month},
     )
@@ -124,65 +112,60 @@ async def count_month(conn: Connection, *, month: date) -> Month:
     return found
 
 
-async def hand_on_texts(conn: Connection, *, before: UUID, most: int) -> int:
-    """Texts that are shared by an article that stays, and owned by one that goes, change their owner."""
+async def reassign_texts(conn: Connection, *, before: UUID, most: int) -> int:
+    """Give texts of expired articles to articles that share them and stay. Returns how many."""
     return await fetch_value(conn, "SELECT hand_on_texts(%(before)s, %(most)s)", {"before": before, "most": most}) or 0
 
 
-async def let_month_go(conn: Connection, *, month: date) -> int | None:
-    """Put the oldest month aside, all but what is starred. Returns how much older is kept. Raises Busy.
+async def detach_month(conn: Connection, *, month: date) -> int | None:
+    """Detach the oldest month, without its starred articles. Returns how many older ones are kept. Raises Busy.
 
     None if it is not the oldest: another process was faster.
     """
     async with _briefly(conn):
-        cur = await conn.execute("SELECT let_article_month_go(%(month)s)", {"month": month})
-        row = await cur.fetchone()
-    return row[0] if row else None
+        return await fetch_value(conn, "SELECT let_article_month_go(%(month)s)", {"month": month})
 
 
-async def list_gone(conn: Connection) -> list[str]:
-    """The tables that were put aside."""
+async def list_detached(conn: Connection) -> list[str]:
+    """The detached tables."""
     return await fetch_column(conn, "SELECT article_tables_gone()")
 
 
-async def take_gone_texts(conn: Connection, *, table: str, most: int) -> list[GoneText]:
-    """Take some texts out of a table that was put aside, each once."""
+async def take_detached_texts(conn: Connection, *, table: str, most: int) -> list[DetachedText]:
+    """Delete some texts from a detached table, and return them."""
     return await fetch_all(
         conn,
-        GoneText,
+        DetachedText,
         "SELECT article_id, url_key, version, is_kept FROM take_gone_content(%(part)s, %(most)s)",
         {"part": table, "most": most},
     )
 
 
-async def drop_gone(conn: Connection, *, table: str) -> None:
-    """Drop a table that was put aside. Raises Busy."""
+async def drop_detached(conn: Connection, *, table: str) -> None:
+    """Drop a detached table. Raises Busy."""
     async with _briefly(conn):
         await conn.execute("SELECT drop_gone_table(%(part)s)", {"part": table})
 
 
-async def learn(conn: Connection) -> None:
-    """Let PostgreSQL count what is in all months together; by itself it counts each month alone."""
+async def analyze(conn: Connection) -> None:
+    """Update the statistics of all months together; autovacuum does so for each month only."""
     await conn.execute("SELECT analyze_articles()")
 
 
 async def is_index_listening(conn: Connection) -> bool:
-    """Whether a search index is to hear of what goes."""
+    """Whether deletions must be queued for a search index."""
     return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM outbox_listening)"))
 
 
 async def count_events(conn: Connection, *, before: datetime) -> int:
-    """What people did before a moment."""
     return await fetch_value(conn, "SELECT count(*) FROM events WHERE created_at < %(before)s", {"before": before})
 
 
 async def count_polls(conn: Connection, *, before: datetime) -> int:
-    """Polls before a moment."""
     return await fetch_value(conn, "SELECT count(*) FROM poll_events WHERE at < %(before)s", {"before": before})
 
 
 async def count_clicks(conn: Connection, *, before: datetime) -> int:
-    """What was counted before a moment, of those who agreed to it."""
     return await fetch_value(
         conn, "SELECT count(*) FROM feed_item_clicks WHERE clicked_at < %(before)s", {"before": before}
     )

@@ -19,18 +19,18 @@ class RetainedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionOptions:
-    """How long each is kept; zero is for ever."""
+    """How long each kind is kept; zero means forever."""
 
     articles: timedelta
     events: timedelta
     polls: timedelta
     clicks: timedelta
     every: timedelta = timedelta(days=1)
-    at_once: timedelta = timedelta(minutes=10)  # the time one run may take before it leaves the rest to the next
+    at_once: timedelta = timedelta(minutes=10)  # the longest time of one run
     pause: timedelta = timedelta(seconds=2)  # before a month that is being read is retried
     tries: int = 30
     clock: ClockOptions = DEFAULT_CLOCK_OPTIONS
-    longest_poll_wait: timedelta = timedelta(days=8)  # no feed waits for longer, save until a person enables it
+    longest_poll_wait: timedelta = timedelta(days=8)  # no enabled feed waits longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Month:
 
 
 @dataclass(frozen=True, slots=True)
-class GoneText:
-    """A text of a dropped month. `is_kept`: a copy is kept, since its article is starred."""
+class DetachedText:
+    """A text of a detached month. `is_kept`: a copy is kept, because its article is starred."""
 
     article_id: UUID
     url_key: bytes
@@ -79,10 +79,10 @@ class Planned:
 
 @dataclass(slots=True)
 class RetentionReport:
-    """What a run did, and whether it is through."""
+    """What a run did, and whether it is complete."""
 
     months: list[Month] = field(default_factory=list[Month])
     rows: dict[RetainedKind, int] = field(default_factory=dict[RetainedKind, int])
-    handed_on: int = 0
+    reassigned: int = 0
     is_done: bool = True
-    left: str = ""  # why it is not
+    left: str = ""  # why it is incomplete

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime, timedelta
+from itertools import takewhile
 from typing import Protocol
 
 from headwater.accounts.store import events
@@ -21,11 +22,11 @@ from headwater.outbox.types import Action, OutboxEntry
 from headwater.polling.store import upkeep as feed_upkeep
 from headwater.retention import store
 from headwater.retention.decide import (
-    FOR_EVER,
+    FOREVER,
     ends_before,
-    is_published_long_ago,
+    expired_months,
+    is_published_before,
     last_month_needed,
-    months_to_go,
     next_run_at,
 )
 from headwater.retention.repair import repair_schedules
@@ -46,8 +47,8 @@ REPAIRED_EVERY_S = 300.0
 LOGGED_EVERY_S = 3600.0
 
 
-class Forget(Protocol):
-    """Delete the oldest rows from before a moment; returns how many."""
+class RemoveBefore(Protocol):
+    """Delete the oldest rows before a time; returns how many."""
 
     def __call__(self, conn: Connection, *, before: datetime, limit: int) -> Awaitable[int]: ...
 
@@ -67,7 +68,7 @@ class Retainer:
         self._note_at = self._repair_at = self._thorough_at = self._log_at = 0.0
 
     async def claim(self, _limit: int) -> Sequence[RetentionTurn]:
-        """The turn, when it is due; none while the clock cannot be trusted. Raises DatabaseUnavailable."""
+        """Claim a run if one is due; none while the clock cannot be trusted. Raises DatabaseUnavailable."""
         if await self.look_at_clock():
             return []
         now = self._clock()
@@ -78,7 +79,7 @@ class Retainer:
         return [turn] if is_ours else []
 
     async def look_at_clock(self) -> str | None:
-        """Why this machine's clock cannot be trusted; None when it can. Repairs what a wrong clock has scheduled.
+        """Why this machine's clock cannot be trusted; None if it can. Repairs what a wrong clock has scheduled.
 
         Raises DatabaseUnavailable.
         """
@@ -110,17 +111,17 @@ class Retainer:
         self._repair_at = started + REPAIRED_EVERY_S
 
     async def lag(self) -> timedelta:
-        """For how long a turn has been due. Raises DatabaseUnavailable."""
+        """For how long a run has been due. Raises DatabaseUnavailable."""
         async with self._database.transaction() as conn:
             state = await store.find_state(conn)
         return max(self._clock() - state.due_at, timedelta(0))
 
     def drain(self) -> None:
-        """End between two steps."""
+        """Stop after the current step."""
         self._is_draining = True
 
     async def work(self, turn: RetentionTurn) -> RetentionReport:
-        """Do what is due, until it is done or the time is up. Raises DatabaseUnavailable: then the lease ends it."""
+        """Run until all is done or the time is up. Raises DatabaseUnavailable: then the lease expires."""
         report = await self.run(turn)
         log.info(
             "retention ran",
@@ -132,26 +133,26 @@ class Retainer:
         return report
 
     async def run(self, turn: RetentionTurn, progress: Callable[[str], None] = lambda _: None) -> RetentionReport:
-        """Do what is due, and say when to come again. Raises DatabaseUnavailable."""
+        """Run, and set when the next run is due. Raises DatabaseUnavailable."""
         report = RetentionReport()
-        if not await self._is_refused(report):
+        if not await self._is_clock_wrong(report):
             await self._make_months(self._clock())
-            await self._drop_gone(turn, report, progress)
-        for month in await self._months_to_go() if report.is_done else ():
-            if report.is_done and not await self._is_refused(report):
+            await self._drop_detached(turn, report, progress)
+        for month in await self._expired_months() if report.is_done else ():
+            if report.is_done and not await self._is_clock_wrong(report):
                 await self._drop_month(month, turn, report, progress)
         for kind in (RetainedKind.EVENTS, RetainedKind.POLLS, RetainedKind.CLICKS):
-            await self._forget(kind, turn, report, progress)
+            await self._remove_rows(kind, turn, report, progress)
         now = self._clock()
         due_at = next_run_at(now, self._options.every, SOON, is_done=report.is_done)
         async with self._database.as_system() as conn:
-            await store.learn(conn)
+            await store.analyze(conn)
         async with self._database.transaction() as conn:
             await store.finish(conn, lease=turn.lease, now=now, due_at=due_at)
         return report
 
-    async def _is_refused(self, report: RetentionReport) -> bool:
-        """Nothing is deleted by a clock that cannot be trusted."""
+    async def _is_clock_wrong(self, report: RetentionReport) -> bool:
+        """Delete nothing while the clock cannot be trusted."""
         if problem := await self.look_at_clock():
             report.is_done, report.left = False, problem
         return problem is not None
@@ -160,24 +161,22 @@ class Retainer:
         """What a run would do now. Changes nothing. Raises DatabaseUnavailable."""
         months: list[Month] = []
         rows: dict[RetainedKind, int] = {}
-        for month in await self._months_to_go():
+        for month in await self._expired_months():
             async with self._database.as_system() as conn:
                 months.append(await store.count_month(conn, month=month))
         for kind, count in store.COUNTS.items():
-            if (kept := self._kept(kind)) != FOR_EVER:
+            if (kept := self._kept(kind)) != FOREVER:
                 async with self._database.as_system() as conn:
                     rows[kind] = await count(conn, before=self._clock() - kept)
         return Planned(months, rows)
 
-    async def _months_to_go(self) -> list[date]:
+    async def _expired_months(self) -> list[date]:
         async with self._database.transaction() as conn:
             months = await store.list_months(conn)
             now, kept = self._clock(), self._options.articles
-            past = months_to_go(months, now, kept)
+            past = expired_months(months, now, kept)
             newest = {month: await store.newest_published_at(conn, month=month) for month in past}
-        stays = (month for month in past if not is_published_long_ago(month, newest[month], now, kept))
-        first_that_stays = next(stays, None)  # months go one after another, the oldest first
-        return [month for month in past if first_that_stays is None or month < first_that_stays]
+        return list(takewhile(lambda month: is_published_before(month, newest[month], now, kept), past))
 
     async def _make_months(self, now: datetime) -> None:
         until = last_month_needed(now)
@@ -187,7 +186,7 @@ class Retainer:
             async with self._database.as_system() as conn:
                 made = await store.make_months(conn, until=until)
         except Busy:
-            return  # with the next claim
+            return  # retried with the next claim
         self._months_until = until
         if made:
             log.info("months made", count=made, until=str(until))
@@ -198,22 +197,24 @@ class Retainer:
         async with self._database.as_system() as conn:
             counted = await store.count_month(conn, month=month)
         progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
-        handed_on = 1
-        while handed_on and not self._is_over(turn, report):
+        count = 1
+        while count and not self._is_over(turn, report):
             async with self._database.as_system() as conn:
-                handed_on = await store.hand_on_texts(conn, before=ends_before(month), most=TEXTS_AT_ONCE)
-            report.handed_on += handed_on
-        if report.is_done and await self._often(
-            turn, report, lambda conn: store.let_month_go(conn, month=month), f"{month:%Y-%m} is being read"
+                count = await store.reassign_texts(conn, before=ends_before(month), most=TEXTS_AT_ONCE)
+            report.reassigned += count
+        if report.is_done and await self._retrying(
+            turn, report, lambda conn: store.detach_month(conn, month=month), f"{month:%Y-%m} is being read"
         ):
             report.months.append(counted)
             metrics.FORGOTTEN.labels(kind=RetainedKind.ARTICLES).inc(counted.articles - counted.starred)
-            await self._drop_gone(turn, report, progress)
+            await self._drop_detached(turn, report, progress)
 
-    async def _drop_gone(self, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]) -> None:
+    async def _drop_detached(
+        self, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
+    ) -> None:
         """Drop detached tables, after deletions of their texts are queued for the search index."""
         async with self._database.transaction() as conn:
-            tables = await store.list_gone(conn)
+            tables = await store.list_detached(conn)
             is_indexed = await store.is_index_listening(conn)
         for table in tables:
             count = ROWS_AT_ONCE if is_indexed and table.startswith("content_") else 0
@@ -221,12 +222,14 @@ class Retainer:
                 count = await self._queue_deletions(table)
             if not report.is_done:
                 return
-            await self._often(turn, report, lambda conn, table=table: store.drop_gone(conn, table=table), "in use")
+            await self._retrying(
+                turn, report, lambda conn, table=table: store.drop_detached(conn, table=table), "in use"
+            )
             progress(f"{table} dropped")
 
     async def _queue_deletions(self, table: str) -> int:
         async with self._database.as_system() as conn:
-            texts = await store.take_gone_texts(conn, table=table, most=ROWS_AT_ONCE)
+            texts = await store.take_detached_texts(conn, table=table, most=ROWS_AT_ONCE)
             entries = [
                 OutboxEntry(ArticleId(text.article_id), text.url_key, text.version, Action.DELETE)
                 for text in texts
@@ -235,21 +238,21 @@ class Retainer:
             await outbox.enqueue(conn, entries=entries, now=self._clock())
         return len(texts)
 
-    async def _forget(
+    async def _remove_rows(
         self, kind: RetainedKind, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
     ) -> None:
-        if (kept := self._kept(kind)) == FOR_EVER:
+        if (kept := self._kept(kind)) == FOREVER:
             return
-        forget, before, count = FORGETS[kind], self._clock() - kept, ROWS_AT_ONCE
+        remove, before, count = REMOVES[kind], self._clock() - kept, ROWS_AT_ONCE
         report.rows[kind] = 0
-        while count == ROWS_AT_ONCE and not self._is_over(turn, report) and not await self._is_refused(report):
+        while count == ROWS_AT_ONCE and not self._is_over(turn, report) and not await self._is_clock_wrong(report):
             async with self._database.as_system() as conn:
-                count = await forget(conn, before=before, limit=ROWS_AT_ONCE)
+                count = await remove(conn, before=before, limit=ROWS_AT_ONCE)
             report.rows[kind] += count
             metrics.FORGOTTEN.labels(kind=kind).inc(count)
-        progress(f"{report.rows[kind]} {kind.value} forgotten")
+        progress(f"{report.rows[kind]} {kind.value} deleted")
 
-    async def _often(
+    async def _retrying(
         self, turn: RetentionTurn, report: RetentionReport, step: Callable[[Connection], Awaitable[object]], busy: str
     ) -> bool:
         """Run a step, and retry it after a pause while its tables are locked, so that no reader waits for it."""
@@ -272,19 +275,17 @@ class Retainer:
         return not report.is_done
 
     def _kept(self, kind: RetainedKind) -> timedelta:
-        match kind:
-            case RetainedKind.ARTICLES:
-                return self._options.articles
-            case RetainedKind.EVENTS:
-                return self._options.events
-            case RetainedKind.POLLS:
-                return self._options.polls
-            case RetainedKind.CLICKS:
-                return self._options.clicks
+        options = self._options
+        return {
+            RetainedKind.ARTICLES: options.articles,
+            RetainedKind.EVENTS: options.events,
+            RetainedKind.POLLS: options.polls,
+            RetainedKind.CLICKS: options.clicks,
+        }[kind]
 
 
-FORGETS: dict[RetainedKind, Forget] = {
+REMOVES: dict[RetainedKind, RemoveBefore] = {
     RetainedKind.EVENTS: events.remove_before,
     RetainedKind.POLLS: feed_upkeep.forget_events,
-    RetainedKind.CLICKS: analytics.forget_before,
+    RetainedKind.CLICKS: analytics.remove_before,
 }

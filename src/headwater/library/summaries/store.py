@@ -183,7 +183,7 @@ async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime)
     )
 
 
-async def forget_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
+async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Delete summaries of a removed user. Returns how many went."""
     cur = await conn.execute(
         """
