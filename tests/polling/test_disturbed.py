@@ -16,6 +16,7 @@ from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
 from headwater.sources import follow
+from headwater.sources.store.sources import remove as remove_source
 from headwater.sources.types import Source
 from tests.builders import a_source
 from tests.clock import START, MovableClock
@@ -95,7 +96,7 @@ async def test_hosts_whose_feeds_were_all_deleted_are_no_lag(
 ) -> None:
     source = await a_feed(database, "https://left.example/feed")
     async with database.transaction() as conn:
-        await follow.leave(conn, source)
+        await remove_source(conn, source_id=source.id)
 
     assert await poller.lag() == timedelta(0)
 
@@ -162,7 +163,7 @@ async def test_a_source_that_is_left_during_its_poll_leaves_no_articles_behind(
     source = await a_feed(database, site.url("left.example/feed"))
     (under_way,) = await poller.claim(1)
     async with database.transaction() as conn:
-        await follow.leave(conn, source)
+        await remove_source(conn, source_id=source.id)
 
     await poller.work(under_way)
 

@@ -17,7 +17,8 @@ from headwater.outbox import store as outbox
 from headwater.retention import store
 from headwater.retention.store import Busy
 from headwater.retention.types import Month, RetainedKind, RetentionTurn
-from headwater.sources.follow import follow, leave
+from headwater.sources.follow import follow
+from headwater.sources.store.sources import remove as remove_source
 from headwater.types import ArticleId
 from tests.builders import a_source
 from tests.clock import MovableClock
@@ -204,7 +205,7 @@ async def test_an_entry_of_a_source_that_was_left_and_followed_again_comes_back(
         other = await a_source(conn, url="https://example.org/feed")
     await world.see(OLD, IN_JANUARY, text=TEXT, source=other.id)
     async with world.database.as_system() as conn:
-        await leave(conn, other)
+        await remove_source(conn, source_id=other.id)
         await finish_removals(conn)
         again = await follow(conn, url="https://example.org/feed", name=None, now=IN_FEBRUARY)
 

@@ -18,7 +18,7 @@ from headwater.sandbox import Sandbox
 from headwater.sitemaps.types import Limits, SitemapOptions
 from headwater.sitemaps.worker import SitemapReader, SitemapResult
 from headwater.sources.follow import follow
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import Source, SourceOverrides
 from headwater.spider.types import SpiderOptions
 from headwater.spider.worker import Spider, SpiderResult
 from headwater.types import PageKind
@@ -60,9 +60,9 @@ class World:
         options = replace(SITEMAPS, **changes)
         return replace(self, sitemap_reader=SitemapReader(self.database, self.sandbox, self.clock, options, FRONTIER))
 
-    async def follow(self, *, feed: str | None = None, **wishes: Any) -> Source:
+    async def follow(self, *, feed: str | None = None, **overrides: Any) -> Source:
         async with self.database.transaction() as conn:
-            return await follow(conn, url=feed, name=None, now=self.clock(), wishes=Wishes(**wishes))
+            return await follow(conn, url=feed, name=None, now=self.clock(), overrides=SourceOverrides(**overrides))
 
     async def fetch(self) -> int:
         """One turn with each host that is ready; how many URLs were asked for.

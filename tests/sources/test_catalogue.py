@@ -11,13 +11,13 @@ from headwater.errors import Invalid
 from headwater.sources import follow, operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.read import read_catalogue, read_feeds
-from headwater.sources.catalogue.types import Feed, Line, LineFate, Report
-from headwater.sources.operate import Changes
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate, Report
 from headwater.sources.store import details, sources
+from headwater.sources.types import Changes
 from tests.clock import START, MovableClock
 
-A = Feed("A", "https://a.example/feed", "World", 30, is_critical=True)
-B = Feed("B", "https://b.example/feed")
+A = CatalogueFeed("A", "https://a.example/feed", "World", 30, is_critical=True)
+B = CatalogueFeed("B", "https://b.example/feed")
 A_TABLE = {"name": "A", "url": A.url, "category": "World", "refresh_interval_minutes": 30, "is_critical": True}
 B_TABLE = {"name": "B", "url": B.url}
 TOML = f"""
@@ -55,7 +55,7 @@ SEED = {
     ids=["toml", "json", "json-table", "json-lines"],
 )
 def test_a_file_has_one_of_three_forms(text: str) -> None:
-    assert read_feeds(text.encode()) == [Line(1, A), Line(2, B)]
+    assert read_feeds(text.encode()) == [CatalogueLine(1, A), CatalogueLine(2, B)]
 
 
 def test_a_line_that_is_no_feed_is_told_with_its_number_and_does_not_stop_the_others() -> None:
@@ -70,7 +70,7 @@ def test_a_line_that_is_no_feed_is_told_with_its_number_and_does_not_stop_the_ot
 
 
 def test_one_object_is_one_feed() -> None:
-    assert read_feeds(json.dumps(A_TABLE).encode()) == [Line(1, A)]
+    assert read_feeds(json.dumps(A_TABLE).encode()) == [CatalogueLine(1, A)]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_catalogue_is_that_of_seed_003() -> None:
     assert len({one.url for one in feeds}) == len(feeds) == 19
 
 
-async def loaded(database: Database, clock: MovableClock, *lines: Line) -> Report:
+async def loaded(database: Database, clock: MovableClock, *lines: CatalogueLine) -> Report:
     return await load(database, clock, lines=lines, origin="a test", actor=COMMAND_LINE)
 
 
@@ -121,12 +121,17 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
 ) -> None:
     async with database.as_system() as conn:
         source = await follow.follow(conn, url="http://A.example/feed?utm_source=x", name="Old", now=START)
-        await follow.change(conn, source, policy="once")
+        await follow.change(conn, source, Changes(policy="once"))
 
     first = await loaded(
-        database, clock, Line(1, A), Line(2, B), Line(3, None, "no feed"), Line(4, Feed("C", "ftp://c"))
+        database,
+        clock,
+        CatalogueLine(1, A),
+        CatalogueLine(2, B),
+        CatalogueLine(3, None, "no feed"),
+        CatalogueLine(4, CatalogueFeed("C", "ftp://c")),
     )
-    again = await loaded(database, clock, Line(1, A), Line(2, B))
+    again = await loaded(database, clock, CatalogueLine(1, A), CatalogueLine(2, B))
 
     async with database.as_system() as conn:
         a = await sources.find_by_id(conn, source_id=source.id)
@@ -146,14 +151,14 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
 
 @pytest.mark.database
 async def test_loading_never_switches_on_what_was_switched_off(database: Database, clock: MovableClock) -> None:
-    await loaded(database, clock, Line(1, A), Line(2, B))
+    await loaded(database, clock, CatalogueLine(1, A), CatalogueLine(2, B))
     async with database.as_system() as conn:
         a, b = [await sources.find_by_url(conn, url=feed.url) for feed in (A, B)]
         await operate.change(conn, a, wanted=Changes(enabled=False, name="Mine"), actor=COMMAND_LINE, now=START)
         await operate.disable(conn, b, reason="asked to stop", actor=COMMAND_LINE, now=START)
     clock.move(days=1)
 
-    report = await loaded(database, clock, Line(1, A), Line(2, B))
+    report = await loaded(database, clock, CatalogueLine(1, A), CatalogueLine(2, B))
 
     async with database.as_system() as conn:
         told = {

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from headwater.cli import make_app
 from headwater.db import Database
 from headwater.sources.follow import follow
-from headwater.sources.types import Wishes
+from headwater.sources.types import SourceOverrides
 from tests.clock import START
 from tests.headwater_process import Headwater
 
@@ -45,8 +45,8 @@ def test_a_site_is_followed_listed_changed_and_left(headwater: Headwater) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "A source needs something to follow: a feed, a site or a sitemap."),
-        (["--site", "example.com", "--selector", "title=h1["], "'h1[' is no CSS selector."),
+        ([], "A source needs the URL of a feed, a site or a sitemap."),
+        (["--site", "example.com", "--selector", "title=h1["], "'h1[' is not a valid CSS selector."),
         (["a.example", "b.example", "--site", "example.com"], "go with one URL, not with several."),
     ],
     ids=["nothing", "selector", "several"],
@@ -77,7 +77,7 @@ def test_help_names_every_way_to_read_a_site() -> None:
 
 async def test_a_source_without_a_feed_works_once_its_links_are_read(headwater: Headwater, database: Database) -> None:
     async with database.as_system() as conn:
-        await follow(conn, url=None, name="The Village", now=START, wishes=Wishes(site="example.com"))
+        await follow(conn, url=None, name="The Village", now=START, overrides=SourceOverrides(site="example.com"))
     (pending,) = headwater.json("source", "list")
     async with database.as_system() as conn:
         await conn.execute(

@@ -28,7 +28,7 @@ from headwater.errors import (
 from headwater.polling.store import claims as feed_claims
 from headwater.sources import operate
 from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.types import Feed, Line, LineFate
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.queue import hints_of
@@ -37,9 +37,9 @@ from headwater.sources.custom.store import public as public_store
 from headwater.sources.custom.submit import submit, withdraw
 from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
 from headwater.sources.follow import follow
-from headwater.sources.operate import Changes
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
+from headwater.sources.types import Changes
 from headwater.types import SourceId
 from tests.clock import MovableClock
 from tests.removals import remove_all
@@ -724,7 +724,7 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
         with pytest.raises(NotApproved):
             async with world.database.as_system() as conn:
                 await way(conn)
-    lines = [Line(1, Feed("Good News", feed.url, None, None, False))]
+    lines = [CatalogueLine(1, CatalogueFeed("Good News", feed.url, None, None, False))]
     report = await load(world.database, world.clock, lines=lines, origin="a file", actor=MODERATOR)
 
     assert report.count(LineFate.FAILED) == 1

@@ -6,8 +6,8 @@ import pytest
 from headwater.errors import Invalid
 from headwater.frontier.types import Origin
 from headwater.ids import new_id
-from headwater.sources.decide import COMMON_SITEMAPS, as_wished, entrances, may_join
-from headwater.sources.types import FeedPlace, IngestionMode, Pair, Source, Wishes
+from headwater.sources.decide import COMMON_SITEMAPS, apply_overrides, entrances, may_merge
+from headwater.sources.types import IngestionMode, MergePair, Source, SourceOverrides
 from headwater.types import PageKind, SourceId
 from headwater.urls import url_key
 from tests.clock import START
@@ -17,17 +17,21 @@ FEED = "https://example.com/feed.xml"
 SITEMAP = "https://example.com/maps/news.xml"
 
 
-def at(url: str, *, of: str | None = None) -> FeedPlace:
-    """A feed that is polled at this URL, and was added under it or under another."""
-    return FeedPlace(url, url_key(of or url))
+def at(url: str, *, of: str | None = None) -> dict[str, Any]:
+    """A feed that is polled at a URL, and was added under that or another."""
+    return {"feed_url": url, "feed_url_key": url_key(of or url)}
 
 
-def a_source(feed_url: str | None = None, **wishes: Any) -> Source:
-    return as_wished(Source(SourceId(new_id()), "Example", feed_url, START), Wishes(**wishes))
+def other(url: str, *, of: str | None = None) -> dict[str, Any]:
+    return {f"other_{name}": value for name, value in at(url, of=of).items()}
+
+
+def a_source(feed_url: str | None = None, **overrides: Any) -> Source:
+    return apply_overrides(Source(SourceId(new_id()), "Example", feed_url, START), SourceOverrides(**overrides))
 
 
 @pytest.mark.parametrize(
-    ("feed", "wishes", "mode", "site"),
+    ("feed", "overrides", "mode", "site"),
     [
         (FEED, {}, IngestionMode.FEED, None),
         (FEED, {"site": "example.com/news"}, IngestionMode.FEED, "https://example.com/news"),
@@ -41,28 +45,28 @@ def a_source(feed_url: str | None = None, **wishes: Any) -> Source:
     ids=["feed", "feed and site", "feed and links", "site", "links", "lists", "sitemap", "all"],
 )
 def test_what_is_not_said_is_chosen(
-    feed: str | None, wishes: dict[str, Any], mode: IngestionMode, site: str | None
+    feed: str | None, overrides: dict[str, Any], mode: IngestionMode, site: str | None
 ) -> None:
-    source = a_source(feed, **wishes)
+    source = a_source(feed, **overrides)
 
     assert (source.ingestion_mode, source.url) == (mode, site)
 
 
 @pytest.mark.parametrize(
-    ("feed", "wishes", "message"),
+    ("feed", "overrides", "message"),
     [
-        (None, {}, "something to follow: a feed, a site or a sitemap"),
+        (None, {}, "the URL of a feed, a site or a sitemap"),
         (None, {"site": "javascript:x"}, "only http and https"),
-        (None, {"site": SITE, "mode": "crawl"}, "There is no mode 'crawl'; there are feed, spider and both"),
-        (FEED, {"mode": "spider"}, "A source with a feed that follows links too has the mode both"),
-        (None, {"sitemap": SITEMAP, "mode": "spider"}, "A source with a sitemap that follows links too"),
-        (FEED, {"patterns": ["("]}, "The pattern '\\(' is no regular expression: missing \\)"),
+        (None, {"site": SITE, "mode": "crawl"}, "Invalid mode 'crawl'; valid are feed, spider and both"),
+        (FEED, {"mode": "spider"}, "A source with a feed that also follows links has the mode both"),
+        (None, {"sitemap": SITEMAP, "mode": "spider"}, "A source with a sitemap that also follows links"),
+        (FEED, {"patterns": ["("]}, "The pattern '\\(' is not a valid regular expression: missing \\)"),
         (FEED, {"patterns": ["x" * 501]}, "at most 500 characters; one of these has 501"),
-        (FEED, {"patterns": ["x"] * 51}, "at most 50 patterns; these are 51"),
-        (FEED, {"selectors": ["title"]}, "'title' is no selector; write one like title=h1, for one of title, body"),
-        (FEED, {"selectors": ["colour=h1"]}, "'colour=h1' is no selector"),
-        (FEED, {"selectors": ["title=h1["]}, "'h1\\[' is no CSS selector"),
-        (FEED, {"selectors": ["title="]}, "'' is no CSS selector"),
+        (FEED, {"patterns": ["x"] * 51}, "at most 50 patterns; 51 were given"),
+        (FEED, {"selectors": ["title"]}, "Invalid selector 'title'; write one like title=h1, for one of title, body"),
+        (FEED, {"selectors": ["colour=h1"]}, "Invalid selector 'colour=h1'"),
+        (FEED, {"selectors": ["title=h1["]}, "'h1\\[' is not a valid CSS selector"),
+        (FEED, {"selectors": ["title="]}, "'' is not a valid CSS selector"),
         (FEED, {"selectors": ["title=h1\x00"]}, "A selector is one line"),
         (FEED, {"max_depth": 11}, "A depth is at least 0 and at most 10; this one is 11"),
         (FEED, {"max_depth": -1}, "A depth is at least 0"),
@@ -71,9 +75,11 @@ def test_what_is_not_said_is_chosen(
         (FEED, {"delay": timedelta(hours=2)}, "A delay is at most an hour"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_sentence(feed: str | None, wishes: dict[str, Any], message: str) -> None:
+def test_what_makes_no_sense_is_refused_with_a_sentence(
+    feed: str | None, overrides: dict[str, Any], message: str
+) -> None:
     with pytest.raises(Invalid, match=message):
-        a_source(feed, **wishes)
+        a_source(feed, **overrides)
 
 
 def test_what_is_given_is_kept_and_what_is_empty_is_taken_back() -> None:
@@ -88,8 +94,10 @@ def test_what_is_given_is_kept_and_what_is_empty_is_taken_back() -> None:
         delay=timedelta(seconds=5),
         priority=8,
     )
-    kept = as_wished(given, Wishes())
-    bare = as_wished(given, Wishes(sitemap="", patterns=[""], selectors=[""], budget=0, delay=timedelta(0)))
+    kept = apply_overrides(given, SourceOverrides())
+    bare = apply_overrides(
+        given, SourceOverrides(sitemap="", patterns=[""], selectors=[""], budget=0, delay=timedelta(0))
+    )
 
     assert kept == given
     assert given.selectors == {"title": ("h1",), "remove": (".ad", "nav > a")}
@@ -108,7 +116,7 @@ def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_ar
 
 
 @pytest.mark.parametrize(
-    ("feed", "wishes", "expected"),
+    ("feed", "overrides", "expected"),
     [
         (FEED, {}, []),
         (FEED, {"sitemap": SITEMAP, "priority": 10}, [(SITEMAP, "sitemap", 10)]),
@@ -119,9 +127,9 @@ def test_a_site_alone_is_entered_by_its_front_page_and_where_sitemaps_usually_ar
     ids=["feed", "feed and sitemap", "feed and links", "links", "sitemap"],
 )
 def test_a_source_is_entered_where_it_says(
-    feed: str | None, wishes: dict[str, Any], expected: list[tuple[str, str, int]]
+    feed: str | None, overrides: dict[str, Any], expected: list[tuple[str, str, int]]
 ) -> None:
-    assert [(one.url, one.kind, one.priority) for one in entrances(a_source(feed, **wishes))] == expected
+    assert [(one.url, one.kind, one.priority) for one in entrances(a_source(feed, **overrides))] == expected
 
 
 @pytest.mark.parametrize(
@@ -132,14 +140,14 @@ def test_a_source_is_entered_where_it_says(
         ({"other_is_suggested": True}, True),
         ({"is_system": True, "other_is_suggested": True}, False),
         ({"is_suggested": True}, False),
-        ({"is_set_up": True}, False),
+        ({"has_overrides": True}, False),
         ({"has_pages": True}, False),
-        ({"are_read": False}, False),
-        ({"other_place": at("https://victim.example/feed")}, False),
-        ({"place": at("https://a.github.io/feed"), "other_place": at("https://b.github.io/feed")}, False),
-        ({"place": at("https://example.com/feed", of="https://evil.example/feed")}, False),
-        ({"other_place": at("https://example.com/feed", of="https://evil.example/feed")}, False),
-        ({"place": None}, False),
+        ({"are_active": False}, False),
+        (other("https://victim.example/feed"), False),
+        ({**at("https://a.github.io/feed"), **other("https://b.github.io/feed")}, False),
+        (at("https://example.com/feed", of="https://evil.example/feed"), False),
+        (other("https://example.com/feed", of="https://evil.example/feed"), False),
+        ({"feed_url": None, "feed_url_key": None}, False),
     ],
     ids=[
         "private",
@@ -159,14 +167,14 @@ def test_a_source_is_entered_where_it_says(
 )
 def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, Any], joins: bool) -> None:
     plain: dict[str, Any] = {
-        "place": at("http://example.com/feed"),
-        "other_place": at("https://www.example.com/rss"),
-        "are_read": True,
+        **at("http://example.com/feed"),
+        **other("https://www.example.com/rss"),
+        "are_active": True,
         "is_system": False,
         "is_suggested": False,
-        "is_set_up": False,
+        "has_overrides": False,
         "has_pages": False,
         "other_is_suggested": False,
     }
 
-    assert may_join(Pair(**{**plain, **differing})) is joins
+    assert may_merge(MergePair(**{**plain, **differing})) is joins

@@ -6,9 +6,11 @@ from headwater.articles.store import listing, records
 from headwater.articles.types import Listed
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
-from headwater.sources.follow import change, find, follow, leave
+from headwater.sources.follow import change, find, follow
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import list_all
+from headwater.sources.store.sources import remove as remove_source
+from headwater.sources.types import Changes
 from tests.builders import a_source, an_article
 from tests.clock import START
 from tests.removals import finish_removals
@@ -51,7 +53,7 @@ async def test_what_is_no_address_is_refused(conn: Connection) -> None:
 
 
 async def test_a_name_that_is_too_long_is_refused(conn: Connection) -> None:
-    with pytest.raises(Invalid, match="at most 255 characters; this one has 256"):
+    with pytest.raises(Invalid, match="1 to 255 characters; this one has 256"):
         await follow(conn, url="example.com", name="x" * 256, now=START)
 
 
@@ -75,7 +77,7 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
     await records.keep(conn, seen_at=START, listed=listed)
 
-    await leave(conn, leaving)
+    await remove_source(conn, source_id=leaving.id)
     hidden = [article.url for article in await listing.latest(conn, limit=10)]
     await finish_removals(conn)
 
@@ -83,7 +85,7 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     assert [source.id for source in await list_all(conn)] == [staying.id]
     assert [article.url for article in await listing.latest(conn, limit=10)] == [shared.url]
     with pytest.raises(SourceNotFound):
-        await leave(conn, leaving)
+        await remove_source(conn, source_id=leaving.id)
 
 
 async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:
@@ -100,7 +102,7 @@ async def test_a_new_source_is_pending_and_due_now(conn: Connection) -> None:
         ("perhaps", None, None, "There is no policy 'perhaps'"),
         (None, timedelta(minutes=1), None, "at least 15 minutes and at most a day"),
         (None, timedelta(days=2), None, "at least 15 minutes and at most a day"),
-        (None, None, "", "at least one and at most 255 characters"),
+        (None, None, "", "1 to 255 characters; this one has 0"),
     ],
 )
 async def test_a_change_that_makes_no_sense_is_refused(
@@ -109,7 +111,7 @@ async def test_a_change_that_makes_no_sense_is_refused(
     source = await a_source(conn)
 
     with pytest.raises(Invalid, match=message):
-        await change(conn, source, name=name, policy=policy, interval=interval)
+        await change(conn, source, Changes(name=name, policy=policy, interval=interval))
 
 
 async def test_policy_and_interval_can_be_given_and_taken_back(conn: Connection) -> None:
@@ -119,11 +121,11 @@ async def test_policy_and_interval_can_be_given_and_taken_back(conn: Connection)
         found = await conn.execute("SELECT name, policy, feed_poll_interval_minutes FROM sources")
         return await found.fetchone()
 
-    await change(conn, source, name="New", policy="once", interval=timedelta(minutes=30))
+    await change(conn, source, Changes(name="New", policy="once", interval=timedelta(minutes=30)))
     given = await state()
-    await change(conn, source, name=None, policy=None, interval=None)
+    await change(conn, source, Changes(name=None, policy=None, interval=None))
     kept = await state()
-    await change(conn, source, name=None, policy="", interval=timedelta(0))
+    await change(conn, source, Changes(name=None, policy="", interval=timedelta(0)))
 
     assert given == kept == ("New", "once", 30)
     assert await state() == ("New", None, None)

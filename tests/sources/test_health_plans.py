@@ -23,10 +23,20 @@ HOUR = timedelta(hours=1)
 ONE = UUID("c4ca4238a0b923820dcc509a6f75849b")  # md5 of 1
 NO_FILTER = {
     **dict.fromkeys(
-        ("state", "reason", "category", "host", "words", "after_name", "after_id", "after_at", "fetched_before")
+        (
+            "state",
+            "reason",
+            "category",
+            "host",
+            "text",
+            "errors_min",
+            "after_name",
+            "after_id",
+            "after_at",
+            "fetched_before",
+        )
     ),
     "by_fetch": False,
-    "has_errors": False,
 }
 
 FILL = (
@@ -86,7 +96,7 @@ STATEMENTS: dict[str, tuple[dict[str, Any], set[str], int]] = {
     ),
     "list_polls": ({"id": ONE, "limit": 100}, set(), 150),
     "find_uptime": ({"id": ONE, "since": START - 30 * DAY}, set(), 150),
-    "_find_times": ({"id": ONE}, set(), 20),
+    "find_feed": ({"id": ONE}, set(), 20),
     "find_line": ({"id": ONE}, set(), 80),  # most of it to plan the functions that it calls
     "list_sources": ({**NO_FILTER, "limit": 50}, set(), 400),
     "tally": ({}, {"sources", "feed_state"}, 1_500),

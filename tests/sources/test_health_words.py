@@ -10,7 +10,7 @@ from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_p
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
 from headwater.sources.health.decide import lasting, prospect, story, when
-from headwater.sources.health.types import Feed
+from headwater.sources.health.types import FeedHealth
 from headwater.types import SourceId
 
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)  # a Wednesday
@@ -32,9 +32,9 @@ OPTIONS = PollingOptions(
 )
 
 
-def a_feed(policy: str = "default", state: FeedState | None = None, **more: object) -> Feed:
+def a_feed(policy: str = "default", state: FeedState | None = None, **more: object) -> FeedHealth:
     values: dict[str, object] = {"next_poll_at": NOW + HOUR, "last_polled_at": NOW - HOUR, **more}
-    return Feed(state or FeedState(ID), POLICIES[policy], HostState("example.com"), **values)  # pyright: ignore[reportArgumentType]
+    return FeedHealth(state or FeedState(ID), POLICIES[policy], HostState("example.com"), **values)  # pyright: ignore[reportArgumentType]
 
 
 def failing(times: int, kind: FailureClass, *, since: datetime = TUESDAY, streak: int | None = None) -> FeedState:
@@ -50,7 +50,7 @@ def failing(times: int, kind: FailureClass, *, since: datetime = TUESDAY, streak
     )
 
 
-def told(feed: Feed) -> list[str]:
+def told(feed: FeedHealth) -> list[str]:
     found = story(feed, OPTIONS, NOW)
     return [found.standing, found.next_try, found.what_then]
 
@@ -210,7 +210,7 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
         ),
     ],
 )
-def test_every_state_has_its_sentences(feed: Feed, sentences: list[str]) -> None:
+def test_every_state_has_its_sentences(feed: FeedHealth, sentences: list[str]) -> None:
     assert told(feed) == sentences
 
 

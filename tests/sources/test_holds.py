@@ -11,9 +11,9 @@ from headwater.polling.store import holds as feed_holds
 from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.types import Standing
 from headwater.sources import operate
-from headwater.sources.operate import Changes
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
+from headwater.sources.types import Changes
 from headwater.types import UserId
 from tests.clock import START
 from tests.removal.builders import a_user

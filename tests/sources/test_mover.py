@@ -20,7 +20,7 @@ from headwater.sources.mover import Mover
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import find_by_id, list_all
 from headwater.sources.subscribe import add_feed, change_feed
-from headwater.sources.types import Wishes
+from headwater.sources.types import Changes, SourceOverrides
 from headwater.types import PageKind
 from tests.builders import a_source, an_article
 from tests.clock import START
@@ -253,7 +253,9 @@ async def test_what_an_operator_asked_of_a_feed_goes_with_it(database: Database)
     private = await adds(database, ada, "Hers", NEW)
     async with database.as_system() as conn:
         system = await a_source(conn, url=OLD)
-        await follow.change(conn, system, category="News", policy="once", interval=timedelta(hours=1), is_critical=True)
+        await follow.change(
+            conn, system, Changes(category="News", policy="once", interval=timedelta(hours=1), is_critical=True)
+        )
 
     await move(database, OLD, NEW)
 
@@ -266,8 +268,8 @@ async def test_what_an_operator_asked_of_a_feed_goes_with_it(database: Database)
 async def test_what_was_asked_of_the_feed_that_is_joined_holds(database: Database) -> None:
     async with database.as_system() as conn:
         old, new = await a_source(conn, url=OLD), await a_source(conn, url=NEW)
-        await follow.change(conn, old, category="Old", interval=timedelta(hours=1))
-        await follow.change(conn, new, category="New", interval=timedelta(hours=2))
+        await follow.change(conn, old, Changes(category="Old", interval=timedelta(hours=1)))
+        await follow.change(conn, new, Changes(category="New", interval=timedelta(hours=2)))
 
     await move(database, OLD, NEW)
 
@@ -303,14 +305,20 @@ async def test_nothing_joins_a_source_whose_feed_is_disabled(database: Database)
 
 
 @pytest.mark.parametrize(
-    "wishes",
-    [Wishes(selectors=["title=h1"]), Wishes(sitemap="https://old.river.example/map.xml"), Wishes(mode="both")],
+    "overrides",
+    [
+        SourceOverrides(selectors=["title=h1"]),
+        SourceOverrides(sitemap="https://old.river.example/map.xml"),
+        SourceOverrides(mode="both"),
+    ],
     ids=["selectors", "sitemap", "links"],
 )
-async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(database: Database, wishes: Wishes) -> None:
+async def test_a_source_whose_pages_are_read_as_a_person_said_joins_none(
+    database: Database, overrides: SourceOverrides
+) -> None:
     async with database.as_system() as conn:
         await a_source(conn, url=NEW)
-        await follow.follow(conn, url=OLD, name=None, now=START, wishes=wishes)
+        await follow.follow(conn, url=OLD, name=None, now=START, overrides=overrides)
 
     await move(database, OLD, NEW)
 

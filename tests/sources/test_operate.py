@@ -16,9 +16,8 @@ from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.store.rows import PollResult
 from headwater.polling.types import ClaimedFeed, Decision, FailureClass, FeedState, PollFailed, Validators
 from headwater.sources import operate
-from headwater.sources.operate import Changes
 from headwater.sources.store import details, sources
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import Changes, Source, SourceOverrides
 from tests.clock import START
 from tests.polling.answers import write
 from tests.polling.histories import OPTIONS
@@ -36,7 +35,9 @@ async def test_every_deed_leaves_a_line(conn: Connection) -> None:
     wanted = Changes(name="Example", feed_url=FEED, category="Technology", interval=timedelta(minutes=60))
     source = await operate.create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
     moments = (START + timedelta(minutes=number) for number in range(1, 10))
-    changes = Changes(is_critical=True, policy="five", enabled=False, wishes=Wishes(patterns=("/news/",), priority=9))
+    changes = Changes(
+        is_critical=True, policy="five", enabled=False, overrides=SourceOverrides(patterns=("/news/",), priority=9)
+    )
     source = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=next(moments))
     source = await operate.change(conn, source, wanted=Changes(enabled=True), actor=COMMAND_LINE, now=next(moments))
     await operate.disable(conn, source, reason="gone", actor=COMMAND_LINE, now=next(moments))
@@ -188,7 +189,7 @@ async def test_a_readers_retry_respects_retry_after(conn: Connection, kind: Fail
     source = await a_feed(conn)
     await failed(conn, source, PollFailed(kind, "Later.", status, retry_after=timedelta(days=1)))
 
-    with pytest.raises(RetryRefused, match="not to come back before 2026-03-02 12:00 UTC"):
+    with pytest.raises(RetryRefused, match="allows no request before 2026-03-02 12:00 UTC"):
         await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=23))
 
     await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=25))
@@ -202,7 +203,7 @@ async def test_a_readers_retry_respects_a_paused_host(conn: Connection) -> None:
     source = await a_feed(conn)
     await conn.execute("UPDATE hosts SET paused_until = %s", (START + timedelta(hours=1),))
 
-    with pytest.raises(RetryRefused, match="asked again at 2026-03-01 13:00 UTC"):
+    with pytest.raises(RetryRefused, match="next try is at 2026-03-01 13:00 UTC"):
         await operate.retry(conn, source, actor=READER, now=START)
 
 

@@ -16,8 +16,8 @@ LIST = sql_of("sources.list_details")
 EVERYTHING: dict[str, Any] = {
     **dict.fromkeys(
         (
-            "id", "after", "category", "mode", "enabled", "is_system", "is_critical", "moderation_status", "is_active",
-            "feed_active", "status", "text", "host", "fetched_before", "errors_least",
+            "id", "after", "category", "ingestion_mode", "enabled", "is_system", "is_critical", "moderation_status",
+            "is_active", "feed_active", "state", "text", "host", "fetched_before", "errors_min",
         )
     ),
     "by_fetch": False,
@@ -52,10 +52,10 @@ async def settled(full: Connection) -> Connection:
         ({"id": "c4ca4238-a0b9-2382-0dcc-509a6f75849b"}, 20),
         ({"after": "80000000-0000-0000-0000-000000000000"}, 900),
         ({"category": "Politics"}, 1_000),
-        ({"mode": "both"}, 1_000),
+        ({"ingestion_mode": "both"}, 1_000),
         ({"enabled": False}, 1_000),
-        ({"status": "disabled"}, 1_300),
-        ({"status": "auto_disabled"}, 1_000),
+        ({"state": "disabled"}, 1_300),
+        ({"state": "auto_disabled"}, 1_000),
         ({"is_system": False}, 1_000),
         ({"is_critical": True}, 1_000),
         ({"host": "host77"}, 200),

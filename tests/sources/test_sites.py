@@ -13,10 +13,11 @@ from headwater.frontier.types import FrontierUrl, Origin, Status, Submission, Ur
 from headwater.library.store import subscriptions
 from headwater.library.types import FeedsQuery, FeedStatus
 from headwater.sources.custom.store import public
-from headwater.sources.follow import change_ingestion, enable, find, follow, leave, move
+from headwater.sources.follow import change_ingestion, enable, find, follow, move
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import list_all
-from headwater.sources.types import Source, Wishes
+from headwater.sources.store.sources import remove as remove_source
+from headwater.sources.types import Source, SourceOverrides
 from headwater.types import PageKind, SourceState
 from tests.builders import a_source
 from tests.clock import START
@@ -28,9 +29,9 @@ pytestmark = pytest.mark.database
 SITE = "https://example.com/"
 
 
-async def a_site(conn: Connection, **wishes: Any) -> Source:
-    asked: dict[str, Any] = {"site": SITE, "mode": "spider", **wishes}
-    return await follow(conn, url=None, name=None, now=START, wishes=Wishes(**asked))
+async def a_site(conn: Connection, **overrides: Any) -> Source:
+    asked: dict[str, Any] = {"site": SITE, "mode": "spider", **overrides}
+    return await follow(conn, url=None, name=None, now=START, overrides=SourceOverrides(**asked))
 
 
 async def waiting(conn: Connection) -> list[FrontierUrl]:
@@ -89,14 +90,14 @@ async def test_a_site_is_followed_once_and_found_however_its_address_is_written(
 
 async def test_feeds_of_a_site_may_be_followed_beside_it(conn: Connection) -> None:
     site = await a_site(conn)
-    feed = await follow(conn, url=f"{SITE}feed.xml", name=None, now=START, wishes=Wishes(site=SITE))
+    feed = await follow(conn, url=f"{SITE}feed.xml", name=None, now=START, overrides=SourceOverrides(site=SITE))
 
     assert {source.id for source in await list_all(conn)} == {site.id, feed.id}
     assert (await find(conn, SITE)).id == site.id
 
 
 @pytest.mark.parametrize(
-    ("feed", "wishes", "badge"),
+    ("feed", "overrides", "badge"),
     [
         ("https://example.com/feed.xml", {}, "feed"),
         ("https://example.com/feed.xml", {"sitemap": f"{SITE}s.xml", "mode": "both"}, "feed+sitemap+spider"),
@@ -107,9 +108,9 @@ async def test_feeds_of_a_site_may_be_followed_beside_it(conn: Connection) -> No
     ],
 )
 async def test_a_list_shows_how_a_source_is_read(
-    feed: str | None, wishes: dict[str, Any], badge: str, conn: Connection
+    feed: str | None, overrides: dict[str, Any], badge: str, conn: Connection
 ) -> None:
-    await follow(conn, url=feed, name=None, now=START, wishes=Wishes(**wishes))
+    await follow(conn, url=feed, name=None, now=START, overrides=SourceOverrides(**overrides))
 
     (health,) = await list_health(conn)
 
@@ -137,9 +138,11 @@ async def test_a_site_works_once_it_is_read_and_fails_when_none_of_its_entrances
 async def test_a_change_of_where_it_begins_is_due_at_once_and_others_are_not(conn: Connection) -> None:
     source = await a_site(conn)
 
-    quiet = await change_ingestion(conn, source, wishes=Wishes(max_depth=5), now=START)
+    quiet = await change_ingestion(conn, source, overrides=SourceOverrides(max_depth=5), now=START)
     before = len(await waiting(conn))
-    both = await change_ingestion(conn, quiet, wishes=Wishes(sitemap=f"{SITE}s.xml", mode="both"), now=START)
+    both = await change_ingestion(
+        conn, quiet, overrides=SourceOverrides(sitemap=f"{SITE}s.xml", mode="both"), now=START
+    )
 
     assert (before, len(await waiting(conn))) == (1, 2)
     assert (both.max_depth, both.sitemap_url) == (5, f"{SITE}s.xml")
@@ -171,7 +174,7 @@ async def test_leaving_a_site_leaves_nothing_behind(conn: Connection) -> None:
     theirs = Submission("https://other.example/1", Origin.FEED, other.id)
     await queue.submit(conn, submissions=[*urls, theirs], now=START)
 
-    await leave(conn, source)
+    await remove_source(conn, source_id=source.id)
     await finish_removals(conn)
 
     assert [url.url for url in await waiting(conn)] == [theirs.url]

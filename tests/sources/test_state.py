@@ -16,10 +16,8 @@ from headwater.db import Connection
 from headwater.polling.types import FailureClass
 from headwater.sources import operate
 from headwater.sources.health.store import state as state_store
-from headwater.sources.health.types import SourcesWanted
-from headwater.sources.operate import Changes
 from headwater.sources.store import details
-from headwater.sources.types import Source, SourceFilter
+from headwater.sources.types import Changes, Source, SourceFilter
 from headwater.types import SourceState
 from tests.clock import START
 
@@ -52,7 +50,7 @@ async def test_api_list_page_command_line_and_metrics_use_the_same_word(conn: Co
     command_line = {one.name: one.state for one in await details.list_health(conn)}
     pages = {
         one.name: one.state
-        for one in (await state_store.list_sources(conn, wanted=SourcesWanted(), after=None, limit=10)).sources
+        for one in (await state_store.list_sources(conn, wanted=SourceFilter(), after=None, limit=10)).sources
     }
     counted = (await facts.read_facts(conn, now=START, limits=Thresholds())).counts.states
 
@@ -67,7 +65,7 @@ async def test_the_filter_of_the_api_finds_each_state(conn: Connection, state: S
         source = await a_source(conn, name)
         await conn.execute(statement, {"id": source.id})
 
-    found = await details.list_details(conn, wanted=SourceFilter(status=state), now=START, limit=10)
+    found = await details.list_details(conn, wanted=SourceFilter(state=state), now=START, limit=10)
 
     assert [one.name for one in found] == [state]
 
@@ -79,7 +77,7 @@ async def test_a_disabled_source_is_never_due_in_the_year_9999(conn: Connection)
 
     listed = await details.list_health(conn)
     told = await details.list_details(conn, wanted=SourceFilter(), now=START, limit=10)
-    lines = (await state_store.list_sources(conn, wanted=SourcesWanted(), after=None, limit=10)).sources
+    lines = (await state_store.list_sources(conn, wanted=SourceFilter(), after=None, limit=10)).sources
 
     assert {one.next_poll_at for one in (*listed, *told)} == {None}
     assert {one.next_try_at for one in lines} == {None}

@@ -13,10 +13,11 @@ from headwater.ids import new_id
 from headwater.polling.decide import BY_HAND_ONLY, decide
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.store import claims as feed_claims
+from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.types import ClaimedFeed, FailureClass, FeedState, NotModified, Off, PollFailed, Validators
-from headwater.sources.follow import disable, enable, follow, move, refresh, reset_errors, switch_off, switch_on
+from headwater.sources.follow import disable, enable, follow, move, refresh, switch_off, switch_on
 from headwater.sources.store import details, sources
-from headwater.sources.types import Source, SourceHealth, Wishes
+from headwater.sources.types import Source, SourceDetails, SourceOverrides
 from headwater.types import SourceId
 from tests.builders import a_source
 from tests.clock import START
@@ -33,7 +34,7 @@ async def claim(conn: Connection, now: datetime = START) -> list[ClaimedFeed]:
     return list(await feed_claims.claim(conn, lease=new_id(), now=now, leased_until=now + HOUR, limit=10))
 
 
-async def health(conn: Connection, source: Source) -> SourceHealth:
+async def health(conn: Connection, source: Source) -> SourceDetails:
     return next(one for one in await details.list_health(conn) if one.id == source.id)
 
 
@@ -83,12 +84,12 @@ async def test_any_other_reason_holds_until_a_person_enables_the_feed(reason: st
 
 @pytest.mark.parametrize("reason", ["", "   ", "x" * 201], ids=["empty", "blank", "long"])
 async def test_a_feed_is_not_switched_off_without_a_reason(reason: str, conn: Connection) -> None:
-    with pytest.raises(Invalid, match="Say why"):
+    with pytest.raises(Invalid, match="A reason is required"):
         await disable(conn, await a_source(conn), reason, START)
 
 
 async def test_a_source_without_a_feed_has_none_to_switch_off(conn: Connection) -> None:
-    source = await follow(conn, url=None, name=None, now=START, wishes=Wishes(site="https://site.example/"))
+    source = await follow(conn, url=None, name=None, now=START, overrides=SourceOverrides(site="https://site.example/"))
 
     with pytest.raises(NothingToPoll, match="enabled"):
         await disable(conn, source, "gone", START)
@@ -118,8 +119,8 @@ def test_what_a_person_switched_off_is_not_switched_on_by_a_poll(outcome: NotMod
 
 
 async def test_a_source_that_is_off_is_not_polled_and_its_lists_are_not_fetched(conn: Connection) -> None:
-    wishes = Wishes(sitemap="https://example.com/map.xml", mode="both")
-    source = await follow(conn, url="https://example.com/feed.xml", name=None, now=START, wishes=wishes)
+    overrides = SourceOverrides(sitemap="https://example.com/map.xml", mode="both")
+    source = await follow(conn, url="https://example.com/feed.xml", name=None, now=START, overrides=overrides)
     before = await urls(conn, source)
     (feed,) = await claim(conn)
 
@@ -187,7 +188,7 @@ async def test_errors_are_forgotten_and_nothing_else(conn: Connection) -> None:
     failing = replace(feed.state, consecutive_errors=4, last_error="Gone.", off=Off(START, "gone", START + HOUR))
     await answer(conn, an_answer(feed, state=failing, next_poll_at=START + HOUR))
 
-    await reset_errors(conn, source)
+    await feed_schedule.forget_errors(conn, source_id=source.id)
 
     told = await health(conn, source)
     assert (told.consecutive_errors, told.last_error, told.last_error_type) == (0, None, None)

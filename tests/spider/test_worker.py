@@ -10,7 +10,7 @@ from headwater.bodies.types import NewBody
 from headwater.frontier.types import Origin, Status
 from headwater.sandbox import Sandbox
 from headwater.sources.follow import change_ingestion, switch_off
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import Source, SourceOverrides
 from headwater.spider.worker import Spider, SpiderResult
 from headwater.types import PageKind, SourceId
 from tests.clock import START
@@ -173,12 +173,12 @@ async def test_a_source_that_is_no_longer_spidered_is_left_alone_until_it_is_aga
     source = await world.follow(site=front, mode="spider")
     await world.fetch()
     async with world.database.transaction() as conn:
-        source = await change_ingestion(conn, source, wishes=Wishes(mode="feed"), now=world.clock())
+        source = await change_ingestion(conn, source, overrides=SourceOverrides(mode="feed"), now=world.clock())
 
     (done,) = await world.crawl()
     dead = await world.find(front)
     async with world.database.transaction() as conn:
-        await change_ingestion(conn, source, wishes=Wishes(mode="both"), now=world.clock())
+        await change_ingestion(conn, source, overrides=SourceOverrides(mode="both"), now=world.clock())
     alive = await world.find(front)
 
     assert (done.failure, done.queued) == ("not_spidered", 0)

@@ -13,7 +13,7 @@ from headwater.db import Database
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.follow import change, follow, switch_off
-from headwater.sources.types import Source
+from headwater.sources.types import Changes, Source
 from headwater.types import SourceId
 from headwater.web import WebOptions
 from tests.app import create_app
@@ -58,7 +58,7 @@ async def ada(app: Litestar) -> AsyncIterator[Person]:
 async def a_system_source(database: Database, clock: MovableClock, name: str, category: str = "") -> Source:
     async with database.as_system() as conn:
         source = await follow(conn, url=f"https://{name.lower()}.example/feed", name=name, now=clock())
-        await change(conn, source, category=category)
+        await change(conn, source, Changes(category=category))
     return source
 
 

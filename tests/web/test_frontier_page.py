@@ -32,7 +32,7 @@ from headwater.hosts.store import robots as robots_store
 from headwater.hosts.types import Robots
 from headwater.ids import new_id
 from headwater.sources.follow import follow
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import Source, SourceOverrides
 from headwater.types import SourceId
 from headwater.web import WebOptions
 from headwater.web.routes.admin import frontier as page
@@ -69,9 +69,13 @@ async def queue_urls(
 
 async def a_site(database: Database, name: str = "Harbour News", mode: str = "both") -> Source:
     async with database.as_system() as conn:
-        wishes = Wishes(site=f"https://{name.split(maxsplit=1)[0].lower()}.example/", mode=mode)
+        overrides = SourceOverrides(site=f"https://{name.split(maxsplit=1)[0].lower()}.example/", mode=mode)
         return await follow(
-            conn, url=f"https://{name.split(maxsplit=1)[0].lower()}.example/feed", name=name, now=START, wishes=wishes
+            conn,
+            url=f"https://{name.split(maxsplit=1)[0].lower()}.example/feed",
+            name=name,
+            now=START,
+            overrides=overrides,
         )
 
 

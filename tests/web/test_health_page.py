@@ -13,8 +13,8 @@ from headwater.db import Connection, Database
 from headwater.polling.types import FailureClass
 from headwater.sources.follow import disable, follow
 from headwater.sources.health.counter import Counter
-from headwater.sources.operate import Changes, create
-from headwater.sources.types import Source, Wishes
+from headwater.sources.operate import create
+from headwater.sources.types import Changes, Source, SourceOverrides
 from tests.app import create_app
 from tests.clock import START, MovableClock
 from tests.web.visitor import Person, a_person
@@ -47,7 +47,7 @@ async def a_sick_zoo(database: Database) -> dict[str, Source]:
         ):
             wanted = Changes(name=name, feed_url=f"https://{name.lower()}.example/feed", category=category)
             found[name] = await create(conn, wanted=wanted, actor=COMMAND_LINE, now=START)
-        site = Changes(name="Site", wishes=Wishes(site="https://site.example/"))
+        site = Changes(name="Site", overrides=SourceOverrides(site="https://site.example/"))
         found["Site"] = await create(conn, wanted=site, actor=COMMAND_LINE, now=START)
         await disable(conn, found["Disabled"], "They asked us to", START)
         await disable(conn, found["Off"], "not_found", START)

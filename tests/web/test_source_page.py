@@ -16,10 +16,10 @@ from headwater.db import Database
 from headwater.hosts.turns import Turns
 from headwater.net import Client
 from headwater.sandbox import Sandbox
-from headwater.sources.operate import Changes, create
+from headwater.sources.operate import create
 from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
-from headwater.sources.types import IngestionMode, Source, Suggestion
+from headwater.sources.types import Changes, IngestionMode, Source, Suggestion
 from headwater.web import WebOptions
 from headwater.web.routes.admin.sources import DEFAULT_POLLING, PER_PAGE
 from headwater_lab.zoo import DOMAIN, Zoo
@@ -153,7 +153,7 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
     assert page.status_code == 200
     assert "It waits for its first poll. It is due now." in page.text
     assert (again.status_code, "is followed already" in again.text) == (409, True)
-    assert (nothing.status_code, "needs something to follow" in nothing.text) == (400, True)
+    assert (nothing.status_code, "needs the URL of a feed" in nothing.text) == (400, True)
     assert (wrong.status_code, "An interval must be a whole number, not &#39;soon&#39;." in wrong.text) == (
         400,
         True,
@@ -219,7 +219,7 @@ async def test_what_is_set_can_be_taken_back(operator: Person, database: Databas
     ("field", "value", "message"),
     [
         ("name", " ", "Name is required."),
-        ("name", "x" * 256, "A name has at least one and at most 255 characters"),
+        ("name", "x" * 256, "A name has 1 to 255 characters"),
         ("feed_url", "", "A feed URL cannot be removed"),
         ("feed_url", "javascript:alert(1)", "only http and https"),
         ("interval_minutes", "14", "at least 15 minutes and at most a day"),
@@ -228,9 +228,9 @@ async def test_what_is_set_can_be_taken_back(operator: Person, database: Databas
         ("priority", "11", "at least 1 and at most 10"),
         ("max_depth", "-1", "A depth must be a whole number"),
         ("policy", "lenient", "There is no policy"),
-        ("mode", "guess", "There is no mode"),
-        ("patterns", "(", "is no regular expression"),
-        ("selectors", "title=h1[", "is no CSS selector"),
+        ("mode", "guess", "Invalid mode"),
+        ("patterns", "(", "is not a valid regular expression"),
+        ("selectors", "title=h1[", "is not a valid CSS selector"),
         ("category", "x" * 101, "at most 100 characters"),
         ("min_delay_ms", "9" * 9, "at most an hour"),
         ("url", "\0", ""),
@@ -258,7 +258,7 @@ async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Perso
     while_off, page = await state_of(database, source), (await operator.open(path)).text
     on = await operator.send("POST", f"{path}/enable")
 
-    assert (without.status_code, "Say why" in without.text) == (400, True)
+    assert (without.status_code, "A reason is required" in without.text) == (400, True)
     assert (off.status_code, on.status_code) == (200, 200)
     assert while_off == ("disabled", None, 0)
     assert "Switched off by hand today at 12:00: They asked us to &lt;stop&gt;." in page

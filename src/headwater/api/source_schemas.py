@@ -28,9 +28,8 @@ from headwater.sources.decide import (
     SELECTOR_LENGTH,
     SELECTORS_MOST,
 )
-from headwater.sources.follow import CATEGORY_MAX, NAME_MAX, REASON_MAX
-from headwater.sources.operate import Changes
-from headwater.sources.types import IngestionMode, Wishes
+from headwater.sources.follow import REASON_MAX
+from headwater.sources.types import CATEGORY_MAX, NAME_MAX, Changes, IngestionMode, SourceOverrides
 from headwater.types import SourceState
 from headwater.urls import MAX_LENGTH
 
@@ -138,7 +137,7 @@ class _SourceFields(_ChangesModel):
             is_system=self.is_system,
             is_critical=self.is_critical,
             enabled=self.enabled,
-            wishes=Wishes(
+            overrides=SourceOverrides(
                 site=self._sent("url", ""),
                 sitemap=self._sent("sitemap_url", ""),
                 mode=self.ingestion_mode,

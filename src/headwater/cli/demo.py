@@ -18,7 +18,7 @@ from headwater.settings import Settings
 from headwater.sources.follow import follow
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed
-from headwater.sources.types import Wishes
+from headwater.sources.types import SourceOverrides
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 
 READER = "demo@example.com"
@@ -60,8 +60,8 @@ async def _follow_exhibits(runtime: Runtime, zoo: Zoo) -> None:
         for exhibit in EXHIBITS:
             await follow(conn, url=zoo.url_of(exhibit), name=exhibit.name, now=runtime.tools.clock())
         for name, mode in {"atlas": None, "village": "spider"}.items():  # found by sitemaps, and by links
-            wishes = Wishes(site=f"http://{name}.{DOMAIN}:{zoo.port}/", mode=mode)
-            await follow(conn, url=None, name=name, now=runtime.tools.clock(), wishes=wishes)
+            overrides = SourceOverrides(site=f"http://{name}.{DOMAIN}:{zoo.port}/", mode=mode)
+            await follow(conn, url=None, name=name, now=runtime.tools.clock(), overrides=overrides)
 
 
 async def _make_reader(runtime: Runtime, zoo: Zoo) -> str:

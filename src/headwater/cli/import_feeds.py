@@ -13,7 +13,7 @@ from headwater.errors import Invalid
 from headwater.runtime import Runtime
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.read import MOST_BYTES, read_catalogue, read_feeds
-from headwater.sources.catalogue.types import Feed, Line, LineFate
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
 
 catalogue_app = group("The feeds that ship with Headwater.", "source catalogue load")
 
@@ -59,7 +59,7 @@ def list_catalogue(as_json: AsJson = False) -> None:
     show(feeds, ["category", "name", "polled every", "feed"], _row, as_json=as_json, empty="There are none.")
 
 
-async def _load(runtime: Runtime, lines: Sequence[Line], origin: str, *, as_json: bool) -> None:
+async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *, as_json: bool) -> None:
     report = await load(runtime.database, runtime.tools.clock, lines=lines, origin=origin, actor=COMMAND_LINE)
     if as_json:
         print_json(report.lines)
@@ -71,5 +71,5 @@ async def _load(runtime: Runtime, lines: Sequence[Line], origin: str, *, as_json
     exit_failed(report.count(LineFate.FAILED))
 
 
-def _row(feed: Feed) -> tuple[str, ...]:
+def _row(feed: CatalogueFeed) -> tuple[str, ...]:
     return feed.category or "", feed.name, f"{feed.refresh_interval_minutes} min", feed.url

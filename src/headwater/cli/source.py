@@ -33,11 +33,10 @@ from headwater.runtime import Runtime
 from headwater.settings import read_duration
 from headwater.sources import follow, operate
 from headwater.sources.decide import SELECTED
-from headwater.sources.operate import Changes
 from headwater.sources.store import details
 from headwater.sources.store import sources as sources_store
 from headwater.sources.store import suggestions as suggestions_store
-from headwater.sources.types import Source, SourceHealth, Suggestion, Wishes
+from headwater.sources.types import NAME_MAX, Changes, Source, SourceDetails, SourceOverrides, Suggestion
 from headwater.text import is_blank
 
 source_app = group("Follow feeds and sites, and manage them.", "source add https://example.com/feed.xml")
@@ -73,12 +72,12 @@ _SITE_OPTIONS = {
 
 def _overrides(
     *, pattern: list[str] | None, selector: list[str] | None, delay: str | None, **given: Any  # noqa: ANN401
-) -> Wishes:  # fmt: skip
+) -> SourceOverrides:  # fmt: skip
     wait = read_duration(delay) if delay is not None else None
-    return Wishes(patterns=pattern or None, selectors=selector or None, delay=wait, **given)
+    return SourceOverrides(patterns=pattern or None, selectors=selector or None, delay=wait, **given)
 
 
-with_site_options = with_options("wishes", _SITE_OPTIONS, _overrides)
+with_site_options = with_options("overrides", _SITE_OPTIONS, _overrides)
 
 
 @source_app.command()
@@ -86,7 +85,7 @@ with_site_options = with_options("wishes", _SITE_OPTIONS, _overrides)
 @with_runtime
 async def add(
     runtime: Runtime,
-    wishes: Wishes,
+    overrides: SourceOverrides,
     urls: Annotated[list[str] | None, typer.Argument(metavar="[URL]…", help="URLs of feeds.")] = None,
     name: Annotated[str | None, typer.Option(help="Its name.", show_default="its title or host")] = None,
     later: Annotated[bool, typer.Option("--later", help="Leave the first poll to a running Headwater.")] = False,
@@ -98,11 +97,11 @@ async def add(
 
     Example: headwater source add --site https://example.com/ --pattern '/news/\\d{4}/' --selector body=article
     """
-    if len(urls or ()) > 1 and (name, wishes.site, wishes.sitemap) != (None, None, None):
+    if len(urls or ()) > 1 and (name, overrides.site, overrides.sitemap) != (None, None, None):
         raise Invalid("--name, --site and --sitemap go with one URL, not with several.")
     now = runtime.tools.clock()
     async with runtime.database.as_system() as conn:
-        wanted = [Changes(name=name, feed_url=url, wishes=wishes) for url in urls or [None]]
+        wanted = [Changes(name=name, feed_url=url, overrides=overrides) for url in urls or [None]]
         added = [await operate.create(conn, wanted=one, actor=COMMAND_LINE, now=now) for one in wanted]
     polled = await poll_now(runtime, [source for source in added if source.feed_url and not later])
     reports = {report.source_id: report for report in polled}
@@ -129,7 +128,14 @@ async def list_sources(runtime: Runtime, as_json: AsJson = False) -> None:
         found = await details.list_health(conn)
     columns = ["state", "name", "by", "articles", "next try", "feed or site", "reason"]
     none = "No sources yet. `headwater source add URL` follows a feed, `--site URL` a site without one."
-    show(found, columns, _row, as_json=as_json, empty=none, record=lambda one: asdict(one) | {"badge": one.badge})
+    show(
+        found,
+        columns,
+        _row,
+        as_json=as_json,
+        empty=none,
+        record=lambda one: asdict(one) | {"badge": one.badge, "reason": one.reason},
+    )
 
 
 @source_app.command()
@@ -171,7 +177,7 @@ async def poll(
 async def edit(
     runtime: Runtime,
     wanted: Wanted,
-    wishes: Wishes,
+    overrides: SourceOverrides,
     name: Annotated[str | None, typer.Option(help="Its name.")] = None,
     url: Annotated[str | None, typer.Option(help="The URL of its feed; it is polled at once.")] = None,
     policy: Annotated[str | None, typer.Option(help=f"What failures lead to: {', '.join(POLICIES)}.")] = None,
@@ -189,7 +195,7 @@ async def edit(
     every = read_duration(interval) if interval is not None else None
     changes = Changes(
         name=name, feed_url=url, category=category, policy=policy, interval=every, is_critical=critical, enabled=on,
-        wishes=wishes,
+        overrides=overrides,
     )  # fmt: skip
     async with _found(runtime, wanted) as (conn, source):
         changed = await operate.change(conn, source, wanted=changes, actor=COMMAND_LINE, now=runtime.tools.clock())
@@ -278,9 +284,9 @@ def remove(wanted: Wanted, yes: Yes = False) -> None:
 async def _use_feed_title(runtime: Runtime, source: Source, report: PollReport | None) -> Source:
     if report is None or not isinstance(report.outcome, Polled) or is_blank(report.outcome.feed.title):
         return source
-    named = replace(source, name=report.outcome.feed.title.strip()[: follow.NAME_MAX])
+    named = replace(source, name=report.outcome.feed.title.strip()[:NAME_MAX])
     async with runtime.database.as_system() as conn:
-        await follow.change(conn, source, name=named.name, policy=None, interval=None)
+        await follow.change(conn, source, Changes(name=named.name))
     return named
 
 
@@ -320,7 +326,7 @@ def _record(report: PollReport) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _row(source: SourceHealth) -> tuple[str, ...]:
+def _row(source: SourceDetails) -> tuple[str, ...]:
     due = f"{source.next_poll_at:%m-%d %H:%M}" if source.next_poll_at else "never" if source.feed_url else ""
     why = ": ".join(filter(None, (source.reason, source.last_error)))
     return source.state, source.name, source.badge, str(source.article_count), due, source.address, why

@@ -1,7 +1,7 @@
-"""What a person asks of a source becomes how we follow it. Pure: wishes in, a checked source and its first URLs out."""
+"""Checks of a source's settings, where reading it starts, and which sources may be merged. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,7 +11,8 @@ from headwater.errors import Invalid, InvalidUrl
 from headwater.frontier.types import Origin, Submission
 from headwater.polling.policy import COOLDOWN
 from headwater.polling.types import NEVER, FailureClass, Standing
-from headwater.sources.types import FeedPlace, IngestionMode, Pair, Source, Wishes
+from headwater.sources.types import NAME_MAX, FeedAddress, IngestionMode, MergePair, Source, SourceOverrides
+from headwater.text import is_blank
 from headwater.types import PageKind
 from headwater.urls import complete_url, parse_url, site_of, url_key
 
@@ -24,42 +25,44 @@ DEPTH_MOST = 10
 BUDGET_MOST = 1_000_000
 DELAY_MOST = timedelta(hours=1)
 PRIORITY_MOST = 10
-SITEMAP_BONUS = 1  # seed 004: a URL of a sitemap comes before one that was met by chance
+SITEMAP_BONUS = 1  # seed 004: a URL of a sitemap comes before one that was found by a link
 
-# Where sitemaps stand by custom: the protocol's own place first, then what WordPress, Yoast and newspapers use.
+# Usual URLs of sitemaps: that of the protocol first, then those of WordPress, Yoast and newspapers.
 COMMON_SITEMAPS = (
-    "/sitemap.xml",
-    "/sitemap_index.xml",
-    "/sitemap-index.xml",
-    "/news-sitemap.xml",
-    "/sitemap-news.xml",
-    "/sitemap_news.xml",
-    "/wp-sitemap.xml",
-    "/sitemap.xml.gz",
-    "/sitemap.txt",
-)
+    "/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml", "/news-sitemap.xml", "/sitemap-news.xml",
+    "/sitemap_news.xml", "/wp-sitemap.xml", "/sitemap.xml.gz", "/sitemap.txt",
+)  # fmt: skip
 
 
-def as_wished(before: Source, wishes: Wishes) -> Source:
-    """The source as it is to be followed from now on. Raises Invalid, InvalidUrl."""
-    placed = replace(before, url=_url(wishes.site, before.url), sitemap_url=_url(wishes.sitemap, before.sitemap_url))
-    mode = _mode(wishes.mode, before, placed)
+def check_name(name: str) -> str:
+    """The name without surrounding space. Raises Invalid."""
+    name = name.strip()
+    length = 0 if is_blank(name) else len(name)
+    if not 1 <= length <= NAME_MAX:
+        raise Invalid(f"A name has 1 to {NAME_MAX} characters; this one has {length}.")
+    return name
+
+
+def apply_overrides(before: Source, given: SourceOverrides) -> Source:
+    """The source with these overrides, checked. Raises Invalid, InvalidUrl."""
+    placed = replace(before, url=_url(given.site, before.url), sitemap_url=_url(given.sitemap, before.sitemap_url))
+    mode = _mode(given.mode, before, placed)
     return replace(
         placed,
         url=placed.url or _site_of(placed, mode),
         ingestion_mode=mode,
-        selectors=before.selectors if wishes.selectors is None else _selectors(wishes.selectors),
-        article_url_patterns=before.article_url_patterns if wishes.patterns is None else _patterns(wishes.patterns),
-        external_links=before.external_links if wishes.external_links is None else wishes.external_links,
-        max_depth=_within("A depth", wishes.max_depth, before.max_depth, 0, DEPTH_MOST),
-        page_budget=_within("A budget", wishes.budget, before.page_budget or 0, 0, BUDGET_MOST) or None,
-        min_delay=_delay(wishes.delay, before.min_delay),
-        priority=_within("A priority", wishes.priority, before.priority, 1, PRIORITY_MOST),
+        selectors=before.selectors if given.selectors is None else _selectors(given.selectors),
+        article_url_patterns=before.article_url_patterns if given.patterns is None else _patterns(given.patterns),
+        external_links=before.external_links if given.external_links is None else given.external_links,
+        max_depth=_within("A depth", given.max_depth, before.max_depth, 0, DEPTH_MOST),
+        page_budget=_within("A budget", given.budget, before.page_budget or 0, 0, BUDGET_MOST) or None,
+        min_delay=_delay(given.delay, before.min_delay),
+        priority=_within("A priority", given.priority, before.priority, 1, PRIORITY_MOST),
     )
 
 
 def cooldown_of(reason: str) -> timedelta | None:
-    """How long a feed stays off for a reason, by seed 000's table; None: until a person enables it."""
+    """The cooldown of a reason to disable a feed, by the table of seed 000; None: until it is enabled."""
     if reason not in set(FailureClass):
         return None
     cooldown = COOLDOWN.rules[FailureClass(reason)].cooldown
@@ -67,7 +70,7 @@ def cooldown_of(reason: str) -> timedelta | None:
 
 
 def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str | None:
-    """Why a reader may not have a feed polled now, as a sentence; None: they may."""
+    """Why a user may not have a feed polled now, as a sentence; None: they may."""
     if not is_enabled:
         return "An operator has disabled this feed."
     if standing.off_at is not None and (standing.off_by_operator or standing.off_reason not in set(FailureClass)):
@@ -76,9 +79,9 @@ def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str
     if standing.off_at is not None and standing.off_reason == FailureClass.SSRF_BLOCKED:
         return "This feed leads to an address that is not allowed. Only an operator can enable it again."
     if standing.asked_until is not None and standing.asked_until > now:
-        return f"The site asks us not to come back before {_moment(standing.asked_until)}."
+        return f"The site allows no request before {_moment(standing.asked_until)}."
     if standing.paused_until is not None and standing.paused_until > now:
-        return f"The feeds of this site all fail alike. It is asked again at {_moment(standing.paused_until)}."
+        return f"All feeds of this site fail in the same way. The next try is at {_moment(standing.paused_until)}."
     return None
 
 
@@ -86,68 +89,58 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def key_after_move(place: FeedPlace, url: str) -> bytes:
-    """The key of a source whose feed is polled at this URL from now on.
+def key_after_move(address: FeedAddress, url: str) -> bytes:
+    """The key of a source whose feed has moved to this URL.
 
-    Within its site the feed takes the new address over. At another site it keeps the key of the address it was added
-    under: who adds the new one gets a source of their own, with nothing in it that the first site said.
+    Within its site, that of the new URL. At another site it keeps the key of the URL that it was added under: a user
+    who adds the new URL gets a source of its own, without articles of the first site.
     """
-    is_within = is_at_home(place) and site_of(place.feed_url) == site_of(url)
-    return url_key(url) if is_within else place.feed_url_key
+    is_within = has_own_key(address.feed_url, address.feed_url_key) and site_of(address.feed_url) == site_of(url)
+    return url_key(url) if is_within else address.feed_url_key
 
 
-def is_at_home(place: FeedPlace) -> bool:
-    """Whether a feed is polled at the address that its source is found under; else it has moved to another site."""
+def has_own_key(feed_url: str, feed_url_key: bytes) -> bool:
+    """Whether a feed is polled at the URL that its source was added under; else it has moved to another site."""
     try:
-        return url_key(place.feed_url) == place.feed_url_key
-    except InvalidUrl:  # longer, as it is stored, than a URL may be that is given
+        return url_key(feed_url) == feed_url_key
+    except InvalidUrl:  # stored with a redirect's target that is longer than a URL may be
         return False
 
 
-def may_join(pair: Pair) -> bool:
-    """Whether a source may join another without anything being lost that a person decided or waits for.
+def may_merge(pair: MergePair) -> bool:
+    """Whether a source may be merged into another without losing what a user or operator decided.
 
-    What is off on either side was switched off, or has failed: its readers would read no more. What was suggested has
-    a submitter and moderators, and a source of an operator does not become theirs.
+    A disabled source or feed on either side would end the other's polls. A suggestion has a submitter and moderators,
+    and a system source does not become a suggestion.
 
-    A feed of another site stays apart, and so does one that has come from there: whoever owns that site would put all
-    that it has listed before into the lists of the other's readers.
+    A feed that is at another site, or has come from there, stays separate: the owner of that site could put all that it
+    has listed before into the lists of the other's subscribers.
     """
     if not _is_one_site(pair):
         return False
     is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
-    return pair.are_read and not (is_moderated or pair.is_set_up or pair.has_pages)
+    return pair.are_active and not (is_moderated or pair.has_overrides or pair.has_pages)
 
 
-def _is_one_site(pair: Pair) -> bool:
-    if pair.place is None or pair.other_place is None:
+def _is_one_site(pair: MergePair) -> bool:
+    url, key, other, other_key = pair.feed_url, pair.feed_url_key, pair.other_feed_url, pair.other_feed_url_key
+    if url is None or key is None or other is None or other_key is None:
         return False
-    are_at_home = is_at_home(pair.place) and is_at_home(pair.other_place)
-    return are_at_home and site_of(pair.place.feed_url) == site_of(pair.other_place.feed_url)
+    return has_own_key(url, key) and has_own_key(other, other_key) and site_of(url) == site_of(other)
 
 
 def entrances(source: Source) -> list[Submission]:
-    """The pages that reading a source begins from."""
-    if not source.reads_lists:
-        sitemaps: Sequence[str] = ()
-    elif source.sitemap_url is not None:
+    """The pages that reading a source starts from: its sitemaps and its front page."""
+    sitemaps: Sequence[str] = ()
+    if source.reads_lists and source.sitemap_url is not None:
         sitemaps = (source.sitemap_url,)
-    elif source.feed_url is None and source.url is not None:
+    elif source.reads_lists and source.feed_url is None and source.url is not None:
         sitemaps = [parse_url(path, base=source.url) for path in COMMON_SITEMAPS]
-    else:
-        sitemaps = ()
-    return [*_sitemap_entrances(source, sitemaps), *_list_entrances(source)]
-
-
-def _sitemap_entrances(source: Source, urls: Sequence[str]) -> Iterator[Submission]:
     priority = min(source.priority + SITEMAP_BONUS, PRIORITY_MOST)
-    for url in urls:
-        yield Submission(url, Origin.SITEMAP, source.id, PageKind.SITEMAP, priority=priority)
-
-
-def _list_entrances(source: Source) -> Iterator[Submission]:
+    found = [Submission(url, Origin.SITEMAP, source.id, PageKind.SITEMAP, priority=priority) for url in sitemaps]
     if source.follows_links and source.url is not None:
-        yield Submission(source.url, Origin.SPIDER, source.id, PageKind.LIST, priority=source.priority)
+        found.append(Submission(source.url, Origin.SPIDER, source.id, PageKind.LIST, priority=source.priority))
+    return found
 
 
 def _url(wanted: str | None, before: str | None) -> str | None:
@@ -157,16 +150,16 @@ def _url(wanted: str | None, before: str | None) -> str | None:
 
 
 def _site_of(source: Source, mode: IngestionMode) -> str | None:
-    """The front page that belongs to a feed or sitemap. A source that is nothing but a feed does without."""
-    somewhere = source.feed_url or source.sitemap_url
-    if somewhere is None:
-        raise Invalid("A source needs something to follow: a feed, a site or a sitemap.")
+    """The front page of the site of a feed or sitemap; None for a source that is only a feed."""
+    base = source.feed_url or source.sitemap_url
+    if base is None:
+        raise Invalid("A source needs the URL of a feed, a site or a sitemap.")
     needs_one = source.feed_url is None or mode is not IngestionMode.FEED
-    return parse_url("/", base=somewhere) if needs_one else None
+    return parse_url("/", base=base) if needs_one else None
 
 
 def _mode(wanted: str | None, before: Source, placed: Source) -> IngestionMode:
-    """As asked for; else as before; and for a new site of which nothing else is known, all there is."""
+    """As given; else as before; both for a new site without a feed or sitemap."""
     if wanted is None:
         is_new = before.address == ""
         is_bare = placed.feed_url is None and placed.sitemap_url is None
@@ -174,40 +167,40 @@ def _mode(wanted: str | None, before: Source, placed: Source) -> IngestionMode:
     try:
         mode = IngestionMode(wanted.strip().lower())
     except ValueError as error:
-        raise Invalid(f"There is no mode {wanted!r}; there are feed, spider and both.") from error
+        raise Invalid(f"Invalid mode {wanted!r}; valid are feed, spider and both.") from error
     if mode is IngestionMode.SPIDER and (placed.feed_url or placed.sitemap_url):
         what = "feed" if placed.feed_url else "sitemap"
-        raise Invalid(f"A source with a {what} that follows links too has the mode both; spider is for links alone.")
+        raise Invalid(f"A source with a {what} that also follows links has the mode both; spider is for links alone.")
     return mode
 
 
 def _patterns(patterns: Sequence[str]) -> Sequence[str]:
     kept = [pattern for pattern in patterns if pattern]
     if len(kept) > PATTERNS_MOST:
-        raise Invalid(f"A source has at most {PATTERNS_MOST} patterns; these are {len(kept)}.")
+        raise Invalid(f"A source has at most {PATTERNS_MOST} patterns; {len(kept)} were given.")
     for pattern in kept:
         if len(pattern) > PATTERN_LENGTH or "\0" in pattern:
             raise Invalid(f"A pattern has at most {PATTERN_LENGTH} characters; one of these has {len(pattern)}.")
         try:
             re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            raise Invalid(f"The pattern {pattern!r} is no regular expression: {error}.") from error
+            raise Invalid(f"The pattern {pattern!r} is not a valid regular expression: {error}.") from error
     return tuple(kept)
 
 
 def _selectors(given: Sequence[str]) -> dict[str, Sequence[str]]:
-    """Of `title=h1.headline` and the like, by part of the page, in the order given."""
+    """Selectors such as `title=h1.headline`, by part of the page, in the order given."""
     found: dict[str, list[str]] = {}
     for text in given:
         name, equals, selector = (part.strip() for part in text.partition("="))
         if not text.strip():
             continue
         if not equals or name not in SELECTED:
-            raise Invalid(f"{text!r} is no selector; write one like title=h1, for one of {', '.join(SELECTED)}.")
+            raise Invalid(f"Invalid selector {text!r}; write one like title=h1, for one of {', '.join(SELECTED)}.")
         _check_selector(selector)
         found.setdefault(name, []).append(selector)
         if len(found[name]) > SELECTORS_MOST:
-            raise Invalid(f"At most {SELECTORS_MOST} selectors go with {name}.")
+            raise Invalid(f"{name} has at most {SELECTORS_MOST} selectors.")
     return {name: tuple(selectors) for name, selectors in found.items()}
 
 
@@ -217,14 +210,14 @@ def _check_selector(selector: str) -> None:
     try:
         LexborHTMLParser("<p></p>").css(selector)
     except (SelectolaxError, ValueError) as error:
-        raise Invalid(f"{selector!r} is no CSS selector.") from error
+        raise Invalid(f"{selector!r} is not a valid CSS selector.") from error
 
 
 def _delay(wanted: timedelta | None, before: timedelta | None) -> timedelta | None:
     if wanted is None:
         return before
     if wanted > DELAY_MOST:
-        raise Invalid("A delay is at most an hour; 0 takes it back.")
+        raise Invalid("A delay is at most an hour; 0 resets it.")
     return wanted or None
 
 

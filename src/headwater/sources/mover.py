@@ -1,18 +1,20 @@
-"""Moving: feeds whose permanent redirect polling believes get their new URL, or join the source that holds it."""
+"""Moving: a feed with a confirmed permanent redirect gets its new URL, or is merged into the source that has it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
 
+from headwater.analytics import store as analytics
+from headwater.articles.store import links
 from headwater.db import Connection, Database
 from headwater.errors import InvalidUrl, SourceExists, SourceNotFound
+from headwater.library.store import subscriptions
 from headwater.observability.log import get_logger
 from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
 from headwater.polling.types import MovedFeed
-from headwater.sources.decide import key_after_move
-from headwater.sources.merge import merge
+from headwater.sources.decide import key_after_move, may_merge
 from headwater.sources.store import merging, sources
-from headwater.types import Clock
+from headwater.types import Clock, SourceId
 from headwater.urls import host_of, parse_url, url_key
 
 log = get_logger()
@@ -29,7 +31,7 @@ class Mover:
         self._clock = clock
 
     async def claim(self, limit: int) -> Sequence[MovedFeed]:
-        """Feeds that have moved. Two workers may see one; the second finds nothing left. Raises Unavailable."""
+        """Feeds that have moved. Without a lease: the second worker on one finds nothing to do. Raises Unavailable."""
         async with self._database.transaction() as conn:
             return await feed_moves.list_moved(conn, limit=limit)
 
@@ -41,7 +43,7 @@ class Mover:
             url = None
         async with self._database.as_system() as conn:
             if not await feed_moves.is_moving(conn, moved=moved):
-                return  # somebody said otherwise meanwhile
+                return  # moved by another worker, or changed by an operator
             if url is not None and await feed_results.find_blocked_domain(
                 conn, source_id=moved.source_id, host=host_of(url)
             ):
@@ -50,12 +52,12 @@ class Mover:
                 await self._merge_or_stay(conn, moved, url)
 
     async def lag(self) -> timedelta:
-        """Nothing waits for a feed to move: it is read at its old address meanwhile."""
+        """Always 0: until it is moved, a feed is polled through its redirect."""
         return timedelta(0)
 
     async def _rename(self, conn: Connection, moved: MovedFeed, url: str) -> bool:
-        place = await merging.find_place(conn, source_id=moved.source_id)
-        key = key_after_move(place, url) if place else url_key(url)
+        address = await merging.find_address(conn, source_id=moved.source_id)
+        key = key_after_move(address, url) if address else url_key(url)
         try:
             async with conn.transaction():
                 await sources.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
@@ -66,12 +68,28 @@ class Mover:
         return True
 
     async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
-        """A feed that stays is polled through its redirect, and asks again when that has held for another while."""
+        """Merge it, or poll it through its redirect until that has been confirmed again."""
         try:
             other = await sources.find_by_url(conn, url=url) if url is not None else None
         except SourceNotFound:
-            return  # it was deleted meanwhile: the next turn takes the address
+            return  # deleted meanwhile: the next round takes the URL
         if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):
             log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)
         else:
             await feed_moves.stay(conn, source_id=moved.source_id)
+
+
+async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> bool:
+    """Merge a source into another, if allowed: subscriptions, articles and settings move, the polling history and
+    suggestions are deleted. Returns whether it was merged."""
+    pair = await merging.lock_pair(conn, source_id=source_id, other_id=into)
+    if pair is None or not may_merge(pair):
+        return False
+    await subscriptions.keep_read_state(conn, source_id=source_id, to=into)  # before unread articles are linked
+    await feed_results.count_in(conn, source_id=into, articles=await links.relink(conn, source_id=source_id, to=into))
+    await analytics.count_for(conn, source_id=source_id, to=into)
+    await subscriptions.drop_duplicates(conn, source_id=source_id, of=into)
+    await subscriptions.move(conn, source_id=source_id, to=into)
+    await merging.inherit(conn, source_id=source_id, to=into)
+    await sources.remove(conn, source_id=source_id)
+    return True

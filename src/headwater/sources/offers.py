@@ -43,4 +43,4 @@ async def list_offered(conn: Connection, items: Sequence[FeedItem]) -> Offers:
     found: dict[SourceId, list[Suggestion]] = {}
     for one in await suggestions.list_for(conn, source_ids=failing):
         found.setdefault(one.source_id, []).append(one)
-    return Offers(found, frozenset(await suggestions.list_searching(conn, source_ids=failing)))
+    return Offers(found, frozenset(await suggestions.list_pending(conn, source_ids=failing)))

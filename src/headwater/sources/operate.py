@@ -1,10 +1,10 @@
-"""What operators do to sources: each deed and its line in the audit log, in one transaction.
+"""What operators do to sources, each with its entry in the audit log, in one transaction.
 
-The API, the pages and the command line call these, so that what is changed is recorded wherever it was asked for.
+Used by the API, the pages and the command line.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -15,75 +15,52 @@ from headwater.errors import NotApproved, NothingToPoll, RetryRefused
 from headwater.polling.store import schedule as feed_schedule
 from headwater.sources import follow
 from headwater.sources.decide import retry_refusal
-from headwater.sources.follow import AS_IS
 from headwater.sources.store import custom, sources
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import NO_OVERRIDES, Changes, Source
 
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to be different. None: as it is. What is empty or 0 takes it back; `enabled` is the whole source's."""
-
-    name: str | None = None
-    feed_url: str | None = None
-    category: str | None = None
-    policy: str | None = None
-    interval: timedelta | None = None
-    is_system: bool | None = None
-    is_critical: bool | None = None
-    enabled: bool | None = None
-    wishes: Wishes = AS_IS
-
-    def told(self) -> dict[str, Any]:
-        """What was asked for, as the audit log keeps it."""
-        given = {name: getattr(self, name) for name in self.__slots__ if name != "wishes"}
-        given |= {name: getattr(self.wishes, name) for name in self.wishes.__slots__}
-        return {name: _plain(value) for name, value in given.items() if value is not None}
-
-
-NOTHING = Changes()
+NO_CHANGES = Changes()
 
 
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
-    """Follow something new; it is read at once unless it is to be off. Raises Invalid, InvalidUrl, SourceExists."""
-    source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, wishes=wanted.wishes)
+    """Add a source; it is due at once unless it is disabled. Raises Invalid, InvalidUrl, SourceExists."""
+    source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, overrides=wanted.overrides)
     await follow.forget_hold(conn, source)
-    await _file(conn, source, wanted, name=None, now=now)
+    await follow.change(conn, source, replace(wanted, name=None), now=now)
     if wanted.enabled is False:
         await follow.switch_off(conn, source, now)
-    await _record(conn, actor, Deed.SOURCE_CREATED, source, now, wanted.told())
+    await _record(conn, actor, Deed.SOURCE_CREATED, source, now, _detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
-    """Change what is given; another URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
+    """Change a source; a new URL is polled at once. Raises Invalid, InvalidUrl, SourceExists, NotApproved."""
     if wanted.enabled:
         await _check_approved(conn, source)
     was_off = not source.enabled
     if wanted.is_system and not source.is_system and await custom.is_unapproved(conn, source_id=source.id):
         raise NotApproved(source.name)  # a system source is public
-    await _file(conn, source, wanted, name=wanted.name, now=now)
+    await follow.change(conn, source, wanted, now=now)
     if wanted.feed_url is not None and wanted.feed_url != source.feed_url:
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)
-    if wanted.wishes != AS_IS:
-        source = await follow.change_ingestion(conn, source, wishes=wanted.wishes, now=now)
+    if wanted.overrides != NO_OVERRIDES:
+        source = await follow.change_ingestion(conn, source, overrides=wanted.overrides, now=now)
     if wanted.enabled is not None and wanted.enabled != source.enabled:
         switch = follow.switch_on if wanted.enabled else follow.switch_off
         source = await switch(conn, source, now)
     if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
-        await follow.enable(conn, source, now)  # as seed 001 says: a fresh start
-    await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, wanted.told())
+        await follow.enable(conn, source, now)  # seed 001: its errors are reset
+    await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, _detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Delete a source; the articles that only it lists are removed in the background. Raises SourceNotFound."""
-    await follow.leave(conn, source)
+    await sources.remove(conn, source_id=source.id)
     await _record(conn, actor, Deed.SOURCE_DELETED, source, now, {"address": source.address})
 
 
 async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor, now: datetime) -> datetime | None:
-    """Leave the source's feed alone; returns until when. Raises Invalid, NothingToPoll."""
+    """Disable the source's feed; returns until when. Raises Invalid, NothingToPoll."""
     until = await follow.disable(conn, source, reason, now)
     await _record(
         conn, actor, Deed.SOURCE_DISABLED, source, now, {"reason": reason, "until": _plain(until) if until else None}
@@ -92,7 +69,7 @@ async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor
 
 
 async def enable(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Poll the source's feed again, at once and with its failures forgotten. Raises NotApproved."""
+    """Enable the source's feed: its errors are reset, and it is due at once. Raises NotApproved."""
     await _check_approved(conn, source)
     await follow.enable(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_ENABLED, source, now)
@@ -106,7 +83,7 @@ async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: d
 
 
 async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Poll a feed at once because a reader asks for it. What an operator or the site decided holds.
+    """Poll a feed at once on request of a user, unless an operator or the site forbids it.
 
     Raises NothingToPoll, RetryRefused.
     """
@@ -124,15 +101,15 @@ async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime
 
 
 async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Read the source now, due or not. Raises SourceIsOff, NotApproved."""
+    """Make the source due now. Raises SourceIsOff, NotApproved."""
     await _check_approved(conn, source)
     await follow.refresh(conn, source, now)
     await _record(conn, actor, Deed.SOURCE_REFRESHED, source, now)
 
 
 async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
-    """Forget what was counted against the source's feed."""
-    await follow.reset_errors(conn, source)
+    """Reset the error count of the source's feed. It stays enabled or disabled, with the same next poll."""
+    await feed_schedule.forget_errors(conn, source_id=source.id)
     await _record(conn, actor, Deed.SOURCE_RESET, source, now)
 
 
@@ -140,20 +117,6 @@ async def _check_approved(conn: Connection, source: Source) -> None:
     """Raises NotApproved."""
     if not source.enabled and await custom.needs_approval(conn, source_id=source.id):
         raise NotApproved(source.name)
-
-
-async def _file(conn: Connection, source: Source, wanted: Changes, *, name: str | None, now: datetime) -> None:
-    await follow.change(
-        conn,
-        source,
-        now=now,
-        name=name,
-        policy=wanted.policy,
-        interval=wanted.interval,
-        category=wanted.category,
-        is_system=wanted.is_system,
-        is_critical=wanted.is_critical,
-    )
 
 
 async def _record(
@@ -164,8 +127,15 @@ async def _record(
     )
 
 
+def _detail(changes: Changes) -> dict[str, Any]:
+    """The values given, for the audit log."""
+    given = {name: getattr(changes, name) for name in changes.__slots__ if name != "overrides"}
+    given |= {name: getattr(changes.overrides, name) for name in changes.overrides.__slots__}
+    return {name: _plain(value) for name, value in given.items() if value is not None}
+
+
 def _plain(value: object) -> object:
-    """As PostgreSQL's JSON can hold it."""
+    """As JSON in PostgreSQL."""
     match value:
         case timedelta():
             return f"{value / timedelta(minutes=1):g} minutes"

@@ -1,4 +1,4 @@
-"""Sources, their state, and imports of them. Pure data."""
+"""Sources, their state, changes to them, and imports. Pure data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,8 @@ from uuid import UUID
 
 from headwater.types import SourceId, SourceState, UserId
 
+NAME_MAX = 255
+CATEGORY_MAX = 100
 LINES_PER_PAGE = 100
 IMPORTS_KEPT = 10
 
@@ -15,55 +17,111 @@ IMPORTS_KEPT = 10
 class IngestionMode(StrEnum):
     """How a source's articles are found."""
 
-    FEED = "feed"  # by what the site lists: its feed, its sitemaps
+    FEED = "feed"  # by its feed and sitemaps
     SPIDER = "spider"  # by following its links
     BOTH = "both"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something we follow: one per feed URL, or per site where there is no feed."""
+    """A feed, or a site without one: one row per URL, shared by all subscribers."""
 
     id: SourceId
     name: str
     feed_url: str | None
     created_at: datetime
-    url: str | None = None  # the site's front page, where links are followed from
+    url: str | None = None  # the site's front page, where following links starts
     sitemap_url: str | None = None
     ingestion_mode: IngestionMode = IngestionMode.FEED
     selectors: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     article_url_patterns: Sequence[str] = ()
     external_links: bool = False
     max_depth: int = 2
-    page_budget: int | None = None  # new pages a day by following links; None: what the settings say
+    page_budget: int | None = None  # new pages a day by following links; None: the default of the settings
     min_delay: timedelta | None = None
     priority: int = 5
     category: str | None = None
-    policy: str | None = None  # what failures lead to; None: what the settings say
-    interval_minutes: int | None = None  # how often its feed is polled; None: what the settings say
-    enabled: bool = True  # what is not is left alone altogether, whatever its feed's state
-    is_system: bool = True  # an operator looks after it; else a reader brought it
+    policy: str | None = None  # the failure policy; None: the default of the settings
+    interval_minutes: int | None = None  # between polls; None: adaptive
+    enabled: bool = True  # False: nothing of it is requested, whatever the state of its feed
+    is_system: bool = True  # managed by operators; else added by a user
     is_critical: bool = False  # alerts are sent when it fails
 
     @property
     def address(self) -> str:
-        """The feed's URL, or the site's."""
+        """The URL of its feed or, without one, of its site or sitemap."""
         return self.feed_url or self.url or self.sitemap_url or ""
 
     @property
+    def badge(self) -> str:
+        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
+
+    @property
     def follows_links(self) -> bool:
-        """Whether pages are found by following links."""
         return self.ingestion_mode != IngestionMode.FEED
 
     @property
     def reads_lists(self) -> bool:
-        """Whether pages are found by what the site lists."""
+        """Whether its feed and sitemaps are read."""
         return self.ingestion_mode != IngestionMode.SPIDER
 
 
+def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode) -> str:
+    """How a source's articles are found: `feed`, `sitemap+spider` and the like."""
+    lists = [name for name, url in (("feed", feed_url), ("sitemap", sitemap_url)) if url]
+    if not lists and mode != IngestionMode.SPIDER:
+        lists = ["sitemap"]
+    return "+".join([*lists, *(["spider"] if mode != IngestionMode.FEED else [])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDetails(Source):
+    """A source with its state. Without a feed it has no next poll."""
+
+    submitted_by: UserId | None
+    moderation_status: str | None
+    state: SourceState
+    feed_disabled_at: datetime | None
+    feed_disable_reason: str | None
+    off_until: datetime | None
+    last_polled_at: datetime | None
+    last_succeeded_at: datetime | None
+    next_poll_at: datetime | None  # None: disabled until an operator enables it
+    last_error: str | None
+    last_error_type: str | None
+    consecutive_errors: int
+    article_count: int
+    updated_at: datetime
+
+    @property
+    def reason(self) -> str | None:
+        """Why it fails or its feed is disabled: a class of failure, or an operator's text."""
+        if self.feed_disabled_at is not None:
+            return self.feed_disable_reason
+        return self.last_error_type if self.state == SourceState.FAILING else None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the source and its feed are enabled."""
+        return self.enabled and self.feed_disabled_at is None
+
+    # The names of these fields in the API.
+    @property
+    def status(self) -> SourceState:
+        return self.state
+
+    @property
+    def feed_poll_interval_minutes(self) -> int | None:
+        return self.interval_minutes
+
+    @property
+    def min_delay_ms(self) -> int | None:
+        return round(self.min_delay / timedelta(milliseconds=1)) if self.min_delay else None
+
+
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """Settings of a source as a user wrote them. None keeps a value; an empty one or 0 removes it."""
+class SourceOverrides:
+    """How pages are found and read, as given by a user. None keeps a value; an empty one or 0 resets it."""
 
     site: str | None = None
     sitemap: str | None = None
@@ -77,130 +135,57 @@ class Wishes:
     priority: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceHealth:
-    """A source with its state, for lists. Without a feed it has no next poll."""
-
-    id: SourceId
-    name: str
-    feed_url: str | None
-    url: str | None
-    sitemap_url: str | None
-    ingestion_mode: IngestionMode
-    created_at: datetime
-    state: SourceState
-    reason: str | None  # why it fails or is disabled: a class of failure, or an operator's words
-    enabled: bool
-    next_poll_at: datetime | None  # None: disabled until an operator enables it
-    last_polled_at: datetime | None
-    last_succeeded_at: datetime | None
-    last_error: str | None
-    last_error_type: str | None
-    consecutive_errors: int
-    article_count: int
-    feed_disabled_at: datetime | None
-    off_until: datetime | None
-
-    @property
-    def address(self) -> str:
-        """The feed's URL, or the site's."""
-        return self.feed_url or self.url or self.sitemap_url or ""
-
-    @property
-    def badge(self) -> str:
-        """How its articles are found, in a word or two."""
-        return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
-
-
-def badge_of(feed_url: str | None, sitemap_url: str | None, mode: IngestionMode) -> str:
-    """How a source's articles are found: `feed`, `sitemap+spider` and the like."""
-    lists = [name for name, url in (("feed", feed_url), ("sitemap", sitemap_url)) if url]
-    if not lists and mode != IngestionMode.SPIDER:
-        lists = ["sitemap"]
-    return "+".join([*lists, *(["spider"] if mode != IngestionMode.FEED else [])])
+NO_OVERRIDES = SourceOverrides()
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPlace:
-    """Where a feed is polled, and the key of the address that its source is found under."""
+class Changes:
+    """Changes to a source. None keeps a value; an empty one or 0 resets it. `enabled` is that of the whole source."""
+
+    name: str | None = None
+    feed_url: str | None = None
+    category: str | None = None
+    policy: str | None = None
+    interval: timedelta | None = None
+    is_system: bool | None = None
+    is_critical: bool | None = None
+    enabled: bool | None = None
+    overrides: SourceOverrides = NO_OVERRIDES
+
+
+@dataclass(frozen=True, slots=True)
+class FeedAddress:
+    """Where a feed is polled, and the key of the URL that its source was added under."""
 
     feed_url: str
     feed_url_key: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """What decides whether one source may join another."""
+class MergePair:
+    """What decides whether one source may be merged into another."""
 
-    are_read: bool  # both are on, and so are their feeds
+    are_active: bool  # both sources and their feeds are enabled
     is_system: bool
-    is_suggested: bool  # for all users, whatever was decided
-    is_set_up: bool  # it has settings for how its pages are found or read
-    has_pages: bool  # that were fetched and wait to be read
+    is_suggested: bool  # with any moderation status
+    has_overrides: bool  # settings for how its pages are found or read
+    has_pages: bool  # fetched and not read yet
     other_is_suggested: bool
-    place: FeedPlace | None = None  # None for a source without a feed
-    other_place: FeedPlace | None = None
+    feed_url: str | None = None
+    feed_url_key: bytes | None = None
+    other_feed_url: str | None = None
+    other_feed_url_key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Where a source's feed may have gone. A person confirms it."""
+    """A feed found for a source whose own feed is lost, to be confirmed by a user."""
 
     source_id: SourceId
     source_name: str
     feed_url: str
     title: str
     entry_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class SourceDetails:
-    """All that there is to know of a source: how it is followed, and the state it is in."""
-
-    id: SourceId
-    name: str
-    url: str | None
-    feed_url: str | None
-    sitemap_url: str | None
-    category: str | None
-    ingestion_mode: IngestionMode
-    feed_poll_interval_minutes: int | None
-    policy: str | None
-    priority: int
-    selectors: Mapping[str, Sequence[str]]
-    article_url_patterns: Sequence[str]
-    external_links: bool
-    max_depth: int
-    page_budget: int | None
-    min_delay_ms: int | None
-    enabled: bool
-    is_system: bool
-    is_critical: bool
-    submitted_by: UserId | None
-    moderation_status: str | None
-    status: SourceState
-    feed_disabled_at: datetime | None
-    feed_disable_reason: str | None
-    off_until: datetime | None
-    last_polled_at: datetime | None
-    last_succeeded_at: datetime | None
-    next_poll_at: datetime | None
-    last_error: str | None
-    last_error_type: str | None
-    consecutive_errors: int
-    article_count: int
-    created_at: datetime
-    updated_at: datetime
-
-    @property
-    def address(self) -> str:
-        """The feed's URL, or the site's."""
-        return self.feed_url or self.url or self.sitemap_url or ""
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it is read: it is on, and so is its feed."""
-        return self.enabled and self.feed_disabled_at is None
 
 
 class SourceOrder(StrEnum):
@@ -212,7 +197,7 @@ class SourceOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where a list of sources goes on: after this one. The time is that of its last success."""
+    """The last source of a page of a list, and the time of its last success."""
 
     id: UUID
     last_fetched_at: datetime | None = None
@@ -220,7 +205,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class SourceFilter:
-    """Which sources are wanted; None wants all. `feed_active`: those whose feed may be polled now, by seed 000."""
+    """Filters and order of a list of sources; None: any. `feed_active`: whose feed may be polled now, by seed 000."""
 
     id: UUID | None = None
     feed_active: bool | None = None
@@ -231,11 +216,13 @@ class SourceFilter:
     is_system: bool | None = None
     is_critical: bool | None = None
     moderation_status: str | None = None
-    status: SourceState | None = None
+    state: SourceState | None = None
+    reason: str | None = None
     text: str | None = None
     host: str | None = None
-    fetched_before: datetime | None = None  # its last success is older than this
-    errors_least: int | None = None  # so many errors in a row, or more
+    fetched_before: datetime | None = None  # with a last success before this
+    errors_min: int | None = None  # with at least this many errors in a row
+    order: SourceOrder | None = None  # None: the list's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +235,7 @@ class Label:
 
 
 class LineOutcome(StrEnum):
-    """What came of a line."""
+    """The result of a line of an OPML file."""
 
     ADDED = "added"
     FOLLOWED = "followed"  # already
@@ -257,7 +244,7 @@ class LineOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A file, and how far it is."""
+    """An OPML file and the progress of its import."""
 
     id: UUID
     file_name: str
@@ -270,12 +257,10 @@ class Import:
 
     @property
     def done(self) -> int:
-        """How many lines have told what came of them."""
         return self.added + self.followed + self.invalid
 
     @property
     def is_running(self) -> bool:
-        """Lines wait to be worked on."""
         return self.finished_at is None
 
 
@@ -289,7 +274,7 @@ class RunningImport:
 
 @dataclass(frozen=True, slots=True)
 class ImportLine:
-    """A line of a file. No outcome: it waits."""
+    """A line of an OPML file; without an outcome it is pending."""
 
     id: UUID
     number: int

@@ -11,9 +11,8 @@ from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
 from headwater.sources import follow, operate
 from headwater.sources.health.counter import Counter
-from headwater.sources.operate import Changes
 from headwater.sources.store import suggestions
-from headwater.sources.types import Source, Suggestion
+from headwater.sources.types import Changes, Source, Suggestion
 from headwater_lab.zoo import Zoo
 from tests.flows.browser.person import CHROMIUM, Place, open_page, register
 from tests.flows.browser.served import Served, serve_pages

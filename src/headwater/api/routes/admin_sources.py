@@ -22,7 +22,7 @@ from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
 from headwater.db import Connection
 from headwater.sources import operate
 from headwater.sources.catalogue.load import load
-from headwater.sources.catalogue.types import Feed, Line, LineFate
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
 from headwater.sources.store import details
 from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId
@@ -61,11 +61,12 @@ async def list_feeds(
         category=category,
         text=q,
         fetched_before=_in_utc(last_fetched_before),
-        errors_least=min_error_count,
+        errors_min=min_error_count,
+        order=order,
     )
     after = _place_after(cursor)
     async with database.as_system() as conn:
-        found = await details.list_details(conn, wanted=wanted, now=clock(), order=order, after=after, limit=limit + 1)
+        found = await details.list_details(conn, wanted=wanted, now=clock(), after=after, limit=limit + 1)
     return FeedListResponse(
         sources=[FeedResponse.model_validate(one) for one in found[:limit]],
         next_cursor=_cursor_after(found[limit - 1]) if len(found) > limit else None,
@@ -84,7 +85,9 @@ async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[N
 @post("/sources/import", operation_id="importFeeds", status_code=200)
 async def import_feeds(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
     """Import system feeds. Known feeds are updated, but not enabled, so that it can be repeated."""
-    lines = [Line(number, Feed(**feed.model_dump())) for number, feed in enumerate(data.sources, start=1)]
+    lines = [
+        CatalogueLine(number, CatalogueFeed(**feed.model_dump())) for number, feed in enumerate(data.sources, start=1)
+    ]
     report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
     return ImportReport(
         created=report.count(LineFate.CREATED),

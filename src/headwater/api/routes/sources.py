@@ -72,7 +72,7 @@ async def list_sources(
         ingestion_mode=ingestion_mode,
         is_system=is_system,
         is_critical=is_critical,
-        status=status,
+        state=status,
         text=q,
         host=host,
     )

@@ -11,15 +11,17 @@ from headwater.audit.types import Actor, Deed
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotApproved, SourceExists, SourceNotFound
 from headwater.sources import operate
-from headwater.sources.catalogue.types import Feed, Line, LineFate, Outcome, Report
-from headwater.sources.operate import NOTHING, Changes
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate, Outcome, Report
+from headwater.sources.operate import NO_CHANGES
 from headwater.sources.store import sources
-from headwater.sources.types import Source
+from headwater.sources.types import Changes, Source
 from headwater.types import Clock
 from headwater.urls import complete_url
 
 
-async def load(database: Database, clock: Clock, *, lines: Sequence[Line], origin: str, actor: Actor) -> Report:
+async def load(
+    database: Database, clock: Clock, *, lines: Sequence[CatalogueLine], origin: str, actor: Actor
+) -> Report:
     """Follow these feeds, each in a transaction of its own. Raises DatabaseUnavailable: then do it again."""
     outcomes = [await _load(database, clock, line, actor) for line in lines]
     report = Report(outcomes)
@@ -31,7 +33,7 @@ async def load(database: Database, clock: Clock, *, lines: Sequence[Line], origi
     return report
 
 
-async def _load(database: Database, clock: Clock, line: Line, actor: Actor) -> Outcome:
+async def _load(database: Database, clock: Clock, line: CatalogueLine, actor: Actor) -> Outcome:
     if line.feed is None:
         return Outcome(line.number, "", "", LineFate.FAILED, reason=line.problem)
     try:
@@ -42,17 +44,17 @@ async def _load(database: Database, clock: Clock, line: Line, actor: Actor) -> O
     return Outcome(line.number, line.feed.name, line.feed.url, fate, source.id)
 
 
-async def _follow(conn: Connection, feed: Feed, actor: Actor, clock: Clock) -> tuple[LineFate, Source]:
+async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, clock: Clock) -> tuple[LineFate, Source]:
     source = await _find(conn, feed)
     if source is None:
         return LineFate.CREATED, await operate.create(conn, wanted=_wanted(feed), actor=actor, now=clock())
     changes = changes_of(source, feed)
-    if changes == NOTHING:
+    if changes == NO_CHANGES:
         return LineFate.UNCHANGED, source
     return LineFate.CHANGED, await operate.change(conn, source, wanted=changes, actor=actor, now=clock())
 
 
-async def _find(conn: Connection, feed: Feed) -> Source | None:
+async def _find(conn: Connection, feed: CatalogueFeed) -> Source | None:
     try:
         found = await sources.find_by_url(conn, url=complete_url(feed.url))
     except SourceNotFound:
@@ -60,7 +62,7 @@ async def _find(conn: Connection, feed: Feed) -> Source | None:
     return found if found.feed_url is not None else None  # else it is a site that is read without a feed
 
 
-def changes_of(source: Source, feed: Feed) -> Changes:
+def changes_of(source: Source, feed: CatalogueFeed) -> Changes:
     """What the file says otherwise. That a feed is on or off is not for a file to say."""
     wanted = _wanted(feed)
     return Changes(
@@ -72,7 +74,7 @@ def changes_of(source: Source, feed: Feed) -> Changes:
     )
 
 
-def _wanted(feed: Feed) -> Changes:
+def _wanted(feed: CatalogueFeed) -> Changes:
     minutes = feed.refresh_interval_minutes
     return Changes(
         name=feed.name.strip(),

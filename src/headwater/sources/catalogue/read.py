@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
 
 from headwater.errors import Invalid
-from headwater.sources.catalogue.types import Feed, Line
+from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine
 
 MOST_BYTES = 10_000_000
 TABLE = "feed"  # [[feed]] in TOML, and the list of this name in JSON
@@ -32,12 +32,12 @@ class GivenFeed(BaseModel):
     is_critical: Annotated[bool, Strict()] | None = None
 
 
-def read_catalogue() -> Sequence[Line]:
+def read_catalogue() -> Sequence[CatalogueLine]:
     """The feeds that ship with Headwater."""
     return read_feeds((files("headwater.sources.catalogue") / "feeds.toml").read_bytes())
 
 
-def read_feeds(data: bytes) -> Sequence[Line]:
+def read_feeds(data: bytes) -> Sequence[CatalogueLine]:
     """The feeds of a file, whichever of the three forms it has. Raises Invalid."""
     if len(data) > MOST_BYTES:
         raise Invalid(f"The file has {len(data):,} bytes; at most {MOST_BYTES:,} are read.")
@@ -66,7 +66,7 @@ def _toml(text: str) -> dict[str, Any]:
         raise Invalid(f"The file is neither TOML nor JSON: {error}") from error
 
 
-def _read_json(text: str) -> Iterator[Line]:
+def _read_json(text: str) -> Iterator[CatalogueLine]:
     """One document, or one object a line."""
     try:
         document: object = json.loads(text)
@@ -76,14 +76,14 @@ def _read_json(text: str) -> Iterator[Line]:
     return _numbered([cast("object", document)] if is_one_feed else _table(cast("object", document)))
 
 
-def _read_lines(text: str) -> Iterator[Line]:
+def _read_lines(text: str) -> Iterator[CatalogueLine]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             yield _line(number, json.loads(line))
         except (ValueError, RecursionError) as error:
-            yield Line(number, None, f"This is no JSON: {error}")
+            yield CatalogueLine(number, None, f"This is no JSON: {error}")
 
 
 def _table(document: object) -> Sequence[object]:
@@ -95,15 +95,15 @@ def _table(document: object) -> Sequence[object]:
     return cast("list[object]", found)
 
 
-def _numbered(found: Sequence[object]) -> Iterator[Line]:
+def _numbered(found: Sequence[object]) -> Iterator[CatalogueLine]:
     return (_line(number, item) for number, item in enumerate(found, start=1))
 
 
-def _line(number: int, item: object) -> Line:
+def _line(number: int, item: object) -> CatalogueLine:
     try:
         given = GivenFeed.model_validate(item)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        return Line(number, None, f"{place}: {first['msg']}" if place else first["msg"])
-    return Line(number, Feed(**given.model_dump()))
+        return CatalogueLine(number, None, f"{place}: {first['msg']}" if place else first["msg"])
+    return CatalogueLine(number, CatalogueFeed(**given.model_dump()))

@@ -18,7 +18,7 @@ class LineFate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class CatalogueFeed:
     """A system feed as a file names it. None: not said."""
 
     name: str
@@ -29,11 +29,11 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CatalogueLine:
     """One feed of a file, or why it is none."""
 
     number: int
-    feed: Feed | None
+    feed: CatalogueFeed | None
     problem: str | None = None
 
 

@@ -31,7 +31,7 @@ from headwater.sources.custom.store import domains as domains_store
 from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
 from headwater.sources.store import custom, sources
-from headwater.sources.types import Source
+from headwater.sources.types import Changes, Source
 from headwater.types import Clock, SourceId
 from headwater.urls import domain_of, host_of, url_key
 
@@ -148,7 +148,8 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
 async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:
     """Everybody may find the source from now on, as it was suggested."""
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes else None
-    await following.change(conn, source, name=wanted.name, interval=interval, category=wanted.category)
+    changes = Changes(name=wanted.name, interval=interval, category=wanted.category)
+    await following.change(conn, source, changes)
     if not source.enabled:
         await following.switch_on(conn, source, now)
 
@@ -161,7 +162,7 @@ async def _found(conn: Connection, known: Known) -> Source:
 async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: datetime) -> Source:
     source = await following.follow(conn, url=url, name=wanted.name, now=now)
     await custom.set_submitter(conn, source_id=source.id, user_id=user.id)
-    await following.change(conn, source, category=wanted.category)
+    await following.change(conn, source, Changes(category=wanted.category))
     source = await following.respect_hold(conn, source, now)
     await following.switch_off(conn, source, now)
     return replace(source, is_system=False, enabled=False)

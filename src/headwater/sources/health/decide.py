@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from headwater.polling.decide import MOVED_TIMES, decide, decide_host, decide_paused
 from headwater.polling.policy import Counts, Doubling, Policy, Rule, Steady, Steps
 from headwater.polling.types import NEVER, Decision, FailureClass, FeedState, HostState, PollFailed, PollingOptions
-from headwater.sources.health.types import Feed, Prospect, Story
+from headwater.sources.health.types import FeedHealth, Prospect, Story
 from headwater.urls import masked
 
 LOOKED_AHEAD = 100  # failures; no policy takes half as many to switch a feed off
@@ -21,12 +21,12 @@ _COUNTED = {
 }
 
 
-def story(feed: Feed, options: PollingOptions, now: datetime) -> Story:
+def story(feed: FeedHealth, options: PollingOptions, now: datetime) -> Story:
     """How a feed stands, when it is tried again, and what follows then."""
     return Story(_standing(feed, now), _next_try(feed, now), _what_then(feed, options, now))
 
 
-def prospect(feed: Feed, options: PollingOptions) -> Prospect | None:
+def prospect(feed: FeedHealth, options: PollingOptions) -> Prospect | None:
     """When it is disabled, should it go on failing as it last did; None for never, as on a paused host."""
     state, host, kind = feed.state, feed.host, feed.state.last_error_type
     if kind is None or state.off is not None:
@@ -42,7 +42,7 @@ def prospect(feed: Feed, options: PollingOptions) -> Prospect | None:
 
 
 def _decide(
-    feed: Feed, state: FeedState, host: HostState, failed: PollFailed, options: PollingOptions, at: datetime
+    feed: FeedHealth, state: FeedState, host: HostState, failed: PollFailed, options: PollingOptions, at: datetime
 ) -> tuple[Decision, HostState]:
     """What the poller would decide: a failure that is the host's is not counted against the feed."""
     judged = decide_host(host, state.source_id, failed, feed.policy, at)
@@ -79,7 +79,7 @@ def reason_words(reason: str, status: int | None = None) -> str:
     return f"{status}, {words}" if status else words
 
 
-def _standing(feed: Feed, now: datetime) -> str:
+def _standing(feed: FeedHealth, now: datetime) -> str:
     state, kind = feed.state, feed.state.last_error_type
     if state.off is not None and state.off.is_by_hand:
         return f"Switched off by hand {when(state.off.at, now)}: {state.off.reason.rstrip('.')}."
@@ -105,7 +105,7 @@ def _standing(feed: Feed, now: datetime) -> str:
     return f"It works, and was last polled {when(feed.last_polled_at, now)}.{away}"
 
 
-def _failures(feed: Feed, now: datetime) -> str:
+def _failures(feed: FeedHealth, now: datetime) -> str:
     state = feed.state
     kind = state.last_error_type or FailureClass.UNEXPECTED
     since = f" since {when(state.failing_since, now)}" if state.failing_since else ""
@@ -118,7 +118,7 @@ def _failures(feed: Feed, now: datetime) -> str:
     return f"{told} with {with_what}."
 
 
-def _next_try(feed: Feed, now: datetime) -> str:
+def _next_try(feed: FeedHealth, now: datetime) -> str:
     off = feed.state.off
     if not feed.is_enabled or (off is not None and off.until is None):
         return "It is not tried again until somebody enables it or changes its address."
@@ -132,7 +132,7 @@ def _next_try(feed: Feed, now: datetime) -> str:
     return f"{'Tried again' if feed.state.last_error_type else 'Asked again'} {when(feed.next_poll_at, now)}."
 
 
-def _what_then(feed: Feed, options: PollingOptions, now: datetime) -> str:
+def _what_then(feed: FeedHealth, options: PollingOptions, now: datetime) -> str:
     state, kind = feed.state, feed.state.last_error_type
     if not feed.is_enabled or (state.off is not None and (state.off.is_by_hand or state.off.until is None)):
         return "Enabling it clears all that is held against it, and polls it at once."
@@ -148,7 +148,7 @@ def _what_then(feed: Feed, options: PollingOptions, now: datetime) -> str:
     return f"{_rule_in_words(rule, feed.policy)} {_goes_on(feed, rule, options, now)}".rstrip()
 
 
-def _after_probe(feed: Feed, kind: FailureClass, options: PollingOptions) -> str:
+def _after_probe(feed: FeedHealth, kind: FailureClass, options: PollingOptions) -> str:
     at = max(feed.next_poll_at, feed.host.paused_until or feed.next_poll_at)
     decision, host = _decide(feed, feed.state, feed.host, _again(kind, feed.last_status), options, at)
     again = decision.state.off
@@ -183,7 +183,7 @@ def _backoff_in_words(rule: Rule) -> str:
             return "it is asked as often as before"
 
 
-def _goes_on(feed: Feed, rule: Rule, options: PollingOptions, now: datetime) -> str:
+def _goes_on(feed: FeedHealth, rule: Rule, options: PollingOptions, now: datetime) -> str:
     if rule.threshold is None:
         return ""
     coming = prospect(feed, options)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from headwater.polling.policy import Policy
 from headwater.polling.types import FailureClass, FeedState, HostState
-from headwater.sources.types import IngestionMode, SourceOrder, badge_of
+from headwater.sources.types import IngestionMode, badge_of
 from headwater.types import SourceId, SourceState
 
 SUCCESSES = frozenset({"polled", "not_modified"})
@@ -69,7 +69,7 @@ TROUBLES: Mapping[FailureClass, Trouble] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class FeedHealth:
     """All that the story of a feed rests on. `is_enabled` is false when the whole source is left alone."""
 
     state: FeedState
@@ -241,20 +241,6 @@ class SourceCursor:
 
     sort_name: str
     id: UUID
-
-
-@dataclass(frozen=True, slots=True)
-class SourcesWanted:
-    """Which sources to list; None or empty: whichever."""
-
-    state: SourceState | None = None
-    reason: str | None = None
-    category: str | None = None
-    host: str | None = None
-    words: str | None = None
-    fetched_before: datetime | None = None  # its last success is older than this
-    has_errors: bool = False  # its last polls failed
-    order: SourceOrder | None = None  # None: by name
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,7 @@ async def is_unapproved(conn: Connection, *, source_id: SourceId) -> bool:
 
 async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
     """Whether only an approval may enable this source: it is unapproved and has no subscription."""
-    statement = f"""
-        SELECT {_UNAPPROVED}
-            AND {_UNFOLLOWED}
-        FROM sources
-        WHERE id = %(id)s
-    """
+    statement = f"SELECT {_UNAPPROVED} AND {_UNFOLLOWED} FROM sources WHERE id = %(id)s"
     return bool(await fetch_value(conn, statement, {"id": source_id}))
 
 
@@ -48,8 +43,7 @@ async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
     statement = f"""
         SELECT id
         FROM sources
-        WHERE NOT is_system
-            AND {_UNFOLLOWED}
+        WHERE NOT is_system AND {_UNFOLLOWED}
             AND CASE
                 WHEN EXISTS (SELECT FROM submissions WHERE source_id = sources.id) OR moderation_status = 'rejected'
                     THEN enabled AND {_UNAPPROVED}
@@ -77,8 +71,7 @@ async def clear_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -
     statement = """
         UPDATE sources
         SET moderation_status = NULL
-        WHERE id = ANY(%(ids)s)
-            AND moderation_status = 'pending'
+        WHERE id = ANY(%(ids)s) AND moderation_status = 'pending'
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
         RETURNING id
     """
@@ -89,11 +82,7 @@ async def list_unapproved(conn: Connection, *, source_ids: Sequence[SourceId]) -
     """Those of these sources that are enabled, pending or rejected, and have no subscription."""
     statement = f"""
         {SOURCES}
-        WHERE id = ANY(%(ids)s)
-            AND NOT is_system
-            AND enabled
-            AND {_UNAPPROVED}
-            AND {_UNFOLLOWED}
+        WHERE sources.id = ANY(%(ids)s) AND NOT is_system AND enabled AND {_UNAPPROVED} AND {_UNFOLLOWED}
     """
     return await fetch_all(conn, Source, statement, {"ids": list(source_ids)})
 
@@ -103,9 +92,7 @@ async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> 
     statement = f"""
         SELECT id
         FROM sources
-        WHERE id = ANY(%(ids)s)
-            AND NOT is_system
-            AND {_UNFOLLOWED}
+        WHERE id = ANY(%(ids)s) AND NOT is_system AND {_UNFOLLOWED}
             AND moderation_status IS DISTINCT FROM 'rejected'  -- stays, or it could be suggested again and again
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
     """

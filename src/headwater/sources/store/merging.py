@@ -1,58 +1,41 @@
-"""What is read and moved when one source is merged into another."""
+"""Reads and writes of merging sources, and URLs that a source shares with other packages."""
 
 from collections.abc import Sequence
 from uuid import UUID
 
-from headwater.db import Connection, fetch_column
+from headwater.db import Connection, fetch_column, fetch_one
 from headwater.frontier.keys import UrlKey
-from headwater.sources.types import FeedPlace, Pair
+from headwater.sources.types import FeedAddress, MergePair
 from headwater.types import SourceId
 
 
-async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> Pair | None:
+async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> MergePair | None:
     """Lock a source and the one it may be merged into; None if either was deleted.
 
     Nobody can subscribe to the first meanwhile; articles can still be linked to the other.
     """
     statement = """
         SELECT mine.enabled AND mine.feed_disabled_at IS NULL
-                AND other.enabled AND other.feed_disabled_at IS NULL,
-            mine.is_system, mine.moderation_status IS NOT NULL,
-            mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL,
-            EXISTS (SELECT FROM bodies WHERE bodies.source_id = mine.id), other.moderation_status IS NOT NULL,
-            mine.feed_url, mine.feed_url_key, other.feed_url, other.feed_url_key
+                AND other.enabled AND other.feed_disabled_at IS NULL AS are_active,
+            mine.is_system, mine.moderation_status IS NOT NULL AS is_suggested,
+            mine.sitemap_url IS NOT NULL OR mine.ingestion_mode <> 'feed' OR mine.selectors IS NOT NULL
+                AS has_overrides,
+            EXISTS (SELECT FROM bodies WHERE bodies.source_id = mine.id) AS has_pages,
+            other.moderation_status IS NOT NULL AS other_is_suggested, mine.feed_url, mine.feed_url_key,
+            other.feed_url AS other_feed_url, other.feed_url_key AS other_feed_url_key
         FROM sources AS mine
         CROSS JOIN sources AS other
         WHERE mine.id = %(id)s AND other.id = %(other_id)s
         FOR UPDATE OF mine
         FOR NO KEY UPDATE OF other
     """
-    cur = await conn.execute(statement, {"id": source_id, "other_id": other_id})
-    row = await cur.fetchone()
-    if row is None:
-        return None
-    are_read, is_system, is_suggested, is_set_up, has_pages, other_is_suggested, url, key, other_url, other_key = row
-    return Pair(
-        are_read=are_read,
-        is_system=is_system,
-        is_suggested=is_suggested,
-        is_set_up=is_set_up,
-        has_pages=has_pages,
-        other_is_suggested=other_is_suggested,
-        place=_place(url, key),
-        other_place=_place(other_url, other_key),
-    )
+    return await fetch_one(conn, MergePair, statement, {"id": source_id, "other_id": other_id})
 
 
-async def find_place(conn: Connection, *, source_id: SourceId) -> FeedPlace | None:
+async def find_address(conn: Connection, *, source_id: SourceId) -> FeedAddress | None:
     """Where the source's feed is, if it has one."""
-    cur = await conn.execute("SELECT feed_url, feed_url_key FROM sources WHERE id = %(id)s", {"id": source_id})
-    row = await cur.fetchone()
-    return _place(*row) if row else None
-
-
-def _place(feed_url: str | None, feed_url_key: bytes | None) -> FeedPlace | None:
-    return FeedPlace(feed_url, bytes(feed_url_key)) if feed_url is not None and feed_url_key is not None else None
+    statement = "SELECT feed_url, feed_url_key FROM sources WHERE id = %(id)s AND feed_url_key IS NOT NULL"
+    return await fetch_one(conn, FeedAddress, statement, {"id": source_id})
 
 
 async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:

@@ -8,17 +8,17 @@ from psycopg.types.json import Jsonb
 
 from headwater.db import Connection, fetch_all, fetch_one, fetch_value, translate
 from headwater.errors import SourceExists, SourceNotFound
-from headwater.sources.types import Label, Source
+from headwater.sources.types import Changes, Label, Source
 from headwater.types import SourceId
 from headwater.urls import url_key
 
-SOURCES: Final = """
-    SELECT id, name, feed_url, created_at, url, sitemap_url, ingestion_mode, coalesce(selectors, '{}') AS selectors,
-        article_url_patterns, external_links, max_depth, page_budget,
-        min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
-        feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
-    FROM sources
+SOURCE_COLUMNS: Final = """
+    sources.id, name, sources.feed_url, sources.created_at, sources.url, sitemap_url, ingestion_mode,
+    coalesce(selectors, '{}') AS selectors, article_url_patterns, external_links, max_depth, page_budget,
+    min_delay_ms * interval '1 millisecond' AS min_delay, priority, category, policy,
+    feed_poll_interval_minutes AS interval_minutes, enabled, is_system, is_critical
 """
+SOURCES: Final = f"SELECT {SOURCE_COLUMNS} FROM sources"
 _SOURCE_BY_URL: Final = f"""{SOURCES}
     WHERE feed_url_key = %(key)s OR (url_key = %(key)s AND feed_url_key IS NULL)
     ORDER BY feed_url_key IS NULL
@@ -93,18 +93,8 @@ async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, fe
         )
 
 
-async def change(
-    conn: Connection,
-    *,
-    source_id: SourceId,
-    name: str | None,
-    policy: str | None,
-    interval_minutes: int | None,
-    category: str | None = None,
-    is_system: bool | None = None,
-    is_critical: bool | None = None,
-) -> None:
-    """Change the values given; None keeps one. An empty policy or category or an interval of 0 removes it."""
+async def change(conn: Connection, *, source_id: SourceId, changes: Changes) -> None:
+    """Change name, policy, interval, category and flags; None keeps one, an empty one or 0 resets it."""
     statement = """
         UPDATE sources
         SET name = coalesce(%(name)s, name),
@@ -118,18 +108,17 @@ async def change(
             is_critical = coalesce(%(is_critical)s, is_critical)
         WHERE id = %(id)s
     """
-    await conn.execute(
-        statement,
-        {
-            "id": source_id,
-            "name": name,
-            "policy": policy,
-            "minutes": interval_minutes,
-            "category": category,
-            "is_system": is_system,
-            "is_critical": is_critical,
-        },
-    )
+    interval = changes.interval
+    values = {
+        "id": source_id,
+        "name": changes.name,
+        "policy": changes.policy,
+        "minutes": None if interval is None else round(interval / timedelta(minutes=1)),
+        "category": changes.category,
+        "is_system": changes.is_system,
+        "is_critical": changes.is_critical,
+    }
+    await conn.execute(statement, values)
 
 
 async def set_disabled(
@@ -151,18 +140,12 @@ async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool) -
 
 async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
     """The source with this id. Raises SourceNotFound."""
-    found = await fetch_one(conn, Source, SOURCES + " WHERE id = %(id)s", {"id": source_id})
-    if found is None:
-        raise SourceNotFound(str(source_id))
-    return found
+    return _found(await fetch_one(conn, Source, SOURCES + " WHERE id = %(id)s", {"id": source_id}), str(source_id))
 
 
 async def find_by_url(conn: Connection, *, url: str) -> Source:
     """The source of this feed or, if none has it, of this site. Raises SourceNotFound."""
-    found = await fetch_one(conn, Source, _SOURCE_BY_URL, {"key": url_key(url)})
-    if found is None:
-        raise SourceNotFound(url)
-    return found
+    return _found(await fetch_one(conn, Source, _SOURCE_BY_URL, {"key": url_key(url)}), url)
 
 
 async def lock_by_url(conn: Connection, *, url: str) -> Source:
@@ -170,10 +153,13 @@ async def lock_by_url(conn: Connection, *, url: str) -> Source:
 
     Waits for a transaction that is deleting it. Raises SourceNotFound.
     """
-    found = await fetch_one(conn, Source, _SOURCE_BY_URL + " FOR KEY SHARE", {"key": url_key(url)})
-    if found is None:
-        raise SourceNotFound(url)
-    return found
+    return _found(await fetch_one(conn, Source, _SOURCE_BY_URL + " FOR KEY SHARE", {"key": url_key(url)}), url)
+
+
+def _found(source: Source | None, wanted: str) -> Source:
+    if source is None:
+        raise SourceNotFound(wanted)
+    return source
 
 
 async def find_moved(conn: Connection, *, url: str) -> SourceId | None:

@@ -1,6 +1,7 @@
 """Feeds that were found in place of a lost one."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Final
 
@@ -19,23 +20,14 @@ async def replace(
     conn: Connection, *, source_id: SourceId, suggestions: Sequence[Suggestion], found_at: datetime
 ) -> None:
     """Replace the suggestions for a source."""
-    await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})
+    await remove(conn, source_id=source_id)
     for one in suggestions:
         statement = """
             INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
-            VALUES (%(id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
+            VALUES (%(source_id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
             ON CONFLICT (source_id, feed_url) DO NOTHING
         """
-        await conn.execute(
-            statement,
-            {
-                "id": source_id,
-                "feed_url": one.feed_url,
-                "title": one.title,
-                "entry_count": one.entry_count,
-                "found_at": found_at,
-            },
-        )
+        await conn.execute(statement, {**asdict(one), "found_at": found_at})
 
 
 async def list_all(conn: Connection) -> list[Suggestion]:
@@ -58,8 +50,8 @@ async def list_for(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[
     return await fetch_all(conn, Suggestion, statement, {"ids": list(source_ids)})
 
 
-async def list_searching(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
-    """Those of these sources that wait for a search for their feed."""
+async def list_pending(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
+    """Those of these sources whose feed is lost and not rediscovered yet."""
     return set(
         await fetch_column(
             conn,

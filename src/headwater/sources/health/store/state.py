@@ -1,13 +1,12 @@
 """The state of sources, hosts and queues, for the operators' pages."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from psycopg.rows import class_row
-
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows
 from headwater.hosts.keys import host_id_of
 from headwater.hosts.store.turns import find_host
 from headwater.hosts.types import HeldHost
@@ -17,7 +16,7 @@ from headwater.polling.store.rows import claimed_feed
 from headwater.polling.types import ClaimedFeed, PollingOptions
 from headwater.sources.health.types import (
     ComingBack,
-    Feed,
+    FeedHealth,
     PausedHost,
     Period,
     PollEvent,
@@ -25,14 +24,13 @@ from headwater.sources.health.types import (
     SourceCursor,
     SourceLine,
     SourcePage,
-    SourcesWanted,
     Tally,
     Uptime,
 )
-from headwater.sources.types import SourceOrder, Suggestion
+from headwater.sources.types import SourceFilter, SourceOrder
 from headwater.types import SourceId
 
-NOBODY = UUID(int=0)
+NO_WORKER = UUID(int=0)
 _LINES: Final = """
     SELECT id, name, sort_name, address, feed_url, sitemap_url, ingestion_mode, category, state, coalesce(reason,
         feed_disable_reason) AS reason, last_error, next_try(next_try_at, host) AS next_try_at, last_polled_at,
@@ -111,56 +109,43 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
     return found
 
 
-async def list_sources(
-    conn: Connection, *, wanted: SourcesWanted, after: SourceCursor | None, limit: int
-) -> SourcePage:
+async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceCursor | None, limit: int) -> SourcePage:
     """Sources by name, or the latest success first."""
     by_fetch = wanted.order is SourceOrder.LAST_FETCHED
-    async with conn.cursor(row_factory=class_row(SourceLine)) as cur:
-        statement = f"""
-            {_LINES}
-            WHERE (%(state)s::text IS NULL OR state = %(state)s)
-                AND (%(reason)s::text IS NULL OR reason = %(reason)s)
-                AND (%(category)s::text IS NULL OR coalesce(category, '') = %(category)s)
-                AND (%(host)s::text IS NULL OR host = %(host)s)
-                AND (%(words)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(words)s)) > 0)
-                AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
-                AND (NOT %(has_errors)s OR consecutive_errors > 0)
-                AND (
-                    %(after_name)s::text IS NULL
-                    OR %(by_fetch)s
-                    OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid)
-                )
-                AND (
-                    %(after_at)s::timestamptz IS NULL
-                    OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid)
-                )
-            ORDER BY
-                CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
-                CASE WHEN %(by_fetch)s THEN id END DESC,
-                CASE WHEN NOT %(by_fetch)s THEN sort_name END,
-                CASE WHEN NOT %(by_fetch)s THEN id END
-            LIMIT %(limit)s + 1
-        """
-        await cur.execute(
-            statement,
-            {
-                "fetched_before": wanted.fetched_before,
-                "has_errors": wanted.has_errors,
-                "by_fetch": by_fetch,
-                "after_at": (after.sort_name or "-infinity") if after and by_fetch else None,
-                "state": wanted.state,
-                "reason": wanted.reason,
-                "category": wanted.category,
-                "host": wanted.host,
-                "words": wanted.words,
-                "after_name": after.sort_name if after else None,
-                "after_id": after.id if after else None,
-                "limit": limit,
-            },
-            prepare=False,
-        )
-        found = await cur.fetchall()
+    statement = f"""
+        {_LINES}
+        WHERE (%(state)s::text IS NULL OR state = %(state)s)
+            AND (%(reason)s::text IS NULL OR reason = %(reason)s)
+            AND (%(category)s::text IS NULL OR coalesce(category, '') = %(category)s)
+            AND (%(host)s::text IS NULL OR host = %(host)s)
+            AND (%(text)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(text)s)) > 0)
+            AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
+            AND (%(errors_min)s::integer IS NULL OR consecutive_errors >= %(errors_min)s)
+            AND (
+                %(after_name)s::text IS NULL
+                OR %(by_fetch)s
+                OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid)
+            )
+            AND (
+                %(after_at)s::timestamptz IS NULL
+                OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid)
+            )
+        ORDER BY
+            CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
+            CASE WHEN %(by_fetch)s THEN id END DESC,
+            CASE WHEN NOT %(by_fetch)s THEN sort_name END,
+            CASE WHEN NOT %(by_fetch)s THEN id END
+        LIMIT %(limit)s + 1
+    """
+    values = {
+        **asdict(wanted),
+        "by_fetch": by_fetch,
+        "after_at": (after.sort_name or "-infinity") if after and by_fetch else None,
+        "after_name": after.sort_name if after else None,
+        "after_id": after.id if after else None,
+        "limit": limit,
+    }
+    found = await fetch_all(conn, SourceLine, statement, values, prepare=False)  # each order has its own plan
     shown = found[:limit]
     return SourcePage(shown, _cursor_of(shown[-1], by_fetch=by_fetch) if len(found) > limit else None)
 
@@ -179,11 +164,7 @@ async def list_categories(conn: Connection) -> Sequence[str]:
 
 async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
     """One source, as the list shows it."""
-    statement = f"""
-        {_LINES}
-        WHERE id = %(id)s
-    """
-    return await fetch_one(conn, SourceLine, statement, {"id": source_id})
+    return await fetch_one(conn, SourceLine, _LINES + " WHERE id = %(id)s", {"id": source_id})
 
 
 async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed | None:
@@ -192,44 +173,25 @@ async def find_claimed(conn: Connection, *, source_id: SourceId) -> ClaimedFeed 
     if row is None:
         return None
     host = await find_host(conn, name=row.host) or HeldHost(host_id_of(row.host), row.host, 0, 0, None, None)
-    return claimed_feed(row, host, NOBODY)
+    return claimed_feed(row, host, NO_WORKER)
 
 
-async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOptions) -> Feed | None:
-    """What the history page of a feed shows; None for a source without one."""
+async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOptions) -> FeedHealth | None:
+    """What the page of a source shows of its feed; None for a source without one."""
     claimed = await find_claimed(conn, source_id=source_id)
     if claimed is None:
         return None
-    next_poll_at, last_polled_at, last_succeeded_at, last_status, is_enabled = await _find_times(
-        conn, source_id=source_id
-    )
-    return Feed(
-        state=claimed.state,
-        policy=policy_of(claimed.policy or options.policy, options),
-        host=claimed.host_state,
-        next_poll_at=next_poll_at,
-        last_polled_at=last_polled_at,
-        last_succeeded_at=last_succeeded_at,
-        last_status=last_status,
-        is_enabled=is_enabled,
-    )
-
-
-async def _find_times(
-    conn: Connection, *, source_id: SourceId
-) -> tuple[datetime, datetime | None, datetime | None, int | None, bool]:
     statement = """
         SELECT next_poll_at, last_polled_at, last_succeeded_at, (
             SELECT status FROM poll_events WHERE poll_events.source_id = feed_state.source_id ORDER BY at DESC LIMIT 1
-        ), enabled
+        ) AS last_status, enabled AS is_enabled
         FROM feed_state
         JOIN sources ON sources.id = source_id
         WHERE source_id = %(id)s
     """
-    cur = await conn.execute(statement, {"id": source_id})
-    row = await cur.fetchone()
-    assert row is not None, "the feed was there a moment ago, in this transaction"
-    return row
+    (times,) = await fetch_rows(conn, statement, {"id": source_id})
+    policy = policy_of(claimed.policy or options.policy, options)
+    return FeedHealth(state=claimed.state, policy=policy, host=claimed.host_state, **times)
 
 
 async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
@@ -258,15 +220,3 @@ async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, 
     row = await cur.fetchone()
     assert row is not None, "an aggregate is always one row"
     return Uptime(period, *row)
-
-
-async def list_suggestions(conn: Connection, *, source_id: SourceId) -> Sequence[Suggestion]:
-    """Suggested feeds for this source."""
-    statement = """
-        SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
-        FROM source_suggestions
-        JOIN sources ON sources.id = source_id
-        WHERE source_id = %(id)s
-        ORDER BY entry_count DESC, source_suggestions.feed_url
-    """
-    return await fetch_all(conn, Suggestion, statement, {"id": source_id})

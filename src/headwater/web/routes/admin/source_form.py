@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from headwater.errors import Invalid
-from headwater.sources.operate import Changes
-from headwater.sources.types import Source, Wishes
+from headwater.sources.types import Changes, Source, SourceOverrides
 from headwater.urls import masked
 from headwater.web.query import parse_number
 
@@ -101,7 +100,7 @@ def _changes(form: SourceForm, before: SourceForm, *, is_new: bool) -> Changes:
         is_system=checkbox("is_system") if not is_new else None,
         is_critical=checkbox("is_critical"),
         enabled=checkbox("enabled") if not is_new else None,
-        wishes=Wishes(
+        overrides=SourceOverrides(
             site=text("url"),
             sitemap=text("sitemap_url"),
             mode=text("mode") or None,

@@ -28,11 +28,10 @@ from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
 from headwater.sources.health.decide import story
 from headwater.sources.health.store import state as state_store
-from headwater.sources.health.types import Period, SourceCursor, SourcesWanted
-from headwater.sources.operate import Changes
-from headwater.sources.store import sources
+from headwater.sources.health.types import Period, SourceCursor
+from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
-from headwater.sources.types import IngestionMode, Source, SourceOrder
+from headwater.sources.types import Changes, IngestionMode, Source, SourceFilter, SourceOrder
 from headwater.types import Clock, SourceId, SourceState
 from headwater.urls import masked
 from headwater.web.errors import fragment
@@ -82,14 +81,15 @@ class Filters:
     errors: str = ""
     order: str = ""
 
-    def wanted(self, now: datetime) -> SourcesWanted:
+    def wanted(self, now: datetime) -> SourceFilter:
         """The filters for the store; invalid values are ignored."""
         category = "" if self.category == NO_CATEGORY else self.category or None
         state = SourceState(self.status) if self.status in set(SourceState) else None
-        return SourcesWanted(
-            state, self.reason or None, category, self.host or None, self.q.strip() or None,
+        return SourceFilter(
+            state=state, reason=self.reason or None, category=category, host=self.host or None,
+            text=self.q.strip() or None,
             fetched_before=now - AGES[self.fetched] if self.fetched in AGES else None,
-            has_errors=bool(self.errors),
+            errors_min=1 if self.errors else None,
             order=SourceOrder.LAST_FETCHED if self.order == SourceOrder.LAST_FETCHED else None,
         )  # fmt: skip
 
@@ -176,7 +176,7 @@ async def change(
 ) -> Template:
     async with open_source(database, source_id) as (conn, source):
         wanted = changes_to(source, data)
-        if wanted == operate.NOTHING:
+        if wanted == operate.NO_CHANGES:
             return _notice("No changes.")
         await operate.change(conn, source, wanted=wanted, actor=actor_of(request), now=clock())
     return _notice("Saved.")
@@ -205,7 +205,7 @@ async def adopt(
 ) -> Template:
     """Use a feed that was found on the site."""
     async with open_source(database, source_id) as (conn, source):
-        found = await state_store.list_suggestions(conn, source_id=source.id)
+        found = await suggestions.list_for(conn, source_ids=[source.id])
         # The page shows and sends URLs with secrets masked.
         url = next((one.feed_url for one in found if data.url == masked(one.feed_url)), data.url)
         await operate.change(conn, source, wanted=Changes(feed_url=url), actor=actor_of(request), now=clock())
@@ -266,7 +266,7 @@ async def _source_context(conn: Connection, source: Source, options: PollingOpti
             await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
         ],
         "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
-        "suggestions": await state_store.list_suggestions(conn, source_id=source.id),
+        "suggestions": await suggestions.list_for(conn, source_ids=[source.id]),
         "logged": logged.entries,
         "options": options,
         **_choices(form_of(source)),
@@ -281,7 +281,7 @@ def _notice(message: str) -> Template:
     return Template("admin/said.html", context={"message": message}, headers=CHANGED)
 
 
-def _cursor(text: str, wanted: SourcesWanted) -> SourceCursor | None:
+def _cursor(text: str, wanted: SourceFilter) -> SourceCursor | None:
     """The start of a page; an invalid cursor is the first page."""
     id_, colon, name = _plain(text).partition(":")
     try:
