@@ -129,7 +129,7 @@ async def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
     with capture_logs() as logs:
         await run(stage, monkeypatch, until=lambda: stage.at_once == 1, drain=timedelta(seconds=0.05))
 
-    assert "stage gives up work in hand" in [line["event"] for line in logs]
+    assert "stage stopped with work in progress" in [line["event"] for line in logs]
 
 
 async def test_on_stop_a_stage_that_can_end_its_work_early_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ async def test_a_bug_in_one_piece_leaves_the_stage_running(monkeypatch: pytest.M
         await run(stage, monkeypatch, until=lambda: len(stage.done) == 4)
 
     levels = {line["event"]: line["log_level"] for line in logs}
-    assert levels["stage work broke"] == "error"
+    assert levels["stage work failed"] == "error"
     assert levels["outcome not written"] == "debug"  # hundreds may fail at once: the database logs its outage itself
 
 
@@ -238,7 +238,7 @@ async def test_a_bug_in_measuring_neither_ends_the_stage_nor_loses_what_was_clai
     with capture_logs() as logs:
         await run(stage, monkeypatch, until=lambda: len(stage.done) == 6)
 
-    assert {line["event"] for line in logs if line["log_level"] == "error"} == {"stage claim broke"}
+    assert {line["event"] for line in logs if line["log_level"] == "error"} == {"stage claim failed"}
 
 
 async def test_a_stage_reports_its_lag_and_its_last_success(monkeypatch: pytest.MonkeyPatch) -> None:

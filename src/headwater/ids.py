@@ -1,4 +1,4 @@
-"""New ids: UUIDv7, so that rows made later sort later and land at the end of their index."""
+"""New ids: UUIDv7, so that new rows are appended to the end of their index."""
 
 import os
 import time
@@ -14,22 +14,22 @@ _62_BITS = 2**62 - 1
 
 
 def new_id() -> UUID:
-    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, 12 of what part of one has passed, then 62 of chance."""
+    """A UUIDv7 (RFC 9562): 48 bits of milliseconds, 12 of their fraction, 62 random bits."""
     return new_ids(1)[0]
 
 
 def new_ids(count: int) -> Sequence[UUID]:
-    """So many at once: the system is asked for the time and for chance once."""
+    """Several ids, with one system call each for time and randomness."""
     return _ids(count, time.time_ns())
 
 
 def ids_at(at: datetime, count: int) -> Sequence[UUID]:
-    """Ids of what is seen at a moment: they sort, and go with the month, by it."""
+    """Ids of rows of this time, which decides their order and month."""
     return _ids(count, (at - _EPOCH) // _MICROSECOND * 1000)
 
 
 def first_id_at(at: datetime) -> UUID:
-    """The first of all ids of a moment: older ones sort before it."""
+    """The first id of this time: older ids sort before it."""
     return UUID(int=(at - _EPOCH) // _MILLISECOND << 80)
 
 
@@ -37,5 +37,5 @@ def _ids(count: int, nanoseconds: int) -> Sequence[UUID]:
     milliseconds, rest = divmod(nanoseconds, 1_000_000)
     part = (rest << 12) // 1_000_000
     fixed = (milliseconds & _48_BITS) << 80 | 0x7 << 76 | part << 64 | 0b10 << 62  # version and variant
-    chance = os.urandom(8 * count)
-    return [UUID(int=fixed | int.from_bytes(chance[at : at + 8]) & _62_BITS) for at in range(0, 8 * count, 8)]
+    noise = os.urandom(8 * count)
+    return [UUID(int=fixed | int.from_bytes(noise[at : at + 8]) & _62_BITS) for at in range(0, 8 * count, 8)]

@@ -1,4 +1,4 @@
-"""The stages in order: the one page that shows the flow.
+"""The stages in order.
 
     sources ─▶ polling ─────────▶ frontier ─▶ fetching ─▶ bodies ─▶ extracting ─▶ content, articles ─▶ indexing
        ▲          │                   ▲                     ├────▶ sitemaps ─┐   sitemaps list URLs
@@ -8,7 +8,7 @@
 Beside the flow: counting, removing (rows of deleted sources and users), retaining, alerting, mailing, importing (OPML).
 
 Each stage claims rows that are due for it, works outside any transaction, and writes its outcome in one short
-transaction. The database is the only hand-off, so any stage runs in any number of processes on any number of machines.
+transaction. Only the database connects them: any stage runs in any number of processes on any number of machines.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +56,7 @@ Item = TypeVar("Item")
 
 
 class Stage(Protocol[Item]):
-    """What every stage can do; `workers.py` runs the loop around it."""
+    """`workers.py` runs the loop around it."""
 
     name: str
     concurrency: int
@@ -76,8 +76,6 @@ class Stage(Protocol[Item]):
 
 @dataclass(frozen=True, slots=True)
 class StageOptions:
-    """How each stage works; from settings."""
-
     polling: PollingOptions
     frontier: FrontierOptions
     fetching: FetchingOptions
@@ -92,7 +90,7 @@ class StageOptions:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the stages work with; made by the composition root."""
+    """What the stages need; made by the composition root."""
 
     database: Database
     client: Client
@@ -112,131 +110,69 @@ def make_turns(tools: Tools) -> Turns:
 
 
 def make_poller(tools: Tools) -> Poller:
-    """The polling stage."""
+    options = tools.options
     return Poller(
-        tools.database,
-        tools.client,
-        tools.sandbox,
-        tools.clock,
-        tools.options.polling,
-        tools.options.frontier,
+        tools.database, tools.client, tools.sandbox, tools.clock, options.polling, options.frontier,
         outage=tools.outage,
-    )
+    )  # fmt: skip
 
 
-def make_mover(tools: Tools) -> Mover:
-    """The moving stage."""
-    return Mover(tools.database, tools.clock)
-
-
-def make_rediscovery_worker(tools: Tools) -> RediscoveryWorker:
-    """The rediscovery stage."""
-    max_bytes = tools.options.polling.max_bytes
-    turns = make_turns(tools)
+def _make_rediscovery_worker(tools: Tools) -> RediscoveryWorker:
+    turns, max_bytes = make_turns(tools), tools.options.polling.max_bytes
     return RediscoveryWorker(tools.database, tools.client, tools.sandbox, tools.clock, turns, max_bytes=max_bytes)
 
 
-def make_fetcher(tools: Tools) -> Fetcher:
-    """The fetching stage."""
+def _make_fetcher(tools: Tools) -> Fetcher:
     options = tools.options
     return Fetcher(tools.database, tools.client, tools.clock, options.fetching, options.frontier, outage=tools.outage)
 
 
-def make_extractor(tools: Tools) -> Extractor:
-    """The extracting stage."""
-    options = tools.options
-    return Extractor(tools.database, tools.page_sandbox, tools.clock, options.extraction, options.frontier)
-
-
-def make_sitemap_reader(tools: Tools) -> SitemapReader:
-    """The sitemaps stage."""
-    options = tools.options
-    return SitemapReader(tools.database, tools.page_sandbox, tools.clock, options.sitemaps, options.frontier)
-
-
-def make_spider(tools: Tools) -> Spider:
-    """The spider stage."""
-    options = tools.options
-    return Spider(tools.database, tools.page_sandbox, tools.clock, options.spider, options.frontier)
-
-
 def make_remover(tools: Tools) -> Remover:
-    """The removing stage: what belonged to deleted sources and users."""
     return Remover(tools.database, tools.clock)
 
 
 def make_retainer(tools: Tools) -> Retainer:
-    """The retaining stage: what is past its time goes, once a day."""
     return Retainer(tools.database, tools.clock, tools.options.retention)
 
 
-def make_counter(tools: Tools) -> Counter:
-    """The counting stage."""
-    return Counter(tools.database, tools.clock)
-
-
-def make_indexer(tools: Tools) -> Indexer:
-    """The indexing stage; `every_stage` leaves it out where there is no index."""
-    assert tools.index is not None, "there is an index to tell"
+def _make_indexer(tools: Tools) -> Indexer:
+    assert tools.index is not None, "every_stage() omits indexing without an index"
     return Indexer(tools.database, tools.index, tools.clock, tools.options.index)
 
 
-def make_alerter(tools: Tools) -> Alerter:
-    """The alerting stage: it works on no flow, and watches over all of them."""
-    return Alerter(tools.database, tools.mailer, tools.clock, tools.options.alerts)
-
-
-def make_mail_sender(tools: Tools) -> MailSender:
-    """The mailing stage: mail about accounts, queued by the pages and the command line."""
-    return MailSender(tools.database, tools.mailer, tools.clock, link_lifetime=AccountOptions().mailed_lifetime)
-
-
-def make_import_worker(tools: Tools) -> ImportWorker:
-    """The importing stage: OPML files of readers."""
-    return ImportWorker(tools.database, tools.clock, tools.options.quotas)
-
-
 def make_trials(tools: Tools) -> Trials:
-    """Requests that leave no trace, for a person who looks into a source."""
+    """Requests for an operator who tests a source; nothing is stored."""
     options = tools.options
     return Trials(
-        tools.database,
-        tools.client,
-        tools.sandbox,
-        tools.page_sandbox,
-        tools.clock,
-        options.polling,
-        options.fetching,
-        make_turns(tools),
-    )
+        tools.database, tools.client, tools.sandbox, tools.page_sandbox, tools.clock, options.polling,
+        options.fetching, make_turns(tools),
+    )  # fmt: skip
 
 
 def make_inspector(tools: Tools) -> Inspector:
-    """What looks at feeds that readers suggest."""
+    """Checks feeds that users suggest."""
     return Inspector(tools.client, tools.sandbox, make_turns(tools), max_bytes=tools.options.polling.max_bytes)
 
 
 STAGES: Mapping[str, Callable[[Tools], Stage[Any]]] = {
     "polling": make_poller,
-    "moving": make_mover,
-    "rediscovery": make_rediscovery_worker,
-    "fetching": make_fetcher,
-    "extracting": make_extractor,
-    "sitemaps": make_sitemap_reader,
-    "spider": make_spider,
-    "counting": make_counter,
+    "moving": lambda t: Mover(t.database, t.clock),
+    "rediscovery": _make_rediscovery_worker,
+    "fetching": _make_fetcher,
+    "extracting": lambda t: Extractor(t.database, t.page_sandbox, t.clock, t.options.extraction, t.options.frontier),
+    "sitemaps": lambda t: SitemapReader(t.database, t.page_sandbox, t.clock, t.options.sitemaps, t.options.frontier),
+    "spider": lambda t: Spider(t.database, t.page_sandbox, t.clock, t.options.spider, t.options.frontier),
+    "counting": lambda t: Counter(t.database, t.clock),
     "removing": make_remover,
     "retaining": make_retainer,
-    "indexing": make_indexer,
-    "alerting": make_alerter,
-    "mailing": make_mail_sender,
-    "importing": make_import_worker,
+    "indexing": _make_indexer,
+    "alerting": lambda t: Alerter(t.database, t.mailer, t.clock, t.options.alerts),
+    "mailing": lambda t: MailSender(t.database, t.mailer, t.clock, link_lifetime=AccountOptions().mailed_lifetime),
+    "importing": lambda t: ImportWorker(t.database, t.clock, t.options.quotas),
 }
 
 
 def every_stage(tools: Tools) -> list[str]:
-    """The names of all stages that have something to work with."""
-    left_out = {"indexing"} if tools.index is None else set[str]()
-    if not tools.options.polling.is_enabled:
-        left_out.add("polling")
-    return [name for name in STAGES if name not in left_out]
+    """The names of all stages, without indexing where there is no index, and polling where it is disabled."""
+    can_run = {"indexing": tools.index is not None, "polling": tools.options.polling.is_enabled}
+    return [name for name in STAGES if can_run.get(name, True)]

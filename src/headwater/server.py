@@ -1,4 +1,4 @@
-"""The ASGI app: mounts pages, API and what they stand on, and serves it on one socket."""
+"""The ASGI app of pages and API, served on one socket."""
 
 import asyncio
 import socket
@@ -38,44 +38,37 @@ def create_app(
     openid: OpenId | None = None,
     limits: RateLimits | None = None,
 ) -> Litestar:
-    """Everything that is served. `api_token` is the operator's own and `issuer` the outsider whose tokens open the API,
-    beside those that people make here. `openid` is where people may log in instead; `limits` are the API's, none unless
-    said."""
+    """Pages and API. The API accepts users' tokens, `api_token` (the operator's own) and tokens of `issuer`.
+
+    Users may also log in with `openid`. `limits` are those of the API; none by default.
+    """
     web = web or WebOptions()
     outsiders = Outsiders(database, clock, web.accounts)
     bearers = Bearers(database, clock, api_token, outsiders, issuer)
     app = Litestar(
         route_handlers=[
-            health_routes,
-            *web_routes(database, clock, web),
-            *api_routes(bearers, clock, limits or RateLimits()),
+            health_routes, *web_routes(database, clock, web), *api_routes(bearers, clock, limits or RateLimits())
         ],
         dependencies=provide(
-            database=database,
-            clock=clock,
-            openid=openid,
-            quotas=web.quotas,
-            inspector=web.inspector,
+            database=database, clock=clock, openid=openid, quotas=web.quotas, inspector=web.inspector,
             outsiders=outsiders,
         ),
         exception_handlers={
-            HeadwaterError: respond_to_error,
-            HTTPException: respond_to_http_error,
-            Exception: respond_to_bug,
+            HeadwaterError: respond_to_error, HTTPException: respond_to_http_error, Exception: respond_to_bug
         },
         before_send=[add_security_headers],
         template_config=templates,
         state=State({PUBLIC_HTTPS: web.site.startswith("https://"), "openid_name": openid.name if openid else ""}),
-        openapi_config=None,  # the API describes itself: api/openapi.py
+        openapi_config=None,  # api/openapi.py describes the API
         logging_config=None,
-        request_max_body_size=FORM_BYTES,  # more only where a route says so
+        request_max_body_size=FORM_BYTES,  # larger only where a route sets it
         multipart_form_part_limit=PARTS_MAX,
-    )
+    )  # fmt: skip
     return _wrapped(app)
 
 
 def create_health_app(database: Database) -> Litestar:
-    """What a worker without pages serves: its health and its metrics."""
+    """Health and metrics, of a worker without pages."""
     app = Litestar(
         route_handlers=[health_routes],
         dependencies=provide(database=database),
@@ -86,13 +79,13 @@ def create_health_app(database: Database) -> Litestar:
 
 
 def _wrapped(app: Litestar) -> Litestar:
-    """Count and check every request. Middleware of the framework would not see those that match no route or method."""
+    """Count and check every request; middleware of Litestar would not see those that match no route or method."""
     app.asgi_handler = observe(guard(app.asgi_handler))
     return app
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens already: a taken port is known before anything else starts. Raises PortTaken, Invalid."""
+    """A listening socket, opened before anything else starts. Raises PortTaken, Invalid."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -110,36 +103,24 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """What to type into a browser."""
+    """Its URL, for a browser."""
     host, port = listener.getsockname()[:2]
     shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104  shown, not bound
     return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
 
 
 async def serve(
-    app: Litestar,
-    listener: socket.socket,
-    stop: asyncio.Event,
-    drain: timedelta,
-    *,
-    trusted_proxies: Sequence[str] = (),
+    app: Litestar, listener: socket.socket, stop: asyncio.Event, drain: timedelta, *, proxies: Sequence[str] = ()
 ) -> None:
-    """Answer requests until `stop` is set; those under way may finish within `drain`.
+    """Answer requests until `stop` is set; those in progress may finish within `drain`.
 
-    Who asks, and whether by https, is what the connection says; proxies that are trusted may say otherwise.
+    Client address and scheme are those of the connection, or those that one of the trusted `proxies` sends.
     """
-    server = _Server(
-        uvicorn.Config(
-            app,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=bool(trusted_proxies),
-            forwarded_allow_ips=list(trusted_proxies),
-            timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
-        )
-    )
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, access_log=False, server_header=False, proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies), timeout_graceful_shutdown=max(1, round(drain.total_seconds())),
+    )  # fmt: skip
+    server = _Server(config)
 
     async def end_on_stop() -> None:
         await stop.wait()

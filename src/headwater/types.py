@@ -1,4 +1,4 @@
-"""The words every folder shares: ids, records and the clock. Pure; imports nothing of ours."""
+"""Types that all folders share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ UserId = NewType("UserId", UUID)
 
 @dataclass_transform(frozen_default=True)
 def record(cls: type[T]) -> type[T]:
-    """A dataclass that is frozen for the type checker alone: to freeze it at run time takes longer than to fill it.
+    """A dataclass that is frozen for the type checker only, since freezing at run time takes longer than filling it.
 
     For values of which a poll makes many; all others are frozen dataclasses.
     """
@@ -24,7 +24,7 @@ def record(cls: type[T]) -> type[T]:
 
 
 class FailureClass(StrEnum):
-    """Why a poll failed: one vocabulary for the column, the metric's label and the log."""
+    """Why a poll failed, in the database, the metrics and the log."""
 
     RATE_LIMITED = "rate_limited"
     UNAUTHORIZED = "unauthorized"
@@ -45,16 +45,16 @@ class FailureClass(StrEnum):
 
 
 class SourceState(StrEnum):
-    """The state of a source: exactly one of these, in the API, the metrics, the command line and the pages alike.
+    """The state of a source in the API, the metrics, the commands and the pages.
 
     The SQL function `source_state` decides which.
     """
 
     WORKING = "working"  # its last poll succeeded
-    PENDING = "pending"  # nothing of it was read yet
+    PENDING = "pending"  # not read yet
     FAILING = "failing"  # its last poll failed; it is retried
     AUTO_DISABLED = "auto_disabled"  # for a class of failure, until its cooldown ends or for good
-    DISABLED = "disabled"  # a person disabled its feed, or the whole source
+    DISABLED = "disabled"  # an operator disabled its feed, or the whole source
     IN_REVIEW = "in_review"  # a reader suggested it, and no moderator has decided yet
     REJECTED = "rejected"  # a moderator rejected it
 
@@ -68,4 +68,4 @@ class PageKind(StrEnum):
 
 
 Clock = Callable[[], datetime]
-"""Tells the time, aware and in UTC. Passed in, so that a test can move it."""
+"""Returns the time, aware and in UTC. An argument, so that tests can move it."""

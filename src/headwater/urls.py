@@ -1,8 +1,7 @@
-"""URLs: what a browser would make of one, and the form under which two of them are the same.
+"""Parsing, normalising and comparing URLs.
 
-A URL is kept as given for fetching; `canonical` and `url_key` tell whether two mean the same page. The scheme is left
-out of the key, so that http and https are one page and a site that only speaks http still works. So is the dot that may
-end a host's name: `example.com.` is `example.com`, wherever a host is named.
+A URL is stored as given, for fetching; `canonical` and `url_key` compare. The key omits the scheme, so that http and
+https are one page and a site without https still works, and the final dot of a host: `example.com.` is `example.com`.
 """
 
 import hashlib
@@ -36,7 +35,7 @@ _FILE = re.compile(
 MASK = "***"
 # Of any scheme, or of none: a redirect may lead to ftp://…, or to //host/….
 _URL = re.compile(r"(?:\b[a-z][a-z0-9+.-]*:)?//[^\s\"'<>]+", re.IGNORECASE)
-# A path segment that no person would write: a UUID, or 20 or more letters and digits without a hyphen.
+# A path segment that looks like a key: a UUID, or 20 or more letters and digits without a hyphen.
 _KEY = re.compile(
     r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?:\.\w{1,5})?"
     r"|(?=[^/]*[0-9])(?=[^/]*[A-Za-z])[A-Za-z0-9_]{20,}(?:\.\w{1,5})?"
@@ -47,7 +46,7 @@ _HOST_AND_PORT = re.compile(r"^[^/?#@\s]+:\d+(?:[/?#]|$)")
 
 
 class ReadUrl(NamedTuple):
-    """A URL as it is asked for, without its fragment; the form under which equal pages meet; its host without port."""
+    """A URL without its fragment, its canonical form, and its host without port."""
 
     href: str
     canonical: str
@@ -55,7 +54,7 @@ class ReadUrl(NamedTuple):
 
 
 def read_url(text: str) -> ReadUrl:
-    """All of it with one look. Raises InvalidUrl."""
+    """Raises InvalidUrl."""
     parsed = _parsed(text)
     host = _host(parsed)
     return ReadUrl(parsed.href.partition("#")[0], _canonical(parsed, host), host)
@@ -72,7 +71,7 @@ def _parsed(text: str, base: str | None = None) -> can_ada.URL:
         raise InvalidUrl(f"{text[:60]}…", f"longer than {MAX_LENGTH} characters")
     try:
         parsed = can_ada.parse(base) + text if base else can_ada.parse(text)
-    except (ValueError, TypeError) as error:  # the latter for half a surrogate pair, which is no text
+    except (ValueError, TypeError) as error:  # TypeError: a lone surrogate
         raise InvalidUrl(text, "it cannot be understood") from error
     if len(parsed.hostname) > HOST_MAX:
         raise InvalidUrl(f"{text[:60]}…", f"its host name is longer than {HOST_MAX} characters")
@@ -84,7 +83,7 @@ def _parsed(text: str, base: str | None = None) -> can_ada.URL:
 
 
 def complete_url(text: str) -> str:
-    """What a person typed, as a URL: `example.com/feed` becomes https://example.com/feed. Raises InvalidUrl."""
+    """What a user typed, as a URL: `example.com/feed` becomes https://example.com/feed. Raises InvalidUrl."""
     text = text.strip()
     if not text:
         raise InvalidUrl(text, "it is empty")
@@ -96,7 +95,7 @@ def complete_url(text: str) -> str:
 
 
 def canonical(url: str) -> str:
-    """The one form under which equal pages meet (seed 004's rules on WHATWG parsing). Raises InvalidUrl."""
+    """The form in which URLs are compared (seed 004's rules on WHATWG parsing). Raises InvalidUrl."""
     parsed = _parsed(url)
     return _canonical(parsed, _host(parsed))
 
@@ -116,13 +115,13 @@ def url_key(url: str) -> bytes:
 
 
 def url_and_key(text: str) -> tuple[str, bytes]:
-    """What `parse_url` makes of this text, and the key of that, with one look. Raises InvalidUrl."""
+    """The result of `parse_url`, and its key, parsed once. Raises InvalidUrl."""
     parsed = _parsed(text)
     return parsed.href, key_of(_canonical(parsed, _host(parsed)))
 
 
 def key_of(form: str) -> bytes:
-    """The key of a URL that is in its canonical form already."""
+    """The key of a canonical URL."""
     return hashlib.sha256(form.removeprefix("https").encode()).digest()
 
 
@@ -137,13 +136,13 @@ def _host(parsed: can_ada.URL) -> str:
 
 
 def _without_root(host: str) -> str:
-    """A name is the same with a dot at its end (RFC 1034, 3.1). What ends in two, or is only a dot, is no name."""
+    """A final dot makes no difference (RFC 1034, 3.1). Two dots, or a dot alone, are an invalid name."""
     name = host.removesuffix(".")
     return host if not name or name.endswith(".") else name
 
 
 def masked(text: str) -> str:
-    """A URL, or a text with URLs in it, for those who do not own them: without what may be a secret.
+    """A URL, or a text with URLs in it, with possible secrets masked, for users who do not own it.
 
     Masked are credentials, the values of the query, and path segments that look like keys: `/f/8c1f…/feed.xml`.
     """
@@ -164,25 +163,25 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def _pairs(query: str) -> list[tuple[str, str, str]]:
-    """Names and values. A query without names is all value."""
+    """Names and values; a part without a name is a value."""
     return [pair.partition("=") if "=" in pair else ("", "", pair) for pair in query.split("&")] if query else []
 
 
 def is_same_site(host: str, other: str) -> bool:
-    """Whether two host names belong to one site: the same, or one inside the other; `www.` counts for nothing."""
+    """Whether two host names are equal, or one is a subdomain of the other; `www.` is ignored."""
     host, other = (_without_root(name).removeprefix("www.") for name in (host, other))
     return host == other or host.endswith(f".{other}") or other.endswith(f".{host}")
 
 
 def site_of(url: str) -> str:
-    """The site that a URL belongs to, for deciding who may write about it. Raises InvalidUrl.
+    """The site of a URL, which decides who may write about it. Raises InvalidUrl.
 
     It is the registrable domain by the public suffix list with its private section: `news.example.co.uk` belongs to
     `example.co.uk`, and `a.github.io` and `b.github.io` are two sites. Scheme and port do not matter. A host without a
     registrable domain (an address, `localhost`) is a site of its own on each port.
     """
     try:
-        parsed = can_ada.parse(url)  # of any length: what is stored may be longer than what was given
+        parsed = can_ada.parse(url)  # of any length: a stored URL may be longer than MAX_LENGTH
     except (ValueError, TypeError) as error:
         raise InvalidUrl(url[:60], "it cannot be understood") from error
     return _site(_host(parsed), "" if parsed.port in {"80", "443"} else parsed.port)
@@ -190,7 +189,7 @@ def site_of(url: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def domain_of(host: str) -> str:
-    """The registrable domain of a host name, as the host writes it; the host itself where it has none."""
+    """The registrable domain of a host name, in its spelling; the host itself where it has none."""
     domain = _registrable_domain(host)
     return ".".join(host.split(".")[-len(domain.split(".")) :]) if domain else host
 
@@ -203,7 +202,7 @@ def _site(host: str, port: str) -> str:
 
 
 def _registrable_domain(host: str) -> str | None:
-    """None for an address, and for a name of one label."""
+    """None for an IP address, and for a name of one label."""
     labels = _in_unicode(host).split(".")
     if len(labels) < 2 or "" in labels or host.startswith("[") or labels[-1].isdecimal():
         return None
@@ -220,14 +219,10 @@ def _in_unicode(host: str) -> str:
 
 
 def is_file(url: str) -> bool:
-    """Whether a URL leads to a picture, an archive or the like by its looks, and so to no page that can be read."""
+    """Whether the extension of a URL is that of a picture, an archive or another file that is not a page."""
     return _FILE.fullmatch(can_ada.parse(url).pathname.rpartition("/")[2]) is not None
 
 
 def _clean_query(query: str) -> str:
-    kept = [pair for pair in query.split("&") if pair and _name(pair) not in TRACKING_PARAMETERS]
-    return "&".join(sorted(kept, key=lambda pair: pair.split("=", 1)[0]))
-
-
-def _name(pair: str) -> str:
-    return pair.split("=", 1)[0].lower()
+    kept = [pair for pair in query.split("&") if pair and pair.partition("=")[0].lower() not in TRACKING_PARAMETERS]
+    return "&".join(sorted(kept, key=lambda pair: pair.partition("=")[0]))

@@ -1,4 +1,4 @@
-"""Stage loops: keep every slot of a stage busy, wait when there is nothing to do or no database, drain on stop."""
+"""Stage loops: fill the slots of a stage, wait while there is no work or no database, drain on stop."""
 
 import asyncio
 import random
@@ -15,17 +15,17 @@ from headwater.pipeline import STAGES, Stage, Tools
 
 log = get_logger()
 
-IDLE_S = 1.0  # unless the stage says otherwise
-BUSY_S = 0.1  # while some work is in hand: more comes due when it is done, as a host's next feed does
-SOON_S = 0.02  # after a claim that brought something, but less than there was room for
+IDLE_S = 1.0  # unless the stage has a check_interval
+BUSY_S = 0.1  # while work is in progress: more is due when it ends, such as the next feed of its host
+SOON_S = 0.02  # after a claim that filled some of the free slots
 LAG_EVERY_S = 1.0
-GATHER_S = 0.01  # a claim for many costs as little as a claim for one: wait a moment for more free slots
-STARTED_AT_ONCE = 5  # then those have a turn: 500 that go step by step together would all wait, then all be busy
+GATHER_S = 0.01  # wait for more free slots: a claim of many costs as little as a claim of one
+STARTED_AT_ONCE = 5  # then these run: 500 tasks in lockstep would all wait, then all be busy
 BACKOFF_MAX_S = 15.0
 
 
 async def run_stages(tools: Tools, names: Sequence[str], stop: asyncio.Event, drain: timedelta) -> None:
-    """Run these stages until `stop` is set and what they have in hand is done, or `drain` has passed."""
+    """Run these stages until `stop` is set and their work in progress is done, or `drain` has passed."""
     async with asyncio.TaskGroup() as loops:
         for name in names:
             loops.create_task(_StageLoop(STAGES[name](tools), stop, drain).run(), name=name)
@@ -33,23 +33,23 @@ async def run_stages(tools: Tools, names: Sequence[str], stop: asyncio.Event, dr
 
 @runtime_checkable
 class Drains(Protocol):
-    """A stage whose pieces of work are long, and can end early without harm."""
+    """A stage whose work takes long, and can end early."""
 
     def drain(self) -> None:
-        """No more is claimed: end what can be ended soon."""
+        """No more is claimed: end early what can be."""
         ...
 
 
 @runtime_checkable
 class ChecksAtIntervals(Protocol):
-    """A stage for which it is set how long it waits at most between two looks for work while there is none."""
+    """A stage with a longest wait between two claims while there is no work."""
 
     @property
     def check_interval(self) -> timedelta: ...
 
 
 class _StageLoop:
-    """One stage: claims as much as it has free slots, and works on each piece in a task of its own."""
+    """One stage: claims as much work as it has free slots, and runs each item in its own task."""
 
     def __init__(self, stage: Stage[Any], stop: asyncio.Event, drain: timedelta) -> None:
         self._stage = stage
@@ -89,7 +89,7 @@ class _StageLoop:
             return self._back_off(error)
         except Exception:  # a bug in one stage must not end the others
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
-            log.exception("stage claim broke", stage=self._stage.name)
+            log.exception("stage claim failed", stage=self._stage.name)
             return BACKOFF_MAX_S
         if free == 0:
             return LAG_EVERY_S
@@ -116,25 +116,25 @@ class _StageLoop:
         try:
             await self._stage.work(item)
         except HostBusy as busy:
-            log.debug("work put off", stage=self._stage.name, host=busy.host, until=str(busy.until))
+            log.debug("work postponed", stage=self._stage.name, host=busy.host, until=str(busy.until))
         except Unavailable as error:
-            # The outcome could not be written: the lease ends by itself and the work is done again. One outage may fail
-            # hundreds of these within a second, so that it is the database's own line which is logged as an error.
+            # The outcome could not be written: the lease expires, and the work is done again. One outage fails hundreds
+            # of these within a second, so only the outage itself is logged as an error.
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="database").inc()
             log.debug("outcome not written", stage=self._stage.name, error=str(error))
-        except Exception:  # a bug in one piece of work must not stop the stage
+        except Exception:  # a bug in one item must not stop the stage
             metrics.STAGE_FAILURES.labels(stage=self._stage.name, cause="bug").inc()
-            log.exception("stage work broke", stage=self._stage.name)
+            log.exception("stage work failed", stage=self._stage.name)
         finally:
             self._count_running.dec()
 
     async def _measure_lag(self) -> None:
-        """Once a second, also while all slots are busy: that is when work waits longest."""
+        """Once a second, also while all slots are busy: then work waits longest."""
         if not self._failures and time.monotonic() - self._measured_at < LAG_EVERY_S:
             return
         lag = await self._stage.lag()
         if self._failures:
-            log.debug("stage goes on", stage=self._stage.name, failures=self._failures)
+            log.debug("stage continues", stage=self._stage.name, failures=self._failures)
         self._failures, self._measured_at = 0, time.monotonic()
         metrics.STAGE_LAG.labels(stage=self._stage.name).set(lag.total_seconds())
         metrics.STAGE_LAST_SUCCESS.labels(stage=self._stage.name).set(time.time())
@@ -148,7 +148,7 @@ class _StageLoop:
         return wait
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, but not beyond a stop or the end of a piece of work that frees a slot."""
+        """Wait, at most until a stop or a free slot."""
         full = len(self._running) == self._stage.concurrency
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -162,9 +162,9 @@ class _StageLoop:
             self._stage.drain()
         if not self._running:
             return
-        log.info("stage drains", stage=self._stage.name, running=len(self._running))
+        log.info("stage draining", stage=self._stage.name, running=len(self._running))
         with suppress(TimeoutError):
             async with asyncio.timeout(self._drain.total_seconds()):
                 await asyncio.wait(self._running)
         if self._running:
-            log.warning("stage gives up work in hand", stage=self._stage.name, running=len(self._running))
+            log.warning("stage stopped with work in progress", stage=self._stage.name, running=len(self._running))

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
-from headwater.observability.outage import OutageLog
+from headwater.observability.log import OutageLog
 
 
 def test_the_first_failure_is_an_error_and_the_others_are_counted() -> None:

@@ -88,7 +88,7 @@ async def test_only_a_trusted_proxy_says_who_asks(
 ) -> None:
     stop = asyncio.Event()
     with listen("127.0.0.1", 0) as listener:
-        serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1), trusted_proxies=trusted))
+        serving = asyncio.create_task(serve(app, listener, stop, timedelta(seconds=1), proxies=trusted))
         async with AsyncClient(base_url=address_of(listener)) as client:
             client.headers["X-Forwarded-For"] = "203.0.113.7"
             person = Person(client)

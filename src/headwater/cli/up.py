@@ -85,7 +85,7 @@ async def serve_pages(runtime: Runtime, listener: socket.socket, stop: asyncio.E
     drain, proxies = runtime.settings.drain_timeout, runtime.settings.trusted_proxies
     app = app_of(runtime, listener)
     async with watched_tasks(runtime) as tasks:
-        tasks.create_task(serve_app(app, listener, stop, drain, trusted_proxies=proxies))
+        tasks.create_task(serve_app(app, listener, stop, drain, proxies=proxies))
         tasks.create_task(run_stages(runtime.tools, stages, stop, drain))
 
 

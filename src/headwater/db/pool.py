@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool
 
 from headwater.errors import DatabaseUnavailable, Deadlock, HeadwaterError, Invalid, QueryTimedOut
-from headwater.observability.outage import OutageLog
+from headwater.observability.log import OutageLog
 from headwater.types import UserId
 
 Connection = psycopg.AsyncConnection[TupleRow]

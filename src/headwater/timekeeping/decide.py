@@ -1,4 +1,4 @@
-"""Whether a time can be trusted. Pure."""
+"""Whether this machine's clock can be trusted. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -8,9 +8,9 @@ AHEAD = timedelta(hours=1)
 
 
 def clock_problem(now: datetime, state: ClockState, options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> str | None:
-    """Why this machine's clock cannot be trusted, as a sentence. None: it can.
+    """Why this machine's clock cannot be trusted; None if it can.
 
-    A clock that jumped ahead and back again is trusted again by itself: only a trusted time is remembered as one.
+    A clock that jumped ahead and back is trusted again: only a trusted time is stored in `trusted_at`.
     """
     if (apart := abs(now - state.database_now)) > options.apart:
         return f"This machine's clock and the database's differ by {_in_words(apart)}."
@@ -18,7 +18,7 @@ def clock_problem(now: datetime, state: ClockState, options: ClockOptions = DEFA
 
 
 def jump_since(now: datetime, trusted_at: datetime | None, options: ClockOptions = DEFAULT_CLOCK_OPTIONS) -> str | None:
-    """How far the clock is from the last time that was trusted, where that is too far."""
+    """The same compared with the last trusted time only."""
     if trusted_at is None or abs(now - trusted_at) <= options.jump:
         return None
     side = "ahead of" if now > trusted_at else "behind"
@@ -27,7 +27,7 @@ def jump_since(now: datetime, trusted_at: datetime | None, options: ClockOptions
 
 
 def was_ahead(now: datetime, state: ClockState) -> bool:
-    """Whether some process saw a time that is still to come, and may have written schedules by it."""
+    """Whether a process had a time in the future, and may have written schedules by it."""
     return state.latest_at is not None and state.latest_at > now + AHEAD
 
 

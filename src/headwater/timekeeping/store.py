@@ -7,22 +7,20 @@ from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockState
 
 
 async def read(conn: Connection) -> ClockState:
-    """What is known, with the database's time."""
     found = await fetch_one(
         conn, ClockState, "SELECT trusted_at, latest_at, clock_timestamp() AS database_now FROM clock_state"
     )
-    assert found is not None, "the migration made the row"
+    assert found is not None, "a migration inserts the row"
     return found
 
 
 async def deletes_until(conn: Connection, *, now: datetime, jump: timedelta = DEFAULT_CLOCK_OPTIONS.jump) -> datetime:
-    """What ended before this may be deleted: now, or less when the clock jumped ahead of the last trusted time."""
+    """Rows that ended before this may be deleted: now, or earlier when the clock jumped ahead."""
     trusted_at = (await read(conn)).trusted_at
     return min(now, trusted_at + jump) if trusted_at else now
 
 
 async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:
-    """A process saw this time."""
     await conn.execute(
         """
         UPDATE clock_state
@@ -34,10 +32,10 @@ async def note(conn: Connection, *, now: datetime, is_trusted: bool) -> None:
 
 
 async def confirm(conn: Connection, *, now: datetime) -> None:
-    """A person says that this time is right."""
+    """An operator confirms that this time is right."""
     await conn.execute("UPDATE clock_state SET trusted_at = %(now)s", {"now": now})
 
 
 async def forget_latest(conn: Connection, *, now: datetime) -> None:
-    """What was written by a clock that was ahead is repaired."""
+    """Schedules written by a clock that was ahead are repaired."""
     await conn.execute("UPDATE clock_state SET latest_at = %(now)s", {"now": now})

@@ -1,4 +1,4 @@
-"""What is known about clocks."""
+"""Clocks of this machine and of the database."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ DEFAULT_CLOCK_OPTIONS = ClockOptions()
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """The last time that was trusted, the latest time that any process saw, and the database's own time."""
+    """The last trusted time, the latest time of any process, and the database's time."""
 
     trusted_at: datetime | None
     latest_at: datetime | None
