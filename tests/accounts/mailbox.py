@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 
 from headwater.accounts.mail import store
-from headwater.accounts.mail.types import Letter
+from headwater.accounts.mail.types import AccountEmail
 from headwater.accounts.mail.worker import MailSender
 from headwater.db import Database
 from headwater.net.mail import Mailer
@@ -24,18 +24,18 @@ async def deliver(database: Database, clock: MovableClock, mailer: Mailer) -> No
             await sender.work(mail)
 
 
-async def collect(database: Database, clock: MovableClock) -> list[Letter]:
+async def collect(database: Database, clock: MovableClock) -> list[AccountEmail]:
     """Everything that waits, in the order in which it was queued; it counts as sent."""
-    sender, found = a_sender(database, clock), list[Letter]()
+    sender, found = a_sender(database, clock), list[AccountEmail]()
     for mail in sorted(await sender.claim(100), key=lambda mail: mail.id):
         letter = await sender.write(mail)
         found += [letter] if letter else []
         async with database.as_system() as conn:
-            await store.done(conn, mail_id=mail.id)
+            await store.remove(conn, mail_id=mail.id)
     return found
 
 
-def token_in(letter: Letter) -> str:
+def token_in(letter: AccountEmail) -> str:
     """The token of the link in a mail."""
     link = re.search(r"token=([\w-]+)", letter.text)
     assert link is not None, letter.text

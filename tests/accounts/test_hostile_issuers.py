@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from headwater.accounts.keys import MOST_KEYS, PublishedKeys
-from headwater.accounts.openid import Attempt, OpenId, OpenIdOptions
+from headwater.accounts.openid import OpenId, OpenIdAttempt, OpenIdOptions
 from headwater.accounts.outside import Issuer
 from headwater.db import Database
 from headwater.errors import IssuerUnavailable
@@ -75,7 +75,7 @@ def door(provider: Provider, client: Client, clock: MovableClock) -> OpenId:
     return OpenId(client, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
 
 
-async def code_of(door: OpenId, attempt: Attempt) -> str:
+async def code_of(door: OpenId, attempt: OpenIdAttempt) -> str:
     """Through the provider's door and back."""
     async with httpx.AsyncClient() as browser:
         back = await browser.get(await door.address(attempt))
@@ -110,14 +110,14 @@ async def test_an_issuer_that_cannot_say_what_it_is_is_unavailable(
     door = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
     async with asyncio.timeout(PATIENCE_S):
         with capture_logs() as logs, pytest.raises(IssuerUnavailable):
-            await door.address(Attempt("seed"))
+            await door.address(OpenIdAttempt("seed"))
         with pytest.raises(IssuerUnavailable):  # at once: it is not asked again within half a minute
-            await door.address(Attempt("seed"))
+            await door.address(OpenIdAttempt("seed"))
 
     assert sum(hostile.asked.values()) == 1 or path == "/circle"
     assert hostile.sent < HUGE / 10
     refused = ["address refused"] if path == "/inside" else []
-    assert [line["event"] for line in logs] == [*refused, "outside log-in not reached"]
+    assert [line["event"] for line in logs] == [*refused, "OpenID issuer unavailable"]
     if path == "/inside":
         assert "does not connect there" in logs[-1]["error"]
 
@@ -128,7 +128,7 @@ async def test_a_hundred_people_at_a_door_that_hangs_are_one_request(
     elsewhere.lead("/openid-configuration", f"{hostile.url}/hang")
     door = OpenId(elsewhere, clock, OpenIdOptions("http://127.0.0.1:1", CLIENT_ID, SecretStr("x"), BACK))
     async with asyncio.timeout(PATIENCE_S):
-        found = await asyncio.gather(*(door.address(Attempt("s")) for _ in range(100)), return_exceptions=True)
+        found = await asyncio.gather(*(door.address(OpenIdAttempt("s")) for _ in range(100)), return_exceptions=True)
 
     assert {type(one) for one in found} == {IssuerUnavailable}
     assert hostile.asked["/hang"] == 1
@@ -139,11 +139,11 @@ async def test_who_knows_an_issuer_does_not_wait_for_it_when_it_hangs_later(
 ) -> None:
     elsewhere.lead("/nowhere", "")
     door = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
-    before = await door.address(Attempt("seed"))
+    before = await door.address(OpenIdAttempt("seed"))
     clock.move(hours=2)
     elsewhere.lead("/openid-configuration", f"{hostile.url}/hang")
 
-    assert [await door.address(Attempt("seed")) for _ in range(20)] == [before] * 20
+    assert [await door.address(OpenIdAttempt("seed")) for _ in range(20)] == [before] * 20
     async with asyncio.timeout(PATIENCE_S):
         while hostile.asked["/hang"] == 0:
             await asyncio.sleep(0.01)
@@ -168,7 +168,7 @@ async def test_an_issuer_that_lies_about_itself_is_unavailable(
     provider.metadata = metadata
 
     with pytest.raises(IssuerUnavailable):
-        await door.address(Attempt("seed"))
+        await door.address(OpenIdAttempt("seed"))
 
 
 # Where codes become tokens

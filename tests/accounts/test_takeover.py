@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from headwater.accounts.access import Access, LoggedIn
-from headwater.accounts.bearers import Bearers
+from headwater.accounts.bearers import Bearers, make_token
 from headwater.accounts.changes import lock_logged_in
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.people import change_role, give_email, give_password, sign_out
-from headwater.accounts.store import identities, sessions, tokens, users
-from headwater.accounts.tokens import make_token
+from headwater.accounts.store import sessions, tokens, users
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
 from headwater.db import Database
 from headwater.errors import EmailTaken, NotLoggedIn, WrongPassword
@@ -100,7 +99,7 @@ async def test_nothing_that_a_thief_has_prepared_survives_a_new_password(
         with pytest.raises(NotLoggedIn):
             await access.reset_password(link, "the thief's own one")
     async with database.as_system() as conn:
-        assert await identities.find(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
+        assert await users.find_identity(conn, issuer=THIEFS.issuer, subject=THIEFS.subject) is None
     with pytest.raises(WrongPassword):
         await access.log_in("ada@example.com", PASSWORD, THIEF)
     letters = await collect(database, clock)

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from httpx import AsyncClient, Response
 
+from headwater.accounts.bearers import make_token
 from headwater.accounts.keys import FixedKey
 from headwater.accounts.outside import Issuer
 from headwater.accounts.people import create_account, give_role
 from headwater.accounts.store import tokens, users
-from headwater.accounts.tokens import make_token
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
 from headwater.web import WebOptions

@@ -7,9 +7,9 @@ import pytest
 from httpx import AsyncClient
 from pydantic import SecretStr
 
+from headwater.accounts.bearers import make_token
 from headwater.accounts.changes import add_user
 from headwater.accounts.store import users
-from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Role, User
 from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database

@@ -11,7 +11,7 @@ from headwater.accounts.people import change_role
 from headwater.accounts.secrets import digest
 from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.store import users
-from headwater.accounts.types import Role, Scope
+from headwater.accounts.types import ApiToken, Role, Scope
 from headwater.db import Database
 from headwater.ids import new_id
 from tests.app import create_app
@@ -40,10 +40,8 @@ async def tokens(database: Database) -> dict[tuple[Role, Scope], str]:
             for scope in Scope:
                 token = f"hw_{role}-{scope}"
                 made[role, scope] = token
-                await tokens_store.add(
-                    conn, token_id=new_id(), user_id=user.id, name=scope, token_hash=digest(token), scopes=[scope],
-                    now=START,
-                )  # fmt: skip
+                named = ApiToken(new_id(), scope, [scope], START, None)
+                await tokens_store.add(conn, named, user_id=user.id, token_hash=digest(token))
     return made
 
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from headwater.db import Batch
+from headwater.db import WriteBatch
 from headwater.db.batch import GATHER_S
 from headwater.errors import DatabaseUnavailable, Deadlock
 
@@ -26,7 +26,7 @@ class Book:
 
 async def test_who_comes_while_a_write_is_under_way_goes_with_the_next() -> None:
     book = Book()
-    batch = Batch[int, int](book.write, most=100)
+    batch = WriteBatch[int, int](book.write, most=100)
 
     results = await asyncio.gather(*(batch.add(number) for number in range(20)))
 
@@ -37,7 +37,7 @@ async def test_who_comes_while_a_write_is_under_way_goes_with_the_next() -> None
 
 async def test_who_comes_a_moment_after_the_first_goes_with_it() -> None:
     book = Book()
-    batch = Batch[int, int](book.write, most=100, lanes=2)
+    batch = WriteBatch[int, int](book.write, most=100, lanes=2)
 
     async def add_later(number: int) -> int:
         await asyncio.sleep(0.0002 * number)
@@ -50,7 +50,7 @@ async def test_who_comes_a_moment_after_the_first_goes_with_it() -> None:
 
 async def test_no_batch_is_larger_than_allowed() -> None:
     book = Book()
-    batch = Batch[int, int](book.write, most=7)
+    batch = WriteBatch[int, int](book.write, most=7)
 
     await asyncio.gather(*(batch.add(number) for number in range(20)))
 
@@ -58,7 +58,7 @@ async def test_no_batch_is_larger_than_allowed() -> None:
 
 
 async def test_one_bad_item_does_not_take_the_others_with_it() -> None:
-    batch = Batch[int, int](Book(fails_on=3).write, most=100)
+    batch = WriteBatch[int, int](Book(fails_on=3).write, most=100)
 
     results = await asyncio.gather(*(batch.add(number) for number in range(6)), return_exceptions=True)
 
@@ -68,7 +68,7 @@ async def test_one_bad_item_does_not_take_the_others_with_it() -> None:
 
 async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
     book = Book(fails_on=3, error=DatabaseUnavailable("away"))
-    batch = Batch[int, int](book.write, most=100)
+    batch = WriteBatch[int, int](book.write, most=100)
 
     results = await asyncio.gather(*(batch.add(number) for number in (3, 4, 5)), return_exceptions=True)
 
@@ -78,7 +78,7 @@ async def test_an_outage_is_told_to_all_and_not_tried_item_by_item() -> None:
 
 @pytest.mark.parametrize("leaver", [0, 3])
 async def test_a_caller_that_leaves_does_not_disturb_the_others(leaver: int) -> None:
-    batch = Batch[int, int](Book().write, most=100)
+    batch = WriteBatch[int, int](Book().write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
     await asyncio.sleep(GATHER_S + 0.005)
 
@@ -95,7 +95,7 @@ async def test_a_caller_that_leaves_does_not_disturb_the_others(leaver: int) -> 
 @pytest.mark.parametrize("leaver", [0, 3])
 async def test_what_its_bringer_no_longer_waits_for_is_written_all_the_same(leaver: int) -> None:
     book = Book()
-    batch = Batch[int, int](book.write, most=100)
+    batch = WriteBatch[int, int](book.write, most=100)
     tasks = [asyncio.create_task(batch.add(number)) for number in range(5)]
     await asyncio.sleep(GATHER_S + 0.005)
 
@@ -107,7 +107,7 @@ async def test_what_its_bringer_no_longer_waits_for_is_written_all_the_same(leav
 
 async def test_nothing_is_never_written() -> None:
     book = Book()
-    batch = Batch[int, int](book.write, most=3, lanes=2)
+    batch = WriteBatch[int, int](book.write, most=3, lanes=2)
 
     await asyncio.gather(*(batch.add(number) for number in range(20)))
 
@@ -125,7 +125,7 @@ async def test_as_many_writes_are_under_way_as_there_are_lanes() -> None:
         under_way -= 1
         return numbers
 
-    batch = Batch[int, int](write, most=3, lanes=2)
+    batch = WriteBatch[int, int](write, most=3, lanes=2)
 
     results = await asyncio.gather(*(batch.add(number) for number in range(20)))
 
@@ -141,7 +141,7 @@ async def test_who_was_undone_for_another_tries_again_at_once() -> None:
             raise undone.pop()
         return await book.write(numbers)
 
-    results = await asyncio.gather(*(Batch[int, int](write, most=100).add(number) for number in (1,)))
+    results = await asyncio.gather(*(WriteBatch[int, int](write, most=100).add(number) for number in (1,)))
 
     assert results == [10]
     assert book.batches == [[1]]

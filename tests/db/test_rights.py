@@ -260,7 +260,7 @@ def test_nothing_but_the_pool_and_the_embedded_server_connects_or_changes_the_ro
 BREAKS: Sequence[tuple[str, str]] = [
     ("DROP POLICY own ON marks", "marks has no policy own"),
     ("DROP POLICY system ON sessions", "sessions has no policy system"),
-    ("ALTER POLICY own ON sessions USING (true)", "the policy own of sessions is another one"),
+    ("ALTER POLICY own ON sessions USING (true)", "the policy own of sessions is different"),
     ("CREATE POLICY wide ON sessions USING (true)", "the policy wide opens sessions"),
     ("CREATE POLICY wide ON marks TO headwater_person USING (true)", "the policy wide opens marks"),
     ("ALTER TABLE users DISABLE ROW LEVEL SECURITY", "users has no row-level security"),

@@ -183,7 +183,7 @@ def test_a_link_planted_where_the_socket_belongs_is_refused_and_its_target_left_
     Path(str(server.conninfo).split("host=")[1].split()[0].strip("'")).symlink_to(target)
     before = target.stat()
 
-    with pytest.raises(EmbeddedServerFailed, match="is a link or no folder"):
+    with pytest.raises(EmbeddedServerFailed, match="is a link or not a folder"):
         server.start()
     server.leave()
 

@@ -11,7 +11,7 @@ from typing import Any, LiteralString
 import pytest
 from structlog.testing import capture_logs
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role
 from headwater.bodies import store as bodies
 from headwater.bodies.types import ClaimedBody, NewBody

@@ -13,7 +13,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from structlog.testing import capture_logs
 
-from headwater.accounts.access import add_user
+from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role
 from headwater.articles.store.listing import latest
 from headwater.articles.types import NewArticle

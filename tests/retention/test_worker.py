@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -415,9 +414,7 @@ async def test_events_polls_and_clicks_have_their_own_time_and_the_audit_log_has
     async with world.database.as_system() as conn:
         for age in (29, 31, 89, 91, 364, 366):
             at = now - timedelta(days=age)
-            await events.record(
-                conn, event_id=uuid4(), user_id=ADA, event_type=EventType.USER_REGISTERED, metadata={}, now=at
-            )
+            await events.record(conn, ADA, EventType.USER_REGISTERED, at)
             await conn.execute(
                 """
                 INSERT INTO poll_events (source_id, at, outcome, bytes, took_ms, new_articles)

@@ -149,7 +149,7 @@ async def test_hidden_accounts_are_confirmed_by_mail_and_answered_alike(
     assert "Check your email" in again.text
     assert not {"headwater_access", "headwater_refresh"} & (set(new.cookies) | set(again.cookies))
     subjects = [letter.subject for letter in await collect(database, clock)]
-    assert subjects == ["Confirm your address for Headwater", "You have an account already"]
+    assert subjects == ["Confirm your address for Headwater", "You already have an account"]
 
 
 async def test_a_wrong_password_does_not_tell_which_part_is_wrong(app: Litestar, person: Person) -> None:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from litestar import Litestar
 
-from headwater.accounts.mail.types import Letter
+from headwater.accounts.mail.types import AccountEmail
 from headwater.articles.store import records
 from headwater.articles.types import Listed
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
@@ -41,7 +41,7 @@ class Letters:
         self._database = database
         self._clock = clock
 
-    async def collect(self) -> list[Letter]:
+    async def collect(self) -> list[AccountEmail]:
         return await collect(self._database, self._clock)
 
 
@@ -472,7 +472,7 @@ async def test_guessing_at_many_accounts_ends_too(person: Person, database: Data
 
 async def test_a_host_header_is_never_in_a_letter(person: Person, letters: Letters) -> None:
     await person.register()
-    sent: list[Letter] = []
+    sent: list[AccountEmail] = []
     for headers in (
         {"Host": "evil.example"},
         {"X-Forwarded-Host": "evil.example"},

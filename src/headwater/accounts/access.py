@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from headwater.accounts import decide
 from headwater.accounts.changes import (
     SETUP,
     add_user,
@@ -18,37 +19,34 @@ from headwater.accounts.changes import (
     current_setup_code,
     lock_unchanged,
     queue_mail,
-    record,
     replace_password,
+    require,
     require_other_administrator,
 )
 from headwater.accounts.decide import (
-    LOGIN_PER_ACCOUNT,
-    LOGIN_PER_ACCOUNT_AND_NETWORK,
-    LOGIN_PER_NETWORK,
-    MAIL_PER_ACCOUNT,
-    MAIL_PER_ACCOUNT_AND_NETWORK,
-    MAIL_PER_NETWORK,
-    PASSWORD_PER_SESSION,
-    REGISTER_PER_NETWORK,
     Limit,
     Worth,
-    access_worth,
     account_bucket,
-    bare_code,
     email_key,
     email_problem,
     network_of,
     password_problem,
-    refresh_worth,
-    role_of_new,
 )
 from headwater.accounts.mail import store as mail
 from headwater.accounts.mail.types import MailKind
-from headwater.accounts.refresh_tokens import marked_session, session_mark, successor
-from headwater.accounts.secrets import digest, hash_password, is_outdated, is_password, new_token
-from headwater.accounts.store import attempts, events, identities, sessions, users
+from headwater.accounts.secrets import (
+    digest,
+    hash_password,
+    is_outdated,
+    is_password,
+    marked_session,
+    new_token,
+    session_mark,
+    successor,
+)
+from headwater.accounts.store import attempts, sessions, users
 from headwater.accounts.store import tokens as tokens_store
+from headwater.accounts.store.events import has_logged_in_from, record
 from headwater.accounts.types import (
     AccountOptions,
     Credentials,
@@ -63,7 +61,6 @@ from headwater.accounts.types import (
 from headwater.db import Connection, Database
 from headwater.errors import (
     EmailTaken,
-    Invalid,
     NotLoggedIn,
     RegistrationClosed,
     SetupCodeNeeded,
@@ -74,9 +71,8 @@ from headwater.ids import new_id
 from headwater.timekeeping import store as clocks
 from headwater.types import Clock
 
-AGENT_MAX = 300
 FORMS = "forms"  # the shared secret that sessions and forms are signed with
-USED_LINK = "This link has been used or is too old. Ask for a new one."
+USED_LINK = "This link has been used or has expired. Request a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +90,11 @@ class AwaitsConfirmation:
     email: str
 
 
+LogInResult = LoggedIn | AwaitsConfirmation
+
+
 class Access:
-    """What visitors and users do with accounts. `site` is the base of links in mails."""
+    """What visitors and users do with accounts. `site` is the base of links in emails."""
 
     def __init__(
         self, database: Database, clock: Clock, options: AccountOptions, *, site: str = "http://127.0.0.1:8000"
@@ -107,7 +106,6 @@ class Access:
         self._secret: bytes | None = None
 
     async def secret(self) -> bytes:
-        """The key that all processes sign with."""
         if self._secret is None:
             async with self._database.as_system() as conn:
                 self._secret = await tokens_store.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
@@ -117,18 +115,14 @@ class Access:
         """Whether this visitor needs the set-up code to make the first account."""
         return self._options.setup_code or visitor.is_remote
 
-    async def register(
-        self, email: str, password: str, visitor: Visitor, *, code: str = ""
-    ) -> LoggedIn | AwaitsConfirmation:
-        """Make an account, and log its user in unless their email must be confirmed first.
+    async def register(self, email: str, password: str, visitor: Visitor, *, code: str = "") -> LogInResult:
+        """Create an account, and log its user in unless their email must be confirmed first.
 
         Raises Invalid, EmailTaken, RegistrationClosed, SetupCodeNeeded, TooManyAttempts.
         """
         email = email.strip()
-        problem = email_problem(email) or password_problem(password, email)
-        if problem:
-            raise Invalid(problem)
-        await self._count(f"register:{network_of(visitor.address)}", REGISTER_PER_NETWORK)
+        require(email_problem(email) or password_problem(password, email))
+        await self._count(f"register:{network_of(visitor.address)}", decide.REGISTER_PER_NETWORK)
         password_hash = await hash_password(password)
         try:
             return await self._register(email, password_hash, visitor, code)
@@ -139,9 +133,7 @@ class Access:
             await self._mail(conn, MailKind.REMINDER, email)
         return AwaitsConfirmation(email)
 
-    async def _register(
-        self, email: str, password_hash: str, visitor: Visitor, code: str
-    ) -> LoggedIn | AwaitsConfirmation:
+    async def _register(self, email: str, password_hash: str, visitor: Visitor, code: str) -> LogInResult:
         now = self._clock()
         metadata = await self._network(visitor)
         async with self._database.as_system() as conn:
@@ -150,7 +142,7 @@ class Access:
                 await self._check_code(conn, visitor, code)
             elif not self._options.registration:
                 raise RegistrationClosed
-            user = await add_user(conn, email, password_hash, role_of_new(is_first=is_first), now)
+            user = await add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
             await record(conn, user.id, EventType.USER_REGISTERED, now, network=metadata)
             return await self._let_in(conn, user, visitor, now)
 
@@ -158,19 +150,21 @@ class Access:
         """The first account uses up the set-up code: if all accounts are deleted, a new one is made."""
         if self.asks_for_code(visitor):
             expected = await current_setup_code(conn)
-            if not hmac.compare_digest(bare_code(code).encode(errors="replace"), bare_code(expected).encode()):
+            if not hmac.compare_digest(
+                decide.bare_code(code).encode(errors="replace"), decide.bare_code(expected).encode()
+            ):
                 raise SetupCodeNeeded
         await tokens_store.remove_secret(conn, name=SETUP)
 
-    async def log_in(self, email: str, password: str, visitor: Visitor) -> LoggedIn | AwaitsConfirmation:
+    async def log_in(self, email: str, password: str, visitor: Visitor) -> LogInResult:
         """Log a user in; one whose email must be confirmed first is mailed another link. Raises WrongPassword,
         TooManyAttempts."""
         key, network = email_key(email.strip()), network_of(visitor.address)
         account = f"login:{account_bucket(key)}"
         here, all_here = f"{account}:{network}", f"login:{network}"
-        await self._refuse(all_here, LOGIN_PER_NETWORK)  # before an attempt on another account is counted
-        await self._count(here, LOGIN_PER_ACCOUNT_AND_NETWORK)
-        await self._count(all_here, LOGIN_PER_NETWORK)
+        await self._refuse(all_here, decide.LOGIN_PER_NETWORK)  # before an attempt on another account is counted
+        await self._count(here, decide.LOGIN_PER_ACCOUNT_AND_NETWORK)
+        await self._count(all_here, decide.LOGIN_PER_NETWORK)
         async with self._database.as_system() as conn:
             found = await users.find_credentials(conn, email_key=key)
         await self._count_account(account, found, visitor)
@@ -195,13 +189,13 @@ class Access:
         Raises TooManyAttempts, also for emails without an account.
         """
         try:
-            await self._count(bucket, LOGIN_PER_ACCOUNT)
+            await self._count(bucket, decide.LOGIN_PER_ACCOUNT)
         except TooManyAttempts as refusal:
             network = await self._network(visitor)
             async with self._database.as_system() as conn:
-                if found and await events.has_logged_in_from(conn, user_id=found.user.id, network=network):
+                if found and await has_logged_in_from(conn, user_id=found.user.id, network=network):
                     return
-            advice = "Somebody may be guessing this password: set a new one by email, which lets you in at once. "
+            advice = "Someone may be guessing this password: set a new one by email, which lets you log in at once. "
             raise TooManyAttempts(refusal.retry_after, advice=advice) from refusal
 
     async def _network(self, visitor: Visitor) -> str:
@@ -209,15 +203,15 @@ class Access:
         network = network_of(visitor.address).encode(errors="replace")
         return hmac.digest(await self.secret(), b"network:" + network, "sha256").hex()[:32]
 
-    async def welcome(self, user: User, visitor: Visitor, identity: Identity) -> LoggedIn | AwaitsConfirmation:
+    async def welcome(self, user: User, visitor: Visitor, identity: Identity) -> LogInResult:
         """Log in a user identified by an outside issuer. Raises NotLoggedIn."""
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:
             held = await users.lock_credentials(conn, user_id=user.id)
             # A password reset in between has unlinked it.
-            linked = await identities.find(conn, issuer=identity.issuer, subject=identity.subject)
+            linked = await users.find_identity(conn, issuer=identity.issuer, subject=identity.subject)
             if held is None or linked != user.id:
-                raise NotLoggedIn("This log-in does not open an account any more. Try again.")
+                raise NotLoggedIn("This log-in is no longer linked to an account. Try again.")
             await sessions.remove_expired(conn, before=await clocks.deletes_until(conn, now=now))
             await record(conn, user.id, EventType.USER_LOGIN, now, network=metadata)
             return await self._let_in(conn, held.user, visitor, now)
@@ -227,7 +221,7 @@ class Access:
         now = self._clock()
         async with self._database.as_system() as conn:
             session = await sessions.find_by_access(conn, access_hash=digest(access))
-            if session is None or access_worth(session, now) is not Worth.GOOD:
+            if session is None or decide.access_worth(session, now) is not Worth.GOOD:
                 return None
             if session.replaced_at is not None and session.renewal_used_at is None:
                 await sessions.note_renewal_used(conn, session_id=session.id, now=now)
@@ -247,7 +241,7 @@ class Access:
                 if (session_id := marked_session(key, refresh)) is not None:
                     await sessions.end(conn, session_id=session_id)
                 return None
-            match refresh_worth(session, brought, now):
+            match decide.refresh_worth(session, brought, now):
                 case Worth.GOOD:
                     until = now + self._options.access_lifetime, now + self._options.refresh_lifetime
                     tokens = successor(key, refresh, session.id, *until)
@@ -268,8 +262,8 @@ class Access:
         The account is looked up in the background, so the response time does not reveal it. Raises TooManyAttempts.
         """
         email, network = email.strip(), network_of(visitor.address)
-        await self._count(f"mail:{network}", MAIL_PER_NETWORK)
-        await self._count(f"mail:{account_bucket(email_key(email))}:{network}", MAIL_PER_ACCOUNT_AND_NETWORK)
+        await self._count(f"mail:{network}", decide.MAIL_PER_NETWORK)
+        await self._count(f"mail:{account_bucket(email_key(email))}:{network}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
         if email_problem(email):
             return
         async with self._database.as_system() as conn:
@@ -282,9 +276,7 @@ class Access:
             known = await tokens_store.find_mailed(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
         if known is None:
             raise NotLoggedIn(USED_LINK)
-        problem = password_problem(password, known[1])
-        if problem:
-            raise Invalid(problem)
+        require(password_problem(password, known[1]))
         password_hash = await hash_password(password)
         async with self._database.as_system() as conn:
             held = await users.lock_credentials(conn, user_id=known[0])
@@ -316,15 +308,15 @@ class Access:
         has ended. Raises Invalid, WrongPassword, TooManyAttempts.
         """
         found = await self._check(user, old, keep)
-        problem = password_problem(new, user.email)
-        if problem:
-            raise Invalid(problem)
+        require(password_problem(new, user.email))
         password_hash, now = await hash_password(new), self._clock()
         async with self._database.as_system() as conn:
             held = await lock_unchanged(conn, found)
             kept = keep.id if keep else None
             await replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
-            return await self._reissue(conn, kept, now) if kept else None
+            tokens = await self._new_tokens(kept, now) if kept else None
+            is_kept = kept and tokens and await sessions.reissue(conn, session_id=kept, tokens=tokens, now=now)
+            return tokens if is_kept else None
 
     async def ask_for_email(self, user: User, email: str, password: str, *, session: SessionRow | None = None) -> None:
         """Mail a link to a new email, and a notice to the current one.
@@ -332,12 +324,10 @@ class Access:
         Raises Invalid, WrongPassword, TooManyAttempts.
         """
         email = email.strip()
-        problem = email_problem(email)
-        if problem:
-            raise Invalid(problem)
+        require(email_problem(email))
         found = await self._check(user, password, session)
         # After the check: a stolen session without the password must not use up the limit.
-        await self._count(f"mail:{user.id}", MAIL_PER_ACCOUNT_AND_NETWORK)
+        await self._count(f"mail:{user.id}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
         async with self._database.as_system() as conn:
             held = (await lock_unchanged(conn, found)).user
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
@@ -355,7 +345,7 @@ class Access:
     async def _check(self, user: User, password: str, session: SessionRow | None) -> Credentials:
         """Raises WrongPassword, TooManyAttempts. The limit is per session: a stolen one cannot lock out another."""
         bucket = f"password:{session.id if session else user.id}"
-        await self._count(bucket, PASSWORD_PER_SESSION)
+        await self._count(bucket, decide.PASSWORD_PER_SESSION)
         async with self._database.as_system() as conn:
             found = await users.find_credentials_by_id(conn, user_id=user.id)
         if found is None or not await is_password(password, found.password_hash):
@@ -380,48 +370,25 @@ class Access:
         if tried >= limit.most:
             raise TooManyAttempts(ends_at - now)
 
-    async def _let_in(
-        self, conn: Connection, user: User, visitor: Visitor, now: datetime
-    ) -> LoggedIn | AwaitsConfirmation:
+    async def _let_in(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> LogInResult:
         if user.confirmed_at is None and self._options.must_confirm:
             await self._mail(conn, MailKind.CONFIRM, user.email, user=user)
             return AwaitsConfirmation(user.email)
-        return LoggedIn(user, await self._start(conn, user, visitor, now))
-
-    async def _start(self, conn: Connection, user: User, visitor: Visitor, now: datetime) -> Tokens:
         session_id = new_id()
         tokens = await self._new_tokens(session_id, now)
-        await sessions.start(
-            conn,
-            session_id=session_id,
-            user_id=user.id,
-            tokens=tokens,
-            now=now,
-            address=visitor.address,
-            user_agent=visitor.user_agent[:AGENT_MAX],
-        )
-        return tokens
+        await sessions.start(conn, session_id=session_id, user_id=user.id, tokens=tokens, now=now, visitor=visitor)
+        return LoggedIn(user, tokens)
 
     async def _new_tokens(self, session_id: UUID, now: datetime) -> Tokens:
-        return Tokens(
-            new_token(),
-            now + self._options.access_lifetime,
-            f"{session_mark(await self.secret(), session_id)}.{new_token()}",
-            now + self._options.refresh_lifetime,
-        )
-
-    async def _reissue(self, conn: Connection, session_id: UUID, now: datetime) -> Tokens | None:
-        """New random tokens for a session; the old ones become invalid."""
-        tokens = await self._new_tokens(session_id, now)
-        return tokens if await sessions.reissue(conn, session_id=session_id, tokens=tokens, now=now) else None
+        options, refresh = self._options, f"{session_mark(await self.secret(), session_id)}.{new_token()}"
+        return Tokens(new_token(), now + options.access_lifetime, refresh, now + options.refresh_lifetime)
 
     async def _mail(
         self, conn: Connection, kind: MailKind, email: str, *, user: User | None = None, detail: str = ""
     ) -> None:
         """Queue a mail, unless this email has reached the limit for its kind. Raises Unavailable."""
         now = self._clock()
-        bucket = f"mail:{kind}:{account_bucket(email_key(email))}"
-        ends_at = now + MAIL_PER_ACCOUNT.within
+        bucket, ends_at = f"mail:{kind}:{account_bucket(email_key(email))}", now + decide.MAIL_PER_ACCOUNT.within
         sent, _ = await attempts.count(conn, bucket=bucket, now=now, ends_at=ends_at)
-        if sent <= MAIL_PER_ACCOUNT.most:
+        if sent <= decide.MAIL_PER_ACCOUNT.most:
             await queue_mail(conn, kind, email, user=user, site=self._site, detail=detail, now=now)

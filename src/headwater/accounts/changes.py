@@ -6,12 +6,12 @@ from uuid import UUID
 
 from headwater.accounts.decide import account_bucket, email_key, setup_code
 from headwater.accounts.mail import store as mail
-from headwater.accounts.mail.types import NOTICES, MailKind
-from headwater.accounts.store import attempts, events, identities, sessions, users
+from headwater.accounts.mail.types import NOTICES, MailKind, QueuedMail
+from headwater.accounts.store import attempts, sessions, users
 from headwater.accounts.store import tokens as tokens_store
-from headwater.accounts.types import Credentials, EventType, Role, SessionRow, User
+from headwater.accounts.types import Credentials, Role, SessionRow, User
 from headwater.db import Connection
-from headwater.errors import LastAdministrator, NotLoggedIn, Unavailable, WrongPassword
+from headwater.errors import Invalid, LastAdministrator, NotLoggedIn, Unavailable, WrongPassword
 from headwater.ids import new_id
 from headwater.types import UserId
 
@@ -28,20 +28,16 @@ async def queue_mail(
     conn: Connection, kind: MailKind, email: str, *, user: User | None, site: str, now: datetime, detail: str = ""
 ) -> None:
     """Queue a mail about an account, in the transaction of the change. Raises Unavailable."""
-    queued = await mail.queue(
-        conn,
-        mail_id=new_id(),
-        kind=kind,
-        email=email,
-        email_key=email_key(email),
-        user_id=user.id if user else None,
-        site=site,
-        detail=detail,
-        now=now,
-        most=None if kind in NOTICES else MAIL_WAITING_MAX,
-    )
-    if not queued:
-        raise Unavailable("Too many mails wait to be sent.")
+    waiting = QueuedMail(new_id(), kind, email, user.id if user else None, site, detail, now)
+    most = None if kind in NOTICES else MAIL_WAITING_MAX
+    if not await mail.queue(conn, waiting, email_key=email_key(email), most=most):
+        raise Unavailable("Too many emails wait to be sent.")
+
+
+def require(problem: str | None) -> None:
+    """Raises Invalid if there is a problem."""
+    if problem:
+        raise Invalid(problem)
 
 
 async def lock_unchanged(conn: Connection, checked: Credentials) -> Credentials:
@@ -67,7 +63,7 @@ async def replace_password(
     await users.set_password(conn, user_id=user.id, password_hash=password_hash)
     await sessions.end_all_of(conn, user_id=user.id, except_for=keep)
     await tokens_store.revoke_all_of(conn, user_id=user.id)
-    await identities.remove_all_of(conn, user_id=user.id)
+    await users.remove_identities(conn, user_id=user.id)
     await revoke_links(conn, user)
     await attempts.clear_like(conn, prefix=f"login:{account_bucket(email_key(user.email))}")
     await attempts.clear(conn, bucket=f"mail:{MailKind.RESET}:{account_bucket(email_key(user.email))}")
@@ -75,9 +71,9 @@ async def replace_password(
 
 
 async def change_email(conn: Connection, user: User, email: str, *, site: str, now: datetime) -> None:
-    """Set a confirmed email, revoke mailed links, and mail a notice to the old one. The caller has locked the account.
+    """Set a confirmed email, revoke mailed links, and mail a notice to the old one. Raises EmailTaken.
 
-    Raises EmailTaken.
+    The caller has locked the account.
     """
     await users.set_email(conn, user_id=user.id, email=email, email_key=email_key(email), now=now)
     await revoke_links(conn, user)
@@ -96,24 +92,11 @@ async def add_user(
     password_hash: str | None,
     role: Role,
     now: datetime,
-    *,
     confirmed_at: datetime | None = None,
 ) -> User:
-    """Add a user; `confirmed_at` only if the email is known to be theirs.
-
-    Raises EmailTaken.
-    """
+    """Add a user; `confirmed_at` only if the email is known to be theirs. Raises EmailTaken."""
     user = User(UserId(new_id()), email, role, confirmed_at, now)
-    await users.add(
-        conn,
-        user_id=user.id,
-        email=email,
-        email_key=email_key(email),
-        password_hash=password_hash,
-        role=role,
-        now=now,
-        confirmed_at=confirmed_at,
-    )
+    await users.add(conn, user, email_key=email_key(email), password_hash=password_hash)
     return user
 
 
@@ -125,8 +108,3 @@ async def require_other_administrator(conn: Connection, *, user_id: UserId) -> N
     if await users.lock_administrators(conn) == [user_id]:
         found = await users.find_credentials_by_id(conn, user_id=user_id)
         raise LastAdministrator(found.user.email if found else "This account")
-
-
-async def record(conn: Connection, user_id: UserId, event_type: EventType, now: datetime, **metadata: object) -> None:
-    """Add an event to a user's history."""
-    await events.record(conn, event_id=new_id(), user_id=user_id, event_type=event_type, metadata=metadata, now=now)

@@ -1,4 +1,4 @@
-"""Keys of somebody whose tokens we believe: one that was set, or those that they publish (JWKS)."""
+"""Keys of the outside issuer: one from the settings, or the set that it publishes (JWKS)."""
 
 import asyncio
 import json
@@ -21,34 +21,29 @@ Key: TypeAlias = OctKey | RSAKey | ECKey | OKPKey
 
 SECRET_LEAST = 32  # bytes; HS256 is as strong as its secret
 FRESH = timedelta(minutes=10)
-AGAIN = timedelta(minutes=1)  # least time between two requests, whatever is asked of us
+AGAIN = timedelta(minutes=1)  # minimum time between two requests
 WITHIN = timedelta(seconds=10)
 MAX_BYTES = 500_000
 MOST_KEYS = 100  # of a set; an issuer has a handful
 
 
 class Keys(Protocol):
-    """Where keys come from."""
-
-    async def find(self, kid: str | None) -> Key | None:
-        """The key with this name. Raises IssuerUnavailable."""
-        ...
+    async def find(self, kid: str | None) -> Key | None: ...
 
 
 class FixedKey:
-    """The one key of the settings: a secret, or a public key in PEM."""
+    """The key of the settings: a secret, or a public key in PEM."""
 
     def __init__(self, text: str) -> None:
         """Raises Invalid."""
         self._key = _read(text)
 
-    async def find(self, kid: str | None) -> Key | None:  # noqa: ARG002  it is the only one, however it is called
-        """Always the same."""
+    async def find(self, kid: str | None) -> Key | None:  # noqa: ARG002  the only one, for every id
         return self._key
 
 
 class PublishedKeys:
-    """Keys at an address: asked for when they are first needed, when they are old, and when one is not among them."""
+    """Keys at a URL: requested when they are first needed, when they are old, and when one is missing."""
 
     def __init__(self, client: Client, url: str, clock: Clock) -> None:
         self._client = client
@@ -59,10 +54,10 @@ class PublishedKeys:
         self._asking: asyncio.Task[None] | None = None
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key with this name; without a name, the only one there is. Raises IssuerUnavailable.
+        """The key with this id; without an id, the only key. Raises IssuerUnavailable.
 
-        There is one request at a time, which all who lack a key wait for; tokens with keys that nobody knows cause at
-        most one a minute.
+        There is one request at a time, which callers without a key wait for; tokens with unknown keys cause at most one
+        a minute.
         """
         now = self._clock()
         since = now - self._asked_at if self._asked_at else None
@@ -87,18 +82,18 @@ class PublishedKeys:
             answer = await self._client.get(self._url, within=WITHIN, max_bytes=MAX_BYTES)
             found = _read_set(answer.body) if answer.status == 200 else {}
         except (FetchError, ValueError, RecursionError) as error:
-            log.warning("keys of the outside issuer not read", url=self._url, error=str(error))
-            return  # those that are known stay good: an issuer that is away for a while has not revoked them
+            log.warning("JWKS unavailable", url=self._url, error=str(error))
+            return  # known keys stay valid: an issuer that is unavailable has not revoked them
         finally:
             self._asking = None
         if found:
             self._keys = found
         else:
-            log.warning("keys of the outside issuer not read", url=self._url, status=answer.status)
+            log.warning("JWKS unavailable", url=self._url, status=answer.status)
 
 
 def algorithms_of(key: Key) -> list[str]:
-    """By which algorithms a key may sign. The key decides, never the token: a public key is no HMAC secret."""
+    """The algorithms of a key. The key decides, never the token: a public key must not serve as an HMAC secret."""
     match key:
         case OctKey():
             return ["HS256"]
@@ -111,13 +106,13 @@ def algorithms_of(key: Key) -> list[str]:
 
 
 def _read(text: str) -> Key:
-    text = text.replace("\\n", "\n").strip()  # as a PEM looks in a variable that takes one line
+    text = text.replace("\\n", "\n").strip()  # a PEM in a variable of one line
     if "-----BEGIN" not in text:
         if len(text.encode()) < SECRET_LEAST:
             raise Invalid(f"HEADWATER_JWT_KEY is too short: a secret of {SECRET_LEAST} or more bytes is needed.")
         return OctKey.import_key(text)
     if "PRIVATE" in text:
-        raise Invalid("HEADWATER_JWT_KEY is a private key: set the public one, and keep the other to yourself.")
+        raise Invalid("HEADWATER_JWT_KEY is a private key: set the public one.")
     for kind in (RSAKey, ECKey, OKPKey):
         try:
             return kind.import_key(text)
@@ -127,18 +122,18 @@ def _read(text: str) -> Key:
 
 
 def _read_set(body: bytes) -> dict[str | None, Key]:
-    """The public keys for signatures among those of a set; raises ValueError when it is none."""
+    """The public keys for signatures in a JWKS; raises ValueError."""
     document: Any = json.loads(body)
     listed: Any = cast("dict[str, Any]", document).get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise ValueError("it is no set of keys")  # noqa: TRY004  what came is a value of ours, not a wrong type
+        raise ValueError("invalid JWKS")  # noqa: TRY004  invalid data, not a wrong type
     return dict(pair for item in cast("list[Any]", listed)[:MOST_KEYS] if (pair := _read_one(item)))
 
 
 def _read_one(item: object) -> tuple[str | None, Key] | None:
     given = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
     if given.get("use", "sig") != "sig" or given.get("kty") not in {"RSA", "EC", "OKP"}:
-        return None  # a secret that is published is none
+        return None  # a published secret is not secret
     try:
         key = JWKRegistry.import_key(given)
     except (ValueError, TypeError, KeyError, JoseError):

@@ -1,7 +1,7 @@
-"""Logging in through somebody else's door: OpenID Connect, by authorization code with PKCE.
+"""Logging in with OpenID Connect: authorization code flow with PKCE.
 
-A browser is sent to the issuer with a state, a nonce and a challenge, and comes back with a code. All three are derived
-from one secret that this browser alone keeps in a cookie: nobody can make another's browser finish what they began.
+State, nonce and code challenge are derived from one secret in a cookie of the browser, so another browser cannot
+finish the log-in.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from pydantic import SecretStr
 
 from headwater.accounts.keys import PublishedKeys
 from headwater.accounts.outside import Issuer, identity_of
+from headwater.accounts.secrets import encode
 from headwater.accounts.types import Identity
 from headwater.errors import IssuerUnavailable, NotLoggedIn
 from headwater.net import Client
@@ -29,7 +30,7 @@ from headwater.types import Clock
 log = get_logger()
 
 FRESH = timedelta(hours=1)
-AGAIN = timedelta(seconds=30)  # least time between two requests for what an issuer says of itself
+AGAIN = timedelta(seconds=30)  # minimum time between two requests for the issuer's configuration
 WITHIN = timedelta(seconds=10)
 MAX_BYTES = 500_000
 CODE_MAX = 4_000
@@ -39,46 +40,41 @@ FAILED = "Logging in there did not work. Try again."
 
 @dataclass(frozen=True, slots=True)
 class OpenIdOptions:
-    """Whom we ask, and who we are to them."""
-
     issuer: str
     client_id: str
     client_secret: SecretStr
-    back: str  # where the browser is sent back to
+    back: str  # the redirect URI
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One way there and back, known by the secret that the browser keeps meanwhile."""
+class OpenIdAttempt:
+    """One log-in, identified by the secret in the browser's cookie."""
 
     seed: str
 
     @property
     def state(self) -> str:
-        """Comes back with the browser."""
         return self._derive("state")
 
     @property
     def nonce(self) -> str:
-        """Comes back inside the token."""
         return self._derive("nonce")
 
     @property
     def verifier(self) -> str:
-        """Shows that who fetches the token is who asked for the code."""
         return self._derive("verifier")
 
     def is_answered_by(self, state: str) -> bool:
-        """Whether this browser began what it comes back from."""
+        """Whether this browser began the log-in that it returns from."""
         return hmac.compare_digest(self.state.encode(), state.encode("utf-8", "replace"))
 
     def _derive(self, purpose: str) -> str:
-        return _text(hmac.digest(self.seed.encode(), purpose.encode(), "sha256"))
+        return encode(hmac.digest(self.seed.encode(), purpose.encode(), "sha256"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """What an issuer says of itself."""
+    """The issuer's configuration."""
 
     authorize_at: str
     token_at: str
@@ -87,8 +83,6 @@ class _Provider:
 
 
 class OpenId:
-    """An issuer at whose door people may log in."""
-
     def __init__(self, client: Client, clock: Clock, options: OpenIdOptions) -> None:
         self.name = urlsplit(options.issuer).hostname or options.issuer
         self._client = client
@@ -99,10 +93,10 @@ class OpenId:
         self._asked_at: datetime | None = None
         self._asking: asyncio.Task[None] | None = None
 
-    async def address(self, attempt: Attempt) -> str:
-        """Where to send a browser. Raises IssuerUnavailable."""
+    async def address(self, attempt: OpenIdAttempt) -> str:
+        """The URL to send the browser to. Raises IssuerUnavailable."""
         provider = await self._provider()
-        challenge = _text(hashlib.sha256(attempt.verifier.encode()).digest())
+        challenge = encode(hashlib.sha256(attempt.verifier.encode()).digest())
         query = {
             "response_type": "code",
             "client_id": self._options.client_id,
@@ -115,8 +109,8 @@ class OpenId:
         }
         return f"{provider.authorize_at}{'&' if '?' in provider.authorize_at else '?'}{urlencode(query)}"
 
-    async def identify(self, attempt: Attempt, *, code: str, issuer: str) -> Identity:
-        """Who came back with this code. `issuer` is who sent them back, where they say so (RFC 9207).
+    async def identify(self, attempt: OpenIdAttempt, *, code: str, issuer: str) -> Identity:
+        """The identity for this code. `issuer` is the parameter of RFC 9207, or empty.
 
         Raises NotLoggedIn, IssuerUnavailable.
         """
@@ -126,12 +120,12 @@ class OpenId:
         claims = await provider.issuer.claims_of(await self._fetch_token(provider, attempt, code))
         identity = identity_of(self._options.issuer, claims) if claims and self._is_ours(claims, attempt) else None
         if identity is None:
-            log.warning("token of the outside log-in not believed", issuer=self._options.issuer)
+            log.warning("OpenID token invalid", issuer=self._options.issuer)
             raise NotLoggedIn(FAILED)
         return identity
 
-    def _is_ours(self, claims: Mapping[str, Any], attempt: Attempt) -> bool:
-        """Whether a token was made for this very attempt, and for us rather than for another client as well."""
+    def _is_ours(self, claims: Mapping[str, Any], attempt: OpenIdAttempt) -> bool:
+        """Whether a token was issued for this attempt and to this client (nonce and azp)."""
         nonce = claims.get("nonce")
         if not isinstance(nonce, str) or not hmac.compare_digest(
             nonce.encode(errors="replace"), attempt.nonce.encode()
@@ -140,7 +134,7 @@ class OpenId:
         is_for_many = isinstance(claims["aud"], list) and len(cast("list[Any]", claims["aud"])) > 1
         return claims.get("azp", None if is_for_many else self._options.client_id) == self._options.client_id
 
-    async def _fetch_token(self, provider: _Provider, attempt: Attempt, code: str) -> str:
+    async def _fetch_token(self, provider: _Provider, attempt: OpenIdAttempt, code: str) -> str:
         options = self._options
         form = {
             "grant_type": "authorization_code",
@@ -161,18 +155,18 @@ class OpenId:
             )
             token = _object(answer).get("id_token") if answer.status == 200 else None
         except (FetchError, ValueError) as error:
-            log.warning("outside log-in not reached", issuer=options.issuer, error=str(error))
+            log.warning("OpenID issuer unavailable", issuer=options.issuer, error=str(error))
             raise IssuerUnavailable(self.name) from error
         if not isinstance(token, str):
-            log.warning("outside log-in refused the code", issuer=options.issuer, status=answer.status)
+            log.warning("OpenID issuer refused the code", issuer=options.issuer, status=answer.status)
             raise NotLoggedIn(FAILED)
         return token
 
     async def _provider(self) -> _Provider:
-        """What the issuer says of itself, asked for once an hour; an answer that is old beats none.
+        """The issuer's configuration, requested once an hour; an old one is used while the issuer fails.
 
-        There is one request at a time. Who has an old answer does not wait for it, and one that failed is not made
-        again at once: an issuer that hangs delays nobody for longer than one request. Raises IssuerUnavailable.
+        There is one request at a time. Callers wait for it only if there is no old configuration, and after a failure
+        the next one waits for AGAIN, so that an unresponsive issuer delays a log-in once. Raises IssuerUnavailable.
         """
         now = self._clock()
         is_old = self._found_at is None or abs(now - self._found_at) >= FRESH
@@ -190,30 +184,30 @@ class OpenId:
         try:
             self._found, self._found_at = await self._discover(), now
         except (FetchError, ValueError) as error:
-            log.warning("outside log-in not reached", issuer=self._options.issuer, error=str(error))
+            log.warning("OpenID issuer unavailable", issuer=self._options.issuer, error=str(error))
         finally:
             self._asking = None
 
     async def _discover(self) -> _Provider:
         options = self._options
         url = f"{options.issuer.rstrip('/')}/.well-known/openid-configuration"
-        said = _object(await self._client.get(url, within=WITHIN, max_bytes=MAX_BYTES))
-        if said.get("issuer") != options.issuer:
-            raise ValueError("it calls itself otherwise")
-        methods = said.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        keys = PublishedKeys(self._client, self._url(said, "jwks_uri"), self._clock)
+        found = _object(await self._client.get(url, within=WITHIN, max_bytes=MAX_BYTES))
+        if found.get("issuer") != options.issuer:
+            raise ValueError("its issuer has another name")
+        methods = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        keys = PublishedKeys(self._client, self._url(found, "jwks_uri"), self._clock)
         return _Provider(
-            authorize_at=self._url(said, "authorization_endpoint"),
-            token_at=self._url(said, "token_endpoint"),
+            authorize_at=self._url(found, "authorization_endpoint"),
+            token_at=self._url(found, "token_endpoint"),
             takes_basic=isinstance(methods, list) and "client_secret_basic" in methods,
             issuer=Issuer(keys, self._clock, name=options.issuer, audience=options.client_id),
         )
 
-    def _url(self, said: Mapping[str, Any], name: str) -> str:
-        """An address of the issuer's, no less safe than its own; raises ValueError."""
-        url = said.get(name)
+    def _url(self, found: Mapping[str, Any], name: str) -> str:
+        """A URL of the configuration, not http if the issuer is https; raises ValueError."""
+        url = found.get(name)
         schemes = ("https://", f"{urlsplit(self._options.issuer).scheme}://")
-        # It becomes a header: what is not plain text would break the answer to a browser.
+        # It becomes a header of our response: only printable ASCII.
         is_plain = isinstance(url, str) and url.isascii() and url.isprintable() and " " not in url
         if not isinstance(url, str) or not is_plain or len(url) > URL_MAX or not url.startswith(schemes):
             raise ValueError(f"its {name} cannot be used")
@@ -221,13 +215,9 @@ class OpenId:
 
 
 def _object(answer: Response) -> Mapping[str, Any]:
-    """The JSON object of an answer; raises ValueError."""
+    """The JSON object of a response; raises ValueError."""
     try:
-        said: Any = json.loads(answer.body)
+        found: Any = json.loads(answer.body)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-
-
-def _text(digest: bytes) -> str:
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,7 +1,4 @@
-"""People whom somebody else vouches for: their token is checked, and led to an account here.
-
-In: a signed token (JWT) of the one issuer that is believed. Out: the Identity it names, and the account of that.
-"""
+"""Outside issuers: verifies a signed token (JWT) of the configured issuer, and finds or creates its user's account."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,24 +8,25 @@ from typing import Any, cast
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
 
-from headwater.accounts.changes import add_user, record, revoke_links
+from headwater.accounts.changes import add_user, revoke_links
 from headwater.accounts.decide import email_key, email_problem, is_same_mailbox, role_of_new
 from headwater.accounts.keys import Key, Keys, algorithms_of
-from headwater.accounts.store import identities, users
+from headwater.accounts.store import users
+from headwater.accounts.store.events import record
 from headwater.accounts.types import AccountOptions, EventType, Identity, User
 from headwater.db import Connection, Database
 from headwater.errors import Forbidden, RegistrationClosed
-from headwater.types import Clock, UserId
+from headwater.types import Clock
 
 LEEWAY = timedelta(seconds=30)  # clocks differ
 TOKEN_MAX = 16_000
 SUBJECT_MAX = 255
-# What the library raises for a token that is not one; a header such as `"crit": 5` leads to a TypeError.
+# What the library raises for invalid tokens; a header such as `"crit": 5` leads to a TypeError.
 UNREADABLE = (JoseError, ValueError, TypeError, KeyError, AttributeError, OverflowError)
 
 
 class Issuer:
-    """Somebody whose tokens are believed, when they are meant for us."""
+    """An issuer whose tokens are accepted if their audience is ours."""
 
     def __init__(self, keys: Keys, clock: Clock, *, name: str, audience: str) -> None:
         self.name = name
@@ -37,7 +35,7 @@ class Issuer:
         self._audience = audience
 
     async def claims_of(self, token: str) -> Mapping[str, Any] | None:
-        """What a token says, when it is signed, in time and for us; None otherwise. Raises IssuerUnavailable."""
+        """The claims of a token; None if its signature, time or audience is invalid. Raises IssuerUnavailable."""
         if len(token) > TOKEN_MAX:
             return None
         try:
@@ -48,7 +46,7 @@ class Issuer:
             return None
 
     async def identify(self, token: str) -> Identity | None:
-        """Whom a token names. Raises IssuerUnavailable."""
+        """The identity in a token. Raises IssuerUnavailable."""
         claims = await self.claims_of(token)
         return identity_of(self.name, claims) if claims is not None else None
 
@@ -66,17 +64,16 @@ class Issuer:
 
 
 def identity_of(issuer: str, claims: Mapping[str, Any]) -> Identity | None:
-    """Whom these claims name. An address counts as theirs only where the issuer itself says so, in so many words."""
+    """The identity in these claims. An email counts as verified only if `email_verified` is true."""
     subject, email = claims.get("sub"), claims.get("email")
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_MAX or not subject.isprintable():
         return None
     given = email.strip() if isinstance(email, str) else ""
-    told = "" if email_problem(given) else given
-    return Identity(issuer, subject, told, claims.get("email_verified") is True)
+    return Identity(issuer, subject, "" if email_problem(given) else given, claims.get("email_verified") is True)
 
 
 class Outsiders:
-    """Leads identities to accounts; makes one on first sight where registration is open."""
+    """Finds the accounts of identities, and creates one if registration is open."""
 
     def __init__(self, database: Database, clock: Clock, options: AccountOptions) -> None:
         self._database = database
@@ -86,40 +83,40 @@ class Outsiders:
     async def account_of(self, identity: Identity, *, may_be_first: bool) -> User:
         """The account of an identity. Raises Forbidden, RegistrationClosed, EmailTaken.
 
-        `may_be_first`: whether it may be the very first account, which looks after the place.
+        `may_be_first`: whether it may be the first account, which is a super_admin.
         """
         now = self._clock()
         async with self._database.as_system() as conn:
             known = await _known(conn, identity)
             if known:
                 return known
-            # Others who come for the first time wait here, this very person's next request among them.
+            # Concurrent first log-ins wait here, also a second request of the same user.
             is_first = await users.claim_first(conn)
-            known = await _known(conn, identity) or await self._by_address(conn, identity, now)
+            known = await _known(conn, identity) or await self._find_by_email(conn, identity, now)
             user = known or await self._make(conn, identity, now, is_first=is_first, may_be_first=may_be_first)
-            await identities.add(conn, issuer=identity.issuer, subject=identity.subject, user_id=user.id)
+            await users.add_identity(conn, issuer=identity.issuer, subject=identity.subject, user_id=user.id)
             return user
 
     async def open_by_token(self, identity: Identity) -> User:
-        """The account of an identity that a token alone names, once its email is confirmed where that is demanded.
+        """The account of an identity in a bearer token, if its email is confirmed or need not be.
 
         Raises as `account_of` does.
         """
         user = await self.account_of(identity, may_be_first=False)
         if user.confirmed_at is None and self._options.must_confirm:
-            raise Forbidden("Confirm the email of this account first: ask for a new password at /auth/forgot.")
+            raise Forbidden("Confirm the email of this account first: request a new password at /auth/forgot.")
         return user
 
-    async def _by_address(self, conn: Connection, identity: Identity, now: datetime) -> User | None:
-        """The account under an address that the issuer has seen to be theirs."""
+    async def _find_by_email(self, conn: Connection, identity: Identity, now: datetime) -> User | None:
+        """The account with an email that the issuer has verified."""
         if not identity.is_email_verified:
             return None
         found = await users.find_credentials(conn, email_key=email_key(identity.email))
         if found is None or not is_same_mailbox(found.user.email, identity.email):
             return None
         if found.user.confirmed_at is None:
-            # Whoever registered it never showed that the address is theirs: its owner comes now, and the ways in that
-            # somebody may have laid before them are closed.
+            # The account was registered without confirming the email, perhaps by someone else: all access that was
+            # given before is revoked.
             await users.revoke_access(conn, user_id=found.user.id)
             await revoke_links(conn, found.user)
             await users.confirm(conn, user_id=found.user.id, now=now)
@@ -130,11 +127,11 @@ class Outsiders:
         self, conn: Connection, identity: Identity, now: datetime, *, is_first: bool, may_be_first: bool
     ) -> User:
         if is_first and not may_be_first:
-            raise Forbidden("There is no account yet. Make the first one on the registration page.")
+            raise Forbidden("There is no account yet. Create the first one on the registration page.")
         if not is_first and not self._options.registration:
             raise RegistrationClosed
         if email_problem(identity.email):
-            raise Forbidden("The issuer tells no email address of yours, and an account needs one.")
+            raise Forbidden("The issuer gives no email address, and an account needs one.")
         confirmed_at = now if identity.is_email_verified else None
         role = role_of_new(is_first=is_first)
         user = await add_user(conn, identity.email, None, role, now, confirmed_at=confirmed_at)
@@ -143,6 +140,6 @@ class Outsiders:
 
 
 async def _known(conn: Connection, identity: Identity) -> User | None:
-    user_id: UserId | None = await identities.find(conn, issuer=identity.issuer, subject=identity.subject)
+    user_id = await users.find_identity(conn, issuer=identity.issuer, subject=identity.subject)
     found = await users.find_credentials_by_id(conn, user_id=user_id) if user_id else None
     return found.user if found else None

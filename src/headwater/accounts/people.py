@@ -1,11 +1,11 @@
-"""What whoever runs Headwater does with accounts: makes them, gives them roles and passwords, removes them."""
+"""What operators do with accounts: create them, set roles, passwords and emails, delete them."""
 
 from headwater.accounts.changes import (
     SETUP,
     add_user,
     change_email,
-    record,
     replace_password,
+    require,
     require_other_administrator,
     revoke_links,
 )
@@ -13,21 +13,17 @@ from headwater.accounts.decide import email_key, email_problem, password_problem
 from headwater.accounts.mail import store as mail
 from headwater.accounts.secrets import hash_password
 from headwater.accounts.store import sessions, tokens, users
+from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType, Role, User
 from headwater.db import Connection, Database
-from headwater.errors import Invalid, NotFound
+from headwater.errors import NotFound
 from headwater.types import Clock, UserId
 
 
 async def create_account(database: Database, clock: Clock, *, email: str, password: str, role: Role | None) -> User:
-    """An account whose address the operator vouches for; without a role, that of one who registers.
-
-    Raises Invalid, EmailTaken.
-    """
+    """An account with a confirmed email; without a role, that of a registration. Raises Invalid, EmailTaken."""
     email = email.strip()
-    problem = email_problem(email) or password_problem(password, email)
-    if problem:
-        raise Invalid(problem)
+    require(email_problem(email) or password_problem(password, email))
     password_hash, now = await hash_password(password), clock()
     async with database.as_system() as conn:
         is_first = await users.claim_first(conn)
@@ -40,46 +36,39 @@ async def create_account(database: Database, clock: Clock, *, email: str, passwo
 
 
 async def find_account(conn: Connection, email: str) -> User:
-    """The account under an address. Raises NotFound."""
+    """Raises NotFound."""
     found = await users.find_credentials(conn, email_key=email_key(email.strip()))
     if found is None:
-        raise NotFound(f"There is no account {email!r}. `headwater user list` shows those that there are.")
+        raise NotFound(f"There is no account {email!r}. `headwater user list` lists all.")
     return found.user
 
 
 async def give_password(database: Database, clock: Clock, *, email: str, password: str, site: str) -> User:
-    """Set a password; all sessions, tokens, mailed links and outside identities end, and the user is told by mail.
+    """Set a password; sessions, tokens, mailed links and outside identities end, and the user is notified by email.
 
     Raises Invalid, NotFound.
     """
     async with database.as_system() as conn:
         user = await find_account(conn, email)
-    problem = password_problem(password, user.email)
-    if problem:
-        raise Invalid(problem)
+    require(password_problem(password, user.email))
     password_hash = await hash_password(password)
     async with database.as_system() as conn:
-        held = await users.lock_credentials(conn, user_id=user.id)
-        if held is None:
-            raise NotFound(f"There is no account {email!r} any more.")
-        await replace_password(conn, held.user, password_hash, keep=None, site=site, now=clock())
-    return held.user
+        user = await _lock(conn, user.id)
+        await replace_password(conn, user, password_hash, keep=None, site=site, now=clock())
+    return user
 
 
 async def give_email(database: Database, clock: Clock, *, email: str, new: str, site: str) -> User:
-    """Set another email, for which the operator vouches; mailed links end, and the old email is told. Returns the user
-    as before. Raises Invalid, NotFound, EmailTaken."""
+    """Set a confirmed email; mailed links end, and the old email is notified. Returns the user as before.
+
+    Raises Invalid, NotFound, EmailTaken.
+    """
     new = new.strip()
-    problem = email_problem(new)
-    if problem:
-        raise Invalid(problem)
+    require(email_problem(new))
     async with database.as_system() as conn:
-        user = await find_account(conn, email)
-        held = await users.lock_credentials(conn, user_id=user.id)
-        if held is None:
-            raise NotFound(f"There is no account {email!r} any more.")
-        await change_email(conn, held.user, new, site=site, now=clock())
-    return held.user
+        user = await _lock(conn, (await find_account(conn, email)).id)
+        await change_email(conn, user, new, site=site, now=clock())
+    return user
 
 
 async def give_role(conn: Connection, *, email: str, role: Role) -> User:
@@ -102,13 +91,19 @@ async def change_role(conn: Connection, *, user_id: UserId, role: Role) -> User:
 
 async def sign_out(conn: Connection, *, user_id: UserId) -> User:
     """End a user's sessions, API tokens and mailed links; they can log in again. Raises NotFound."""
-    found = await users.lock_credentials(conn, user_id=user_id)  # who is making a token has it, or is too late
-    if found is None:
-        raise NotFound("There is no such account.")
+    user = await _lock(conn, user_id)  # a token that is being created is revoked, or not created
     await sessions.end_all_of(conn, user_id=user_id, except_for=None)
     await tokens.revoke_all_of(conn, user_id=user_id)
-    await revoke_links(conn, found.user)
-    return found.user
+    await revoke_links(conn, user)
+    return user
+
+
+async def _lock(conn: Connection, user_id: UserId) -> User:
+    """Raises NotFound."""
+    held = await users.lock_credentials(conn, user_id=user_id)
+    if held is None:
+        raise NotFound("There is no such account.")
+    return held.user
 
 
 async def remove_account(conn: Connection, *, email: str) -> User:

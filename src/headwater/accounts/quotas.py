@@ -1,4 +1,4 @@
-"""How much one user may ask for, so that nobody uses up what is there for all. Counted in the database."""
+"""Quotas of one user, counted in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,8 +15,6 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Limits for one user; from settings."""
-
     subscriptions: int = 5_000
     imports_per_day: int = 50
     suggestions_per_day: int = 50
@@ -24,10 +22,7 @@ class Quotas:
 
 
 async def spend(database: Database, *, user_id: UserId, what: str, limit: Limit, now: datetime) -> None:
-    """Count one use, in a transaction of its own: it counts however the request ends. Raises QuotaReached.
-
-    `what` names the uses in the message: "imports".
-    """
+    """Count one use of `what` ("imports"), also if the request fails later. Raises QuotaReached."""
     async with database.transaction() as conn:
         used, ends_at = await attempts.count(conn, bucket=f"{what}:{user_id}", now=now, ends_at=now + limit.within)
     if used > limit.most:

@@ -1,39 +1,43 @@
-"""Passwords and tokens: made, and turned into what may be kept of them. argon2id for what people choose, a plain digest
-for what we make ourselves: 256 bits of chance cannot be guessed."""
+"""Passwords and tokens, and the hashes that are stored: argon2id for passwords, a plain digest for our tokens, whose
+256 random bits cannot be guessed. Refresh tokens are derived from the token before, and marked with their session."""
 
 import asyncio
+import base64
 import hashlib
+import hmac
 import secrets
+from datetime import datetime
 from functools import cache
+from uuid import UUID
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
+
+from headwater.accounts.types import Tokens
 
 _HASHER = PasswordHasher()
 
 
 def new_token() -> str:
-    """A secret to hand out."""
     return secrets.token_urlsafe(32)
 
 
 def digest(token: str) -> bytes:
-    """What is kept of it."""
     return hashlib.sha256(token.encode()).digest()
 
 
 async def hash_password(password: str) -> str:
-    """What is kept of a password. In a thread: it takes tens of milliseconds on purpose."""
+    """In a thread: it takes tens of milliseconds on purpose."""
     return await asyncio.to_thread(_HASHER.hash, password)
 
 
 async def is_password(password: str, password_hash: str | None) -> bool:
-    """Whether this is the password; takes as long when there is none."""
+    """Takes as long when there is no hash."""
     return await asyncio.to_thread(_verify, password, password_hash)
 
 
 def is_outdated(password_hash: str) -> bool:
-    """Whether it was made with weaker parameters than today's."""
+    """Whether it was made with weaker parameters than the current ones."""
     return _HASHER.check_needs_rehash(password_hash)
 
 
@@ -47,5 +51,37 @@ def _verify(password: str, password_hash: str | None) -> bool:
 
 @cache
 def _dummy_hash() -> str:
-    """What a password is compared with when there is no account: the answer then takes as long as any other."""
+    """Verified when there is no account, so that the response time does not reveal that."""
     return _HASHER.hash(secrets.token_urlsafe())
+
+
+def encode(data: bytes) -> str:
+    """As base64 for URLs, without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def successor(key: bytes, refresh: str, session_id: UUID, access_until: datetime, refresh_until: datetime) -> Tokens:
+    """The tokens that replace a refresh token; they cannot be derived without our key."""
+
+    def derive(label: bytes) -> str:
+        return encode(hmac.digest(key, label + refresh.encode(errors="replace"), "sha256"))
+
+    following = f"{session_mark(key, session_id)}.{derive(b'refresh:')}"
+    return Tokens(derive(b"access:"), access_until, following, refresh_until)
+
+
+def session_mark(key: bytes, session_id: UUID) -> str:
+    """The prefix of refresh tokens: signed, it identifies the session of an old token after its digest is deleted."""
+    signature = hmac.digest(key, b"session:" + session_id.bytes, "sha256")[:16]
+    return encode(session_id.bytes + signature)
+
+
+def marked_session(key: bytes, refresh: str) -> UUID | None:
+    """The session that a refresh token was made for; None if the signature is invalid."""
+    mark = refresh.partition(".")[0]
+    try:
+        session_id = UUID(bytes=base64.urlsafe_b64decode(mark + "=")[:16])
+    except ValueError:
+        return None
+    is_ours = hmac.compare_digest(mark.encode(errors="replace"), session_mark(key, session_id).encode())
+    return session_id if is_ours else None

@@ -9,28 +9,25 @@ from headwater.types import UserId
 
 
 class Role(StrEnum):
-    """A role; each includes the rights of those before it."""
+    """Each includes the rights of those before it."""
 
     READER = "reader"
     MODERATOR = "moderator"
     SUPER_ADMIN = "super_admin"
 
     def includes(self, other: "Role") -> bool:
-        """A super_admin is a moderator too."""
         order = list(Role)
         return order.index(self) >= order.index(other)
 
 
 class Scope(StrEnum):
-    """What an API token may do."""
-
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
 
 class Purpose(StrEnum):
-    """What a token that was mailed is good for."""
+    """The purpose of a mailed token."""
 
     RESET = "reset"
     CONFIRM = "confirm"
@@ -38,8 +35,6 @@ class Purpose(StrEnum):
 
 
 class EventType(StrEnum):
-    """The type of an event."""
-
     USER_REGISTERED = "user_registered"
     USER_LOGIN = "user_login"
     FEED_ADDED = "feed_added"
@@ -48,8 +43,6 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with an account."""
-
     id: UserId
     email: str
     role: Role
@@ -59,16 +52,12 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A person, and what their password is held against."""
-
     user: User
     password_hash: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session as it is kept: digests and clocks."""
-
     id: UUID
     user: User
     access_hash: bytes
@@ -109,7 +98,7 @@ class PersonLine:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a browser is given: two secrets, each with its end."""
+    """The tokens of a session, in two cookies."""
 
     access: str
     access_until: datetime
@@ -119,8 +108,6 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Where a request comes from."""
-
     address: str
     user_agent: str
     is_remote: bool = False  # not from a browser on this machine, or through a proxy
@@ -132,13 +119,13 @@ class Identity:
 
     issuer: str
     subject: str
-    email: str  # empty where the issuer tells none
+    email: str  # empty if the issuer gives none
     is_email_verified: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A personal token for programs; the secret itself is shown once and never kept."""
+    """A token for programs; the secret itself is shown once and not stored."""
 
     id: UUID
     name: str
@@ -149,8 +136,6 @@ class ApiToken:
 
 @dataclass(frozen=True, slots=True)
 class AccountOptions:
-    """How accounts behave; from settings."""
-
     access_lifetime: timedelta = timedelta(minutes=15)
     refresh_lifetime: timedelta = timedelta(days=30)
     mailed_lifetime: timedelta = timedelta(hours=1)
@@ -161,5 +146,5 @@ class AccountOptions:
 
     @property
     def must_confirm(self) -> bool:
-        """Whether a new account is let in only after its email is confirmed; hiding accounts is useless without."""
+        """Whether logging in needs a confirmed email. Hiding accounts is useless without."""
         return self.confirm_email or self.hide_accounts

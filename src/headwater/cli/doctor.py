@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPException
 
 from headwater.cli.terminal import AsJson, exit_failed, load_quietly, out, print_json, run
 from headwater.db.diagnose import diagnose
-from headwater.db.health import database_clock, server_version
+from headwater.db.query import database_clock
 from headwater.db.server import is_initialised
 from headwater.errors import (
     Conflict,
@@ -67,7 +67,7 @@ async def _database(settings: Settings) -> Sequence[Finding]:
         return [Finding("database", ok=True, detail=detail)]
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
-            version, theirs = await server_version(conn), await database_clock(conn)
+            version, theirs = conn.info.server_version // 10_000, await database_clock(conn)
             trusted_at = (await clocks.read(conn)).trusted_at
     except HeadwaterError as error:
         return [await _explain(settings, error)]

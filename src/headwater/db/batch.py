@@ -1,4 +1,4 @@
-"""Many small writes as few large ones: who comes while a write is under way goes with the next."""
+"""Many small writes as few large ones: items added during a write go with the next."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,14 +6,14 @@ from typing import Generic, TypeVar
 
 from headwater.errors import Deadlock, HeadwaterError
 
-GATHER_S = 0.02  # a transaction for many costs little more than one for a few: wait a moment for more
+GATHER_S = 0.02  # wait for more items: a transaction for many costs little more than one for a few
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Batch(Generic[Item, Result]):
-    """Collects items for a function that writes many at once, in one transaction; `lanes` transactions at a time."""
+class WriteBatch(Generic[Item, Result]):
+    """Collects items for a function that writes many in one transaction; `lanes` transactions at a time."""
 
     def __init__(
         self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, most: int, lanes: int = 1
@@ -25,7 +25,7 @@ class Batch(Generic[Item, Result]):
         self._writing: set[asyncio.Task[None]] = set()
 
     async def add(self, item: Item) -> Result:
-        """Returns what came of this item once it is written. Raises what writing it raised."""
+        """The result of this item once it is written. Raises what writing it raised."""
         written: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, written))
         if self._free_lanes:
@@ -36,7 +36,7 @@ class Batch(Generic[Item, Result]):
         return await written
 
     async def _write_all(self) -> None:
-        """In a task of its own: whoever added an item may go away, and its turn is nobody else's to wait for."""
+        """In a task of its own: the caller that started it may be cancelled."""
         try:
             while self._waiting:
                 if len(self._waiting) < self._most:
@@ -47,32 +47,31 @@ class Batch(Generic[Item, Result]):
 
     async def _write_next(self) -> None:
         taken, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
-        if not taken:  # another lane was quicker
+        if not taken:  # another lane took them
             return
         try:
-            self._give(taken, await self._write_again_if_need_be([item for item, _ in taken]))
+            items = [item for item, _ in taken]
+            try:
+                results = await self._write(items)
+            except Deadlock:  # the other transaction has ended now
+                results = await self._write(items)
+            self._give(taken, results)
         except HeadwaterError as error:
             self._fail(taken, error)
         except asyncio.CancelledError as error:
             self._fail(taken, error)
             raise
-        except Exception as error:  # noqa: BLE001  one bad item must not take the others with it
+        except Exception as error:  # noqa: BLE001  one bad item must not fail the others
             if len(taken) == 1:
                 self._fail(taken, error)
             else:
                 await self._write_one_by_one(taken)
 
-    async def _write_again_if_need_be(self, items: Sequence[Item]) -> Sequence[Result]:
-        try:
-            return await self._write(items)
-        except Deadlock:  # whoever was in the way has had its turn now
-            return await self._write(items)
-
     async def _write_one_by_one(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
         for pair in taken:
             try:
                 self._give([pair], await self._write([pair[0]]))
-            except Exception as error:  # noqa: BLE001  it is handed to whoever brought the item
+            except Exception as error:  # noqa: BLE001  the caller of `add` gets it
                 self._fail([pair], error)
 
     def _give(self, taken: Sequence[tuple[Item, asyncio.Future[Result]]], results: Sequence[Result]) -> None:

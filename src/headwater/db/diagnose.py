@@ -14,8 +14,6 @@ CONNECT_TIMEOUT_S = 5
 
 
 class ConnectFault(StrEnum):
-    """What is wrong."""
-
     DOWN = "down"
     UNKNOWN_HOST = "unknown_host"
     BUSY = "busy"
@@ -28,15 +26,13 @@ class ConnectFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong, in words, and how to fix it."""
-
     fault: ConnectFault
     problem: str
     fix: str
 
 
-# What PostgreSQL and its client say in English. In another language `_by_trying` finds most of it.
-_SAID: Mapping[str, ConnectFault] = {
+# English messages of PostgreSQL and its client. In other languages `_by_trying` finds most faults.
+_MESSAGES: Mapping[str, ConnectFault] = {
     r"could not translate host name|name or service not known|nodename nor servname": ConnectFault.UNKNOWN_HOST,
     r"connection refused|no such file or directory|timeout expired|timed out|unreachable": ConnectFault.DOWN,
     r"password authentication failed|no password supplied": ConnectFault.WRONG_PASSWORD,
@@ -59,8 +55,7 @@ async def diagnose(conninfo: str) -> Diagnosis | None:
 
 
 def fault_in(text: str) -> ConnectFault | None:
-    """The fault that PostgreSQL or its client names in English."""
-    return next((fault for words, fault in _SAID.items() if re.search(words, text, re.IGNORECASE)), None)
+    return next((fault for pattern, fault in _MESSAGES.items() if re.search(pattern, text, re.IGNORECASE)), None)
 
 
 async def _by_trying(conninfo: str) -> ConnectFault:
@@ -93,11 +88,11 @@ def _describe(fault: ConnectFault, conninfo: str, text: str) -> Diagnosis:
     problem, fix = {
         ConnectFault.DOWN: (
             f"no PostgreSQL answers at {server}",
-            "Start the server, or correct host and port in DATABASE_URL; see that no firewall is between.",
+            "Start the server, or correct host and port in DATABASE_URL; check that no firewall is between.",
         ),
         ConnectFault.UNKNOWN_HOST: (f"the host name {host} is unknown", "Correct the host in DATABASE_URL, or DNS."),
         ConnectFault.BUSY: (
-            f"PostgreSQL at {server} answers, but takes no connections: {_last_line(text)}",
+            f"PostgreSQL at {server} answers, but accepts no connections: {_last_line(text)}",
             "Wait until it has started, or raise max_connections; HEADWATER_DATABASE_POOL_SIZE lowers our share.",
         ),
         ConnectFault.WRONG_PASSWORD: (
@@ -125,6 +120,6 @@ def _describe(fault: ConnectFault, conninfo: str, text: str) -> Diagnosis:
 
 
 def _last_line(text: str) -> str:
-    """Of what the client says, the server's own words are at the end."""
+    """The server's message is at the end of the client's."""
     lines = text.strip().splitlines()
     return lines[-1].strip() if lines else "it gives no reason"

@@ -1,7 +1,6 @@
-"""The schema, step by step: numbered `.up.sql` files, each with its `.down.sql`. Leaves a row per applied step.
+"""Migrations: numbered `.up.sql` files, each with its `.down.sql`, and a row for each that was applied.
 
-Each step runs in its own transaction. A lock in the database keeps two migrating processes apart: the second waits, and
-then finds the work done.
+Each runs in its own transaction. A lock in the database makes a second migrating process wait.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,17 +13,16 @@ from typing import LiteralString, cast
 import psycopg
 
 from headwater.db.pool import Connection, first_line, unavailable
+from headwater.db.query import fetch_value
 from headwater.db.rights import check_rights, complete_rights
 from headwater.errors import MigrationFailed, SchemaBehind, SchemaTooNew, SchemaUnreleased
 
-# One arbitrary number that every Headwater agrees on: "headwate" in ASCII.
+# An arbitrary number: "headwate" in ASCII.
 LOCK_KEY = int.from_bytes(b"headwate") & (2**63 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema, and its way back."""
-
     version: int
     name: str
     up: str
@@ -33,8 +31,6 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """A step, and when it was applied here, if it was."""
-
     version: int
     name: str
     applied_at: datetime | None
@@ -44,7 +40,7 @@ Progress = Callable[[Migration], None]
 
 
 def known_migrations() -> Sequence[Migration]:
-    """All steps that this version of Headwater ships, in order."""
+    """All migrations of this version, in order."""
     folder = files("headwater.db") / "migrations"
     ups = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".up.sql"))
     return tuple(
@@ -61,7 +57,7 @@ def known_migrations() -> Sequence[Migration]:
 async def migrate_up(
     conninfo: str, *, to: int | None = None, progress: Progress | None = None, is_app_login: bool = True
 ) -> Sequence[Migration]:
-    """Apply what is missing, up to `to`, with the roles before it and the grants and policies after it.
+    """Apply missing migrations, up to `to`, with roles before and grants and policies after them.
 
     `is_app_login`: the pool uses this login too. Raises SchemaTooNew, SchemaUnreleased, MigrationFailed,
     RightsMissing, DatabaseUnavailable.
@@ -82,10 +78,7 @@ async def migrate_up(
 
 
 async def migrate_down(conninfo: str, *, to: int, progress: Progress | None = None) -> Sequence[Migration]:
-    """Undo every step after `to`; 0 undoes all.
-
-    Raises SchemaTooNew, SchemaUnreleased, MigrationFailed, DatabaseUnavailable.
-    """
+    """Undo every migration after `to`. Raises SchemaTooNew, SchemaUnreleased, MigrationFailed, DatabaseUnavailable."""
     known = known_migrations()
     async with _locked(conninfo) as conn:
         applied = await _applied(conn)
@@ -99,7 +92,7 @@ async def migrate_down(conninfo: str, *, to: int, progress: Progress | None = No
 
 
 async def migration_states(conninfo: str) -> Sequence[MigrationState]:
-    """Every step known here or applied there. Raises SchemaUnreleased, DatabaseUnavailable."""
+    """Every known or applied migration. Raises SchemaUnreleased, DatabaseUnavailable."""
     known = known_migrations()
     async with _connected(conninfo) as conn:
         applied = await _applied(conn)
@@ -112,24 +105,17 @@ async def migration_states(conninfo: str) -> Sequence[MigrationState]:
 
 
 async def check_schema(conn: Connection) -> None:
-    """Returns when the schema is the one this version was written for, and keeps users' rows apart.
-
-    Raises SchemaBehind, SchemaTooNew, SchemaUnreleased, RightsMissing.
-    """
+    """Raises SchemaBehind, SchemaTooNew, SchemaUnreleased, RightsMissing unless the schema is current."""
     known = known_migrations()
     applied = await _applied(conn)
     _refuse_foreign(applied, known)
-    missing = [step.version for step in known if step.version not in applied]
-    if missing:
+    if any(step.version not in applied for step in known):
         raise SchemaBehind(found=max(applied, default=0), wanted=known[-1].version)
     await check_rights(conn)
 
 
 async def check_database(conninfo: str) -> None:
-    """Returns when the pool can use this database. Not through the pool, which hides why it has no connection.
-
-    Raises DatabaseUnavailable, SchemaBehind, SchemaTooNew, SchemaUnreleased, RightsMissing.
-    """
+    """As `check_schema`; not through the pool, which hides why it has no connection. Raises DatabaseUnavailable too."""
     async with _connected(conninfo) as conn:
         await check_schema(conn)
 
@@ -148,23 +134,20 @@ async def _locked(conninfo: str) -> AsyncIterator[Connection]:
         await conn.execute("SET client_min_messages = warning")
         await conn.execute("""
             CREATE TABLE IF NOT EXISTS schema_migration (
-                version integer PRIMARY KEY,
-                name text NOT NULL,
-                applied_at timestamptz NOT NULL DEFAULT now()
+                version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
             )""")
         yield conn
 
 
 async def _applied(conn: Connection) -> dict[int, tuple[str, datetime]]:
-    found = await conn.execute("SELECT to_regclass('schema_migration') IS NOT NULL")
-    if await found.fetchone() != (True,):
+    if not await fetch_value(conn, "SELECT to_regclass('schema_migration') IS NOT NULL"):
         return {}
     rows = await conn.execute("SELECT version, name, applied_at FROM schema_migration")
     return {version: (name, applied_at) for version, name, applied_at in await rows.fetchall()}
 
 
 def _refuse_unreleased(applied: dict[int, tuple[str, datetime]], known: Sequence[Migration]) -> None:
-    """Development versions had other migrations under the same numbers."""
+    """Development versions had other migrations with the same numbers."""
     for step in known:
         name, _ = applied.get(step.version, (step.name, None))
         if name != step.name:
@@ -179,15 +162,13 @@ def _refuse_foreign(applied: dict[int, tuple[str, datetime]], known: Sequence[Mi
 
 
 async def _run(conn: Connection, step: Migration, script: str) -> None:
-    mark = (
-        "INSERT INTO schema_migration (version, name) VALUES (%(version)s, %(name)s)"
-        if script is step.up
-        else "DELETE FROM schema_migration WHERE version = %(version)s"
-    )
+    note = "DELETE FROM schema_migration WHERE version = %(version)s"
+    if script is step.up:
+        note = "INSERT INTO schema_migration (version, name) VALUES (%(version)s, %(name)s)"
     try:
         async with conn.transaction():
             await conn.execute(cast("LiteralString", script))  # from our own package, never from outside
-            await conn.execute(mark, {"version": step.version, "name": step.name})
+            await conn.execute(note, {"version": step.version, "name": step.name})
     except psycopg.Error as error:
         if conn.broken:
             raise

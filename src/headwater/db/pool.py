@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL. Takes a connection string, hands out transactions, and turns outages into one error."""
+"""Connections to PostgreSQL: transactions from a pool, with one error for every kind of outage."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -35,8 +35,8 @@ class Database:
             min_size=1,
             max_size=pool_size,
             timeout=wait.total_seconds(),
-            # Give up quickly and try again when the next caller comes: the pool's own five minutes of growing waits
-            # would keep us away from a database that has long been back.
+            # Give up early and reconnect at the next call: the pool's default of five minutes of growing waits would
+            # delay the return to a database that is available again.
             reconnect_timeout=wait.total_seconds(),
             check=AsyncConnectionPool.check_connection,
             configure=_become_app,
@@ -51,7 +51,7 @@ class Database:
         await self._pool.close()
 
     def log_outages(self) -> None:
-        """Log from now on when the database fails and when it is back. A command reports that in its own words."""
+        """Log from now on when the database fails and when it is back."""
         self._outage = OutageLog()
 
     @asynccontextmanager
@@ -92,13 +92,13 @@ class Database:
             yield conn
 
     async def ping(self) -> None:
-        """Returns when the database answers. Raises DatabaseUnavailable."""
+        """Raises DatabaseUnavailable."""
         async with self.transaction() as conn:
             await conn.execute("SELECT 1")
 
 
 class RequestDatabase(Database):
-    """The connections of another pool, for requests of people and programs: what takes too long is cancelled.
+    """The connections of another pool, for requests: what takes too long is cancelled.
 
     A statement that runs, or waits for a lock, longer than `statement_timeout` raises QueryTimedOut. A transaction that
     does nothing for `IDLE_TIMEOUT` loses its connection: no slow client holds locks.
@@ -109,7 +109,8 @@ class RequestDatabase(Database):
     def __init__(self, database: Database, *, statement_timeout: timedelta) -> None:
         self.conninfo = database.conninfo
         self._database = database
-        self._timeouts = {"statement": _milliseconds(statement_timeout), "idle": _milliseconds(self.IDLE_TIMEOUT)}
+        timeouts = {"statement": statement_timeout, "idle": self.IDLE_TIMEOUT}
+        self._timeouts = {name: str(round(limit.total_seconds() * 1000)) for name, limit in timeouts.items()}
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -125,14 +126,9 @@ class RequestDatabase(Database):
             yield conn
 
 
-def _milliseconds(duration: timedelta) -> str:
-    return str(round(duration.total_seconds() * 1000))
-
-
 async def speak_for(conn: Connection, user_id: UserId) -> None:
-    """From here to its end this transaction sees the rows of this user and of no other."""
-    # One statement, so one round trip. A list asks many small indexes, which adds up to what PostgreSQL thinks worth
-    # compiling, and that takes it longer: no jit.
+    """From here to its end this transaction sees only the rows of this user."""
+    # One statement, so one round trip. No jit: lists read many small indexes, and compiling takes longer than that.
     await conn.execute(
         """
         SELECT set_config('headwater.user_id', %(id)s, true), set_config('jit', 'off', true),
@@ -148,44 +144,43 @@ async def see_all_users(conn: Connection) -> None:
 
 
 async def _become_app(conn: Connection) -> None:
-    """Once for each connection, so that no transaction pays for it: whatever the login may do, this may not."""
+    """Once per connection: drop the rights of the login."""
     await conn.set_autocommit(True)
     await conn.execute("SET ROLE headwater_app")
     await conn.set_autocommit(False)
 
 
 def check_conninfo(text: str) -> str:
-    """The connection string, if PostgreSQL's client can read it. Raises Invalid."""
+    """Raises Invalid if PostgreSQL's client cannot read the connection string."""
     try:
         conninfo_to_dict(text)
     except psycopg.ProgrammingError as error:
-        # Not its own words: they may quote the password.
-        raise Invalid(
-            "DATABASE_URL cannot be read: an address such as postgresql://user:password@host/database is needed."
-        ) from error
+        # Without the client's message, which may quote the password.
+        raise Invalid("Invalid DATABASE_URL: use the form postgresql://user:password@host/database.") from error
     return text
 
 
 @contextmanager
 def unavailable() -> Iterator[None]:
-    """Turns every way in which PostgreSQL can be away, full or shutting down into DatabaseUnavailable."""
+    """Turns errors of an unavailable PostgreSQL into DatabaseUnavailable."""
     try:
         yield
     except psycopg.errors.ProgramLimitExceeded:
-        raise  # it would say the same to the same statement for ever: what was written is at fault
+        raise  # the statement is at fault: retrying does not help
     except psycopg.errors.DeadlockDetected as error:
         raise Deadlock(first_line(error)) from error
     except psycopg.errors.QueryCanceled as error:
         raise QueryTimedOut(first_line(error)) from error
-    except psycopg.errors.IdleInTransactionSessionTimeout as error:  # the connection is closed
-        raise DatabaseUnavailable(first_line(error)) from error
-    except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed are among its children
+    except (
+        psycopg.errors.IdleInTransactionSessionTimeout,
+        psycopg.OperationalError,
+    ) as error:  # also PoolTimeout and PoolClosed
         raise DatabaseUnavailable(first_line(error)) from error
 
 
 @contextmanager
 def translate(**errors: HeadwaterError) -> Iterator[None]:
-    """Raises the error given under a constraint's name when that constraint is violated."""
+    """Raises the error given for a constraint when that constraint is violated."""
     try:
         yield
     except psycopg.IntegrityError as violation:
@@ -196,5 +191,4 @@ def translate(**errors: HeadwaterError) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """PostgreSQL's messages run over several lines; the first says it."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

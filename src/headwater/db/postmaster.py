@@ -1,8 +1,8 @@
-"""Is a cluster's server alive? Asked of its lock file, which outlives a server that was killed.
+"""Whether a cluster's server is running, by its lock file, which a killed server leaves behind.
 
-The number in the file is not enough: a killed server whose parent is gone too may stay a zombie for ever where nobody
-reaps (in many a container), and its number may have become another program's. PostgreSQL itself refuses to start beside
-such a file, so it is taken away, but only when no process of the cluster is left: two servers on one cluster ruin it.
+The process id in the file is not enough: a killed server may stay a zombie in a container without an init process, and
+its id may be reused. PostgreSQL does not start beside such a file, so it is removed, but only when no process of the
+cluster is left: two servers on one cluster corrupt it.
 """
 
 import os
@@ -15,13 +15,12 @@ _PROC = Path("/proc")
 
 
 def postmaster_pid(cluster: Path) -> int | None:
-    """The process id of the running server, or None."""
     pid = _pid_in(cluster / LOCK_NAME)
     return pid if pid is not None and _is_running_postgres(pid) else None
 
 
 def clear_stale_locks(cluster: Path, socket_dir: Path) -> bool:
-    """Take away the lock files of a server that is dead and gone. False while processes of it are still ending."""
+    """Remove the lock files of a server that has ended. False while processes of it are still ending."""
     if postmaster_pid(cluster) is not None:
         return True
     if any(_processes_in(cluster)):
@@ -40,10 +39,11 @@ def _pid_in(lock: Path) -> int | None:
 
 def _is_running_postgres(pid: int) -> bool:
     try:
-        told = (_PROC / str(pid) / "stat").read_text(errors="replace")
+        status = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return not _PROC.joinpath("self").exists() and _answers(pid)  # macOS has no /proc
-    name, state = told[told.index("(") + 1 : told.rindex(")")], told[told.rindex(")") + 2]
+    end = status.rindex(")")
+    name, state = status[status.index("(") + 1 : end], status[end + 2]
     return name == "postgres" and state not in "ZX"
 
 
@@ -56,10 +56,10 @@ def _answers(pid: int) -> bool:
 
 
 def _processes_in(cluster: Path) -> Iterator[int]:
-    """Live processes whose working folder is the cluster, as that of every process of a server is."""
+    """Processes with the cluster as their working folder, as all processes of a server have."""
     for entry in _PROC.glob("[0-9]*"):
         try:
             if (entry / "cwd").readlink() == cluster.resolve():
                 yield int(entry.name)
         except OSError:
-            continue  # ended meanwhile, a zombie, or somebody else's
+            continue  # ended meanwhile, a zombie, or another user's

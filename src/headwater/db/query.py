@@ -1,6 +1,7 @@
-"""Rows out of one statement: as dataclasses, or as one value."""
+"""Rows of one statement: as dataclasses, or as one value."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, LiteralString, TypeVar
 
 from psycopg.rows import class_row, dict_row
@@ -14,7 +15,7 @@ Values = Mapping[str, object] | None
 async def fetch_all(
     conn: Connection, row: type[Row], statement: LiteralString, values: Values = None, *, prepare: bool | None = None
 ) -> list[Row]:
-    """Every row, as a dataclass whose fields are named as the columns are. `prepare` as in psycopg."""
+    """Every row, as a dataclass whose fields have the names of the columns. `prepare` as in psycopg."""
     async with conn.cursor(row_factory=class_row(row)) as cur:
         await cur.execute(statement, values, prepare=prepare)
         return await cur.fetchall()
@@ -28,7 +29,7 @@ async def fetch_one(conn: Connection, row: type[Row], statement: LiteralString, 
 
 
 async def fetch_rows(conn: Connection, statement: LiteralString, values: Values = None) -> list[dict[str, Any]]:
-    """Every row by the names of its columns, for rows that are only written to a file."""
+    """Every row by its column names, for rows that are only written to a file."""
     async with conn.cursor(row_factory=dict_row) as cur:
         await cur.execute(statement, values)
         return await cur.fetchall()
@@ -45,3 +46,7 @@ async def fetch_column(conn: Connection, statement: LiteralString, values: Value
     """The first column of every row."""
     cur = await conn.execute(statement, values)
     return [row[0] for row in await cur.fetchall()]
+
+
+async def database_clock(conn: Connection) -> datetime:
+    return await fetch_value(conn, "SELECT clock_timestamp()")

@@ -1,9 +1,9 @@
 """Roles, grants and policies: what the database must have, what is missing, and the statement that adds it.
 
-Four roles. The owner, whoever runs `headwater migrate`, owns the tables. Every connection of the pool acts as
-`headwater_app`, which sees no row that belongs to a user. `Database.as_user` changes to `headwater_person`, which
-sees the rows of one user, and `Database.as_system` to `headwater_system`, which sees those of all. None of the three
-is a superuser, has BYPASSRLS, or owns a table. docs/architecture.md says how to write a query or a table.
+The login of `headwater migrate` owns the tables. Connections of the pool act as `headwater_app`, which sees no rows of
+users; `Database.as_user` changes to `headwater_person`, which sees the rows of one user, and `Database.as_system` to
+`headwater_system`, which sees those of all. None of the three is a superuser, has BYPASSRLS, or owns a table.
+docs/architecture.md explains how to add a query or a table.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final, LiteralString, cast
 
 import psycopg
-from psycopg.rows import class_row
 
 from headwater.db.pool import APP_ROLE, PERSON_ROLE, SYSTEM_ROLE, Connection
+from headwater.db.query import fetch_all, fetch_value
 from headwater.errors import RightsMissing
 
 ROLES: Final = (APP_ROLE, PERSON_ROLE, SYSTEM_ROLE)
@@ -24,7 +24,7 @@ _ATTEMPTS: Final = 5  # roles belong to the whole server: another database may b
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A table with rows of users: what a user may do with their own. No column: nothing."""
+    """A table with rows of users: the column of the user, and their grants. No column: no access."""
 
     column: str | None = "user_id"
     grants: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ _ALL: Final = Owned(grants=_WRITE)
 
 # Every table with rows of users. A new one goes here; the policies and grants follow from it.
 OWNED: Mapping[str, Owned] = {
-    # No column that changes who somebody is: role, email and password change through `accounts`.
+    # Role, email and password change only through `accounts`.
     "users": Owned("id", ("SELECT (id, email, role, confirmed_at, privacy_accepted_at, created_at, karma)",)),
     "sessions": Owned(
         grants=("SELECT (id, user_id, started_at, seen_at, address, user_agent, refresh_until)", "DELETE")
@@ -61,28 +61,19 @@ OWNED: Mapping[str, Owned] = {
     "feed_item_clicks": Owned(grants=("SELECT", "INSERT", "DELETE")),
     "audit_log": Owned(None),
 }
-# Written by every transaction, read by none but `as_system`.
+# Written by every transaction, read only by `as_system`.
 APPEND_ONLY: frozenset[str] = frozenset({"audit_log"})
-# Headwater's own: nothing for a user's transaction, everything for the others.
-INTERNAL: frozenset[str] = frozenset(
-    {
-        "attempts",
-        "shared_secrets",
-        "blocked_domains",
-        "incidents",
-        "incident_messages",
-        "incident_notices",
-        "alert_samples",
-        "alert_state",
-        "own_outages",
-    }
-)
-# Tables for everybody that name a user, and why that is no user's row.
+# No access for a user's transaction, full access for the others.
+INTERNAL: frozenset[str] = frozenset({
+    "attempts", "shared_secrets", "blocked_domains", "incidents", "incident_messages", "incident_notices",
+    "alert_samples", "alert_state", "own_outages",
+})  # fmt: skip
+# Shared tables that name a user, and why their rows do not belong to that user.
 NAMING_A_USER: Mapping[str, str] = {
     "sources": "a source is shared by all its readers",
     "blocked_domains": "the operators' list; blocked_by is the operator",
 }
-# What a user's transaction may read besides.
+# Shared tables that a user's transaction may read.
 READABLE: frozenset[str] = frozenset(
     {"sources", "feed_state", "hosts", "articles", "article_sources", "content", "source_suggestions"}
 )
@@ -91,7 +82,7 @@ READ_ONLY: frozenset[str] = frozenset({"schema_migration"})
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that is missing or too much, and the statement that mends it."""
+    """A missing or excessive right, and the statement that fixes it."""
 
     problem: str
     statement: str
@@ -118,7 +109,7 @@ class _Table:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its rows are users': hidden from `headwater_app`."""
+        """Whether its rows belong to users, and are hidden from `headwater_app`."""
         if self.is_view or self.name in INTERNAL:
             return False
         return self.name in OWNED or self.has_security or (self.names_user and self.name not in NAMING_A_USER)
@@ -143,7 +134,7 @@ async def complete_rights(conn: Connection, *, is_app_login: bool) -> None:
         gaps = await find_gaps(conn, is_app_login=is_app_login)
         if not gaps:
             return
-        refused = [gap for gap in gaps if not await _mended(conn, gap)]
+        refused = [gap for gap in gaps if not await _fix(conn, gap)]
         if refused:
             raise missing(refused)
     raise missing(await find_gaps(conn, is_app_login=is_app_login))
@@ -162,7 +153,7 @@ def missing(gaps: Sequence[Gap]) -> RightsMissing:
 
 
 async def find_gaps(conn: Connection, *, is_app_login: bool) -> Sequence[Gap]:
-    """What is missing or too much, in the order in which it can be mended. Reads the catalogue only."""
+    """Missing and excessive rights, in the order in which they can be fixed. Reads the catalogue only."""
     roles = await _roles(conn)
     gaps = [*_role_gaps(roles), *await _membership_gaps(conn, roles, is_app_login=is_app_login)]
     if len(roles) < len(ROLES):
@@ -173,34 +164,32 @@ async def find_gaps(conn: Connection, *, is_app_login: bool) -> Sequence[Gap]:
     return [*gaps, *await _function_gaps(conn)]
 
 
-async def _mended(conn: Connection, gap: Gap) -> bool:
+async def _fix(conn: Connection, gap: Gap) -> bool:
     try:
         await conn.execute(cast("LiteralString", gap.statement))  # made above, of names in the catalogue
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation, psycopg.errors.InternalError_):
-        return True  # another database of this server was quicker: the next look tells
+        return True  # another database of this server did it: checked again
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.UndefinedObject):
         return False
     return True
 
 
 async def _login(conn: Connection) -> str:
-    cur = await conn.execute("SELECT session_user::text")
-    row = await cur.fetchone()
-    assert row is not None
-    return row[0]
+    return await fetch_value(conn, "SELECT session_user::text")
 
 
 async def _roles(conn: Connection) -> dict[str, _Role]:
-    async with conn.cursor(row_factory=class_row(_Role)) as cur:
-        await cur.execute(
-            """
-            SELECT rolname::text AS name, rolsuper AS is_superuser, rolbypassrls AS bypasses, rolinherit AS inherits
-            FROM pg_roles
-            WHERE rolname = ANY (%(names)s)
-            """,
-            {"names": list(ROLES)},
-        )
-        return {role.name: role for role in await cur.fetchall()}
+    found = await fetch_all(
+        conn,
+        _Role,
+        """
+        SELECT rolname::text AS name, rolsuper AS is_superuser, rolbypassrls AS bypasses, rolinherit AS inherits
+        FROM pg_roles
+        WHERE rolname = ANY (%(names)s)
+        """,
+        {"names": list(ROLES)},
+    )
+    return {role.name: role for role in found}
 
 
 def _role_gaps(roles: Mapping[str, _Role]) -> Iterator[Gap]:
@@ -225,7 +214,7 @@ async def _membership_gaps(conn: Connection, roles: Mapping[str, _Role], *, is_a
     for group in (PERSON_ROLE, SYSTEM_ROLE):
         grant = f"GRANT {group} TO {APP_ROLE}{option}"
         if APP_ROLE not in roles or group not in roles or not await _has_role(conn, APP_ROLE, group, settable):
-            gaps.append(Gap(f"{APP_ROLE} is no member of {group}", grant))
+            gaps.append(Gap(f"{APP_ROLE} is not a member of {group}", grant))
         elif await _has_role(conn, APP_ROLE, group, "USAGE"):
             gaps.append(Gap(f"{APP_ROLE} inherits the rights of {group}", f"REVOKE {group} FROM {APP_ROLE}"))
     gaps += [
@@ -238,12 +227,12 @@ async def _membership_gaps(conn: Connection, roles: Mapping[str, _Role], *, is_a
         and login != APP_ROLE
         and (APP_ROLE not in roles or not await _has_role(conn, login, APP_ROLE, settable))
     ):
-        gaps.append(Gap(f"the login {login} is no member of {APP_ROLE}", f"GRANT {APP_ROLE} TO {_quoted(login)}"))
+        gaps.append(Gap(f"the login {login} is not a member of {APP_ROLE}", f"GRANT {APP_ROLE} TO {_quoted(login)}"))
     return gaps
 
 
 async def _foreign_memberships(conn: Connection) -> Sequence[tuple[str, str]]:
-    """What our roles could change to besides each other: each is a way around the policies."""
+    """Other roles that ours could change to: each would bypass the policies."""
     cur = await conn.execute(
         """
         SELECT DISTINCT member::regrole::text, pg_get_userbyid(roleid)::text
@@ -258,11 +247,8 @@ async def _foreign_memberships(conn: Connection) -> Sequence[tuple[str, str]]:
 
 
 async def _has_role(conn: Connection, member: str, role: str, privilege: str) -> bool:
-    cur = await conn.execute(
-        "SELECT pg_has_role(%(member)s::name, %(role)s::name, %(privilege)s)",
-        {"member": member, "role": role, "privilege": privilege},
-    )
-    return await cur.fetchone() == (True,)
+    statement = "SELECT pg_has_role(%(member)s::name, %(role)s::name, %(privilege)s)"
+    return await fetch_value(conn, statement, {"member": member, "role": role, "privilege": privilege})
 
 
 async def _schema_gaps(conn: Connection) -> Sequence[Gap]:
@@ -278,7 +264,7 @@ async def _schema_gaps(conn: Connection) -> Sequence[Gap]:
         row = await cur.fetchone()
         if row and not row[0]:
             gaps.append(Gap(f"{role} may not use the schema", f"GRANT USAGE ON SCHEMA public TO {role}"))
-        if row and row[1]:  # a function or table of its own could stand before one of ours
+        if row and row[1]:  # its own function or table could shadow one of ours
             whom = f"PUBLIC, {', '.join(ROLES)}"
             gaps.append(Gap(f"{role} may create in the schema", f"REVOKE CREATE ON SCHEMA public FROM {whom}"))
     return gaps
@@ -365,7 +351,7 @@ def _policy_gaps(table: _Table) -> Iterator[Gap]:
             yield Gap(f"{table.name} has no policy {name}", create)
         elif there != policy:
             drop = f"DROP POLICY {name} ON {_quoted(table.name)}"
-            yield Gap(f"the policy {name} of {table.name} is another one", f"{drop}; {create}")
+            yield Gap(f"the policy {name} of {table.name} is different", f"{drop}; {create}")
     for name, policy in table.policies.items():
         if table.is_closed and name not in wanted and policy.roles & {"public", APP_ROLE, PERSON_ROLE}:
             yield Gap(f"the policy {name} opens {table.name}", f"DROP POLICY {_quoted(name)} ON {_quoted(table.name)}")
@@ -395,12 +381,12 @@ def _wanted_grants(table: _Table) -> dict[str, tuple[str, ...]]:
     if table.name in READABLE:
         wanted[PERSON_ROLE] = ("SELECT",)
     elif table.name in OWNED:
-        wanted[PERSON_ROLE] = tuple(_as_far_as_there(OWNED[table.name].grants, table.columns))
+        wanted[PERSON_ROLE] = tuple(_existing_columns(OWNED[table.name].grants, table.columns))
     return wanted
 
 
-def _as_far_as_there(privileges: Iterable[str], columns: frozenset[str]) -> Iterator[str]:
-    """Without the columns that a later migration adds: an older schema is upgraded step by step."""
+def _existing_columns(privileges: Iterable[str], columns: frozenset[str]) -> Iterator[str]:
+    """Privileges without columns that a later migration adds."""
     for privilege in privileges:
         kind, _, named = privilege.partition(" (")
         there = [column for column in named.rstrip(")").split(", ") if column in columns]
@@ -409,7 +395,7 @@ def _as_far_as_there(privileges: Iterable[str], columns: frozenset[str]) -> Iter
 
 
 async def _function_gaps(conn: Connection) -> Sequence[Gap]:
-    """Functions that run with the owner's rights: called by `headwater_system` only, and with a fixed search_path."""
+    """SECURITY DEFINER functions: callable by `headwater_system` only, and with a fixed search_path."""
     cur = await conn.execute(
         """
         SELECT oid::regprocedure::text, prorettype = 'trigger'::regtype,
@@ -436,13 +422,13 @@ async def _function_gaps(conn: Connection) -> Sequence[Gap]:
 
 
 def _columns(privilege: str) -> set[str]:
-    """A privilege as the catalogue lists it: one for each column that it names."""
+    """A privilege as in the catalogue: one for each column."""
     kind, _, columns = privilege.partition(" (")
     return {f"{kind} ({column.strip()})" for column in columns.rstrip(")").split(",")} if columns else {kind}
 
 
 def _inner(expression: str | None) -> str | None:
-    """PostgreSQL puts every expression but a constant in parentheses."""
+    """Without the parentheses that PostgreSQL puts around expressions."""
     if expression and expression.startswith("(") and expression.endswith(")"):
         return expression[1:-1]
     return expression

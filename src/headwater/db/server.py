@@ -1,11 +1,11 @@
-"""The embedded PostgreSQL: takes a folder, leaves a running server in it, and stops it when its last user leaves.
+"""The embedded PostgreSQL of a folder: started by its first process, stopped by its last.
 
 Several processes may share one folder (`headwater up` in one terminal, `headwater source add` in the next). Each holds
-a shared lock on `in-use`; the one that finds itself alone when it leaves stops the server. The kernel drops the locks
-of a process that is killed, so nothing is left behind for long. Starting and stopping happen under an exclusive lock.
+a shared lock on `in-use`; a process that leaves and holds the only one stops the server. The kernel releases the locks
+of a killed process. Starting and stopping happen under an exclusive lock.
 
-Only the wheel's binaries are used, not its own server class: that one opens every parent folder to all users when run
-as root, breaks on a space in the path, and keeps one lock for all users of a machine.
+Only the wheel's programs are used, not its server class, which opens every parent folder to all users when run as root,
+fails on a space in the path, and has one lock for all users of a machine.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ SOCKET_DIR_MAX_BYTES = 104 - len("/.s.PGSQL.5432") - 1
 
 
 class EmbeddedServer:
-    """One PostgreSQL in one folder. `start` it, use `conninfo`, `leave` it."""
+    """Call `start`, use `conninfo`, call `leave`."""
 
     def __init__(self, data_dir: Path, *, options: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir.expanduser().absolute()
@@ -55,20 +55,19 @@ class EmbeddedServer:
 
     @property
     def conninfo(self) -> str:
-        """How the owner connects, to migrate: only through a socket in a folder that is closed to other users."""
+        """The connection string of the owner, to migrate. The socket is in a folder closed to other users."""
         return self.conninfo_of(DATABASE)
 
     @property
     def app_conninfo(self) -> str:
-        """How everything else connects: as a login that is no superuser and owns nothing."""
+        """The connection string for everything else: a login that is not a superuser and owns nothing."""
         return make_conninfo(self.conninfo, user=APP_ROLE)
 
     def conninfo_of(self, database: str) -> str:
-        """How the owner connects to another database of this server."""
         return make_conninfo(host=str(self._socket_dir), dbname=database, user=SUPERUSER)
 
     def start(self) -> None:
-        """Make the folder if it is new, start the server if it is down. Raises EmbeddedServerFailed."""
+        """Create the folder if it is new, start the server if it is down. Raises EmbeddedServerFailed."""
         try:
             self._prepare_folder()
             with self._starting_or_stopping():
@@ -78,7 +77,7 @@ class EmbeddedServer:
             raise self._failure(f"{error.strerror or error} ({error.filename or self.data_dir})") from error
 
     def leave(self) -> None:
-        """Stop the server if nobody else uses it."""
+        """Stop the server if no other process uses it."""
         if self._in_use is None:
             return
         with self._starting_or_stopping():
@@ -88,19 +87,18 @@ class EmbeddedServer:
             self._in_use = None
 
     def pid(self) -> int | None:
-        """The process id of the running postmaster."""
         self._is_over()  # reaps a child that has ended
         return postmaster_pid(self._cluster)
 
     async def keep_running(self) -> None:
-        """Watch the server for ever and start it again when it dies. What fails is tried again."""
+        """Restart the server whenever it dies."""
         while True:
             await asyncio.sleep(0.5)
             if self.pid() is None:
                 try:
                     await asyncio.to_thread(self.start)
                 except EmbeddedServerFailed:
-                    await asyncio.sleep(2)  # a crashed server's children may hold on for a moment
+                    await asyncio.sleep(2)  # children of a crashed server may still be ending
 
     def _prepare_folder(self) -> None:
         self.data_dir.mkdir(parents=True, exist_ok=True)
@@ -134,7 +132,7 @@ class EmbeddedServer:
         if not (self._cluster / "PG_VERSION").exists():
             self._initialise()
         if self.pid() is None:
-            self._wait_for_the_dead()
+            self._clear_locks()
             self._spawn()
         self._wait_until_ready()
         self._ensure_database()
@@ -148,7 +146,7 @@ class EmbeddedServer:
             )
 
     def _initialise(self) -> None:
-        # Made beside its place and moved there whole, so that an interrupted initdb leaves no half-made cluster.
+        # Created beside its place and then moved, so that an interrupted initdb leaves no incomplete cluster.
         fresh = self._cluster.with_suffix(".new")
         shutil.rmtree(fresh, ignore_errors=True)
         self._own(fresh)
@@ -160,7 +158,7 @@ class EmbeddedServer:
         )  # fmt: skip
         if done.returncode != 0:
             shutil.rmtree(fresh, ignore_errors=True)
-            raise self._failure(f"initdb said: {done.stderr.strip() or done.stdout.strip()}")
+            raise self._failure(f"initdb failed: {done.stderr.strip() or done.stdout.strip()}")
         fresh.replace(self._cluster)
 
     def _spawn(self) -> None:
@@ -174,18 +172,18 @@ class EmbeddedServer:
         }
         flags = [f"--{name}={value}" for name, value in options.items()]
         with self._open_log() as log:
-            # A session of its own: Ctrl-C in the terminal must reach us, not the database under us.
+            # In its own session: Ctrl-C in the terminal must reach only us.
             self._process = subprocess.Popen(  # noqa: S603
                 [program("postgres", self._account, self.data_dir), "-D", str(self._cluster), *flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True,
                 **run_as(self._account),
             )  # fmt: skip
 
-    def _wait_for_the_dead(self) -> None:
+    def _clear_locks(self) -> None:
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while not clear_stale_locks(self._cluster, self._socket_dir):
             if time.monotonic() > deadline:
-                raise self._failure("it was killed, and processes of it do not end. Stop them, and try again.")
+                raise self._failure("it was killed, and its processes do not end. Stop them, and try again.")
             time.sleep(0.05)
 
     def _wait_until_ready(self) -> None:
@@ -195,7 +193,7 @@ class EmbeddedServer:
                 psycopg.connect(self.conninfo_of("postgres"), connect_timeout=2).close()
             except psycopg.OperationalError as error:
                 if self._is_over():
-                    raise self._failure(self._last_words()) from error
+                    raise self._failure(self._last_log_lines()) from error
                 if time.monotonic() > deadline:
                     raise self._failure(f"no answer within {START_TIMEOUT_S} s: {first_line(error)}") from error
                 time.sleep(0.02)
@@ -225,7 +223,7 @@ class EmbeddedServer:
             self._process.wait(STOP_TIMEOUT_S)
 
     def _is_over(self) -> bool:
-        """Whether the server that we started ourselves has ended."""
+        """Whether the server that this process started has ended."""
         return self._process is not None and self._process.poll() is not None
 
     @property
@@ -237,18 +235,18 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / f"headwater-{name}"
 
     def _own(self, folder: Path) -> None:
-        """A folder that only the account which runs PostgreSQL, and root, can enter.
+        """Create a folder that only the account which runs PostgreSQL, and root, can enter.
 
-        In a shared temporary folder another user may have put something else in its place: a link is not followed, and
-        what belongs to neither the account nor us is not taken over.
+        In a shared temporary folder another user may have created it: links are not followed, and a folder of another
+        user is refused.
         """
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = self._account.pw_uid if self._account else os.geteuid()
         try:
             found = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError as error:
-            raise self._failure(f"{folder} is a link or no folder. Remove it.") from error
-        try:  # on what was opened, which no other user can exchange meanwhile
+            raise self._failure(f"{folder} is a link or not a folder. Remove it.") from error
+        try:  # by file descriptor, which another user cannot replace
             if (has := os.fstat(found).st_uid) != owner:
                 if os.geteuid() != 0 or has != 0:
                     raise self._failure(f"{folder} belongs to another user.")
@@ -262,17 +260,17 @@ class EmbeddedServer:
             self._log.replace(self._log.with_suffix(".log.1"))
         return self._log.open("ab")
 
-    def _last_words(self) -> str:
+    def _last_log_lines(self) -> str:
         lines = self._log.read_text(errors="replace").strip().splitlines()
-        telling = [line for line in lines[-30:] if "FATAL" in line or "PANIC" in line or "HINT" in line]
-        return " ".join(telling or lines[-1:] or ["it said nothing."]) + f" (log: {self._log})"
+        causes = [line for line in lines[-30:] if "FATAL" in line or "PANIC" in line or "HINT" in line]
+        return " ".join(causes or lines[-1:] or ["no message."]) + f" (log: {self._log})"
 
     def _failure(self, reason: str) -> EmbeddedServerFailed:
         return EmbeddedServerFailed(self.data_dir, reason)
 
 
 def is_initialised(data_dir: Path) -> bool:
-    """Whether there is a database in this folder. Creates nothing."""
+    """Whether there is a database in this folder."""
     return (data_dir.expanduser().absolute() / "postgres" / "PG_VERSION").exists()
 
 

@@ -14,7 +14,7 @@ from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewCon
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
 from headwater.bodies.types import ClaimedBody
-from headwater.db import Batch, Connection, Database
+from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError
 from headwater.extraction import decide, store
 from headwater.extraction.decide import KnownArticle, alias_of, keys_of
@@ -66,7 +66,7 @@ class Extractor:
         self._clock = clock
         self._frontier_options = frontier
         self._waiting = BodyQueue(database, clock, PageKind.ARTICLE, options.lease)
-        self._batch = Batch[_ReadPage, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
+        self._batch = WriteBatch[_ReadPage, ExtractionReport](self._write, most=WRITTEN_AT_ONCE)
         self.concurrency = options.concurrency
 
     async def claim(self, limit: int) -> Sequence[ClaimedPage]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
-from headwater.db import Batch, Connection, Database
+from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
 from headwater.fetching.drain import Drain
@@ -68,7 +68,7 @@ class Fetcher:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._batch = Batch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
+        self._batch = WriteBatch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
         self._outage = outage or OutageDetector()
         self._outage_reporter = OutageReporter(self._outage, self.name)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from headwater.articles.store import records
 from headwater.articles.types import Kept, Listed, NewArticle
-from headwater.db import Batch, Connection, Database
+from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier.store import queue
 from headwater.frontier.types import FrontierOptions, Origin, Submission
@@ -117,7 +117,7 @@ class Poller:
         self._options = options
         self._frontier_options = frontier_options
         self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
-        self._batch = Batch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
+        self._batch = WriteBatch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
         self._outage = outage or OutageDetector()
         self._misresolved: deque[tuple[datetime, SourceId]] = deque(maxlen=BLOCKED_REMEMBERED)
         self._outage_reporter = OutageReporter(self._outage, self.name)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from headwater.accounts.changes import record
 from headwater.accounts.quotas import Quotas
+from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
 from headwater.db import Connection, speak_for
 from headwater.errors import AlreadySubscribed, FeedNotFound, SourceExists, SourceNotFound, TooManyFeeds

@@ -1,8 +1,7 @@
-"""Every statement on `outgoing_mail`."""
+"""The queue of emails about accounts."""
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from headwater.accounts.mail.types import MailKind, QueuedMail
@@ -12,24 +11,13 @@ from headwater.types import UserId
 SCHEDULED_MAX = timedelta(days=1)
 
 
-async def queue(
-    conn: Connection,
-    *,
-    mail_id: UUID,
-    kind: MailKind,
-    email: str,
-    email_key: str,
-    user_id: UserId | None,
-    site: str,
-    detail: str,
-    now: datetime,
-    most: int | None,
-) -> bool:
-    """Queue a mail, once however often it is asked for. False when `most` others of its kind are waiting already."""
+async def queue(conn: Connection, mail: QueuedMail, *, email_key: str, most: int | None) -> bool:
+    """Queue an email, replacing an equal one. False when `most` others of its kind are queued already."""
     cur = await conn.execute(
         """
         INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, detail, queued_at, ready_at)
-        SELECT %(id)s, %(kind)s::text, %(email)s, %(email_key)s, %(user_id)s, %(site)s, %(detail)s, %(now)s, %(now)s
+        SELECT %(id)s, %(kind)s::text, %(email)s, %(email_key)s, %(user_id)s, %(site)s, %(detail)s, %(queued_at)s,
+            %(queued_at)s
         WHERE %(most)s::bigint IS NULL
             OR EXISTS (
                 SELECT FROM outgoing_mail
@@ -44,25 +32,15 @@ async def queue(
         SET id = excluded.id, email = excluded.email, site = excluded.site, detail = excluded.detail,
             queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0
         """,
-        {
-            "id": mail_id,
-            "kind": kind.value,
-            "email": email,
-            "email_key": email_key,
-            "user_id": user_id,
-            "site": site,
-            "detail": detail,
-            "now": now,
-            "most": most,
-        },
+        asdict(mail) | {"kind": mail.kind.value, "email_key": email_key, "most": most},
     )
     return cur.rowcount == 1
 
 
 async def claim(conn: Connection, *, now: datetime, leased_until: datetime, limit: int) -> list[QueuedMail]:
-    """The mails that have waited longest, ours until the lease ends. Counts as an attempt.
+    """Claim the emails that have waited longest, until the lease ends. Counts as an attempt.
 
-    One that is to wait longer than any may was scheduled by a clock that was ahead, and is due.
+    A time later than SCHEDULED_MAX from now was set by a clock that was ahead: the email is due.
     """
     cur = await conn.execute(
         """
@@ -79,42 +57,34 @@ async def claim(conn: Connection, *, now: datetime, leased_until: datetime, limi
         """,
         {"now": now, "leased_until": leased_until, "implausible": now + SCHEDULED_MAX, "limit": limit},
     )
-    return [_mail(row) for row in await cur.fetchall()]
-
-
-def _mail(row: Sequence[Any]) -> QueuedMail:
-    mail_id, kind, email, user_id, *rest = row
-    return QueuedMail(mail_id, MailKind(kind), email, UserId(user_id) if user_id else None, *rest)
+    return [QueuedMail(mail_id, MailKind(kind), *rest) for mail_id, kind, *rest in await cur.fetchall()]
 
 
 async def is_queued(conn: Connection, *, mail_id: UUID) -> bool:
-    """Whether this mail still waits: a password reset drops those that carry a link."""
+    """A password reset removes queued emails with a link."""
     cur = await conn.execute("SELECT FROM outgoing_mail WHERE id = %(id)s", {"id": mail_id})
     return cur.rowcount == 1
 
 
-async def done(conn: Connection, *, mail_id: UUID) -> None:
-    """It is sent, or never will be."""
+async def remove(conn: Connection, *, mail_id: UUID) -> None:
     await conn.execute("DELETE FROM outgoing_mail WHERE id = %(id)s", {"id": mail_id})
 
 
 async def retry(conn: Connection, *, mail_id: UUID, at: datetime) -> None:
-    """It could not be sent; when to try again."""
     await conn.execute("UPDATE outgoing_mail SET ready_at = %(at)s WHERE id = %(id)s", {"id": mail_id, "at": at})
 
 
 async def oldest_ready(conn: Connection, *, now: datetime) -> datetime | None:
-    """Since when the mail that has waited longest could have been sent."""
     return await fetch_value(conn, "SELECT min(ready_at) FROM outgoing_mail WHERE ready_at <= %(now)s", {"now": now})
 
 
 async def drop_all(conn: Connection, *, email_key: str) -> None:
-    """Nothing more is sent to this email, whose account is removed."""
+    """Remove all queued emails to this address."""
     await conn.execute("DELETE FROM outgoing_mail WHERE email_key = %(email_key)s", {"email_key": email_key})
 
 
 async def drop_links(conn: Connection, *, user_id: UserId, email_key: str) -> None:
-    """No mail with a link that was asked for until now is sent any more."""
+    """Remove queued emails with a link."""
     await conn.execute(
         """
         DELETE FROM outgoing_mail

@@ -1,4 +1,4 @@
-"""Mail that waits, and mail that is ready to be sent. Pure data."""
+"""Emails that are queued, and emails as they are sent. Pure data."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,18 +9,16 @@ from headwater.types import UserId
 
 
 class MailKind(StrEnum):
-    """What a mail is about."""
-
     RESET = "reset"  # a link to set a new password
     CONFIRM = "confirm"  # a link to confirm the email of a new account
     NEW_EMAIL = "email"  # a link to confirm a changed email
-    REMINDER = "reminder"  # somebody registered an email that has an account
+    REMINDER = "reminder"  # a registration with an email that has an account
     PASSWORD_CHANGED = "password_changed"  # noqa: S105  the name of a kind
-    EMAIL_ASKED = "email_asked"  # to the present email: somebody asked to change it
+    EMAIL_ASKED = "email_asked"  # to the current email: a change was requested
     EMAIL_CHANGED = "email_changed"  # to the old email
 
 
-# What tells a user of something that was done to their account; nothing that strangers do may hold these up.
+# Sent after a change to the account; requests by others must not delay them.
 NOTICES = frozenset({MailKind.PASSWORD_CHANGED, MailKind.EMAIL_ASKED, MailKind.EMAIL_CHANGED})
 
 
@@ -35,13 +33,11 @@ class QueuedMail:
     site: str
     detail: str
     queued_at: datetime
-    attempts: int
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A mail as it is sent."""
-
+class AccountEmail:
     email: str
     subject: str
     text: str

@@ -1,7 +1,7 @@
-"""Sending mail about accounts, in the background.
+"""The mailing stage: sends emails about accounts in the background.
 
-A request only queues, so its answer takes as long for an email without an account as for one with. The token of a link
-is made here, at the moment of sending. Whoever dies meanwhile leaves a lease that ends; then the mail is sent again.
+A request only queues, so the response time does not reveal whether there is an account. The token of a link is created
+here, when the email is sent. If the process dies, the email is sent again after its lease.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from headwater.accounts.decide import email_key
 from headwater.accounts.mail import store
-from headwater.accounts.mail.letters import write_letter
-from headwater.accounts.mail.types import NOTICES, Letter, MailKind, QueuedMail
+from headwater.accounts.mail.texts import write_email
+from headwater.accounts.mail.types import NOTICES, AccountEmail, MailKind, QueuedMail
 from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.store import tokens, users
 from headwater.accounts.types import Credentials, Purpose
@@ -25,16 +25,10 @@ LEASE = timedelta(minutes=2)
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 ATTEMPTS_MAX = 10
-PURPOSES = {
-    MailKind.RESET: Purpose.RESET,
-    MailKind.CONFIRM: Purpose.CONFIRM,
-    MailKind.NEW_EMAIL: Purpose.EMAIL,
-}
+PURPOSES = {MailKind.RESET: Purpose.RESET, MailKind.CONFIRM: Purpose.CONFIRM, MailKind.NEW_EMAIL: Purpose.EMAIL}
 
 
 class MailSender:
-    """The mailing stage."""
-
     name = "mailing"
     concurrency = 2
 
@@ -45,71 +39,65 @@ class MailSender:
         self._link_lifetime = link_lifetime
 
     async def claim(self, limit: int) -> Sequence[QueuedMail]:
-        """Mails that are ready to be sent. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.as_system() as conn:
             return await store.claim(conn, now=now, leased_until=now + LEASE, limit=limit)
 
     async def work(self, item: QueuedMail) -> None:
-        """Write and send one mail. Raises DatabaseUnavailable: then it is sent when its lease has ended."""
-        letter = await self.write(item)
-        is_done = letter is None or await self._send(item, letter)
+        """Write and send one email. Raises DatabaseUnavailable: then it is sent after its lease."""
+        email = await self.write(item)
+        is_done = email is None or await self._send(item, email)
         async with self._database.as_system() as conn:
             if is_done:
-                await store.done(conn, mail_id=item.id)
+                await store.remove(conn, mail_id=item.id)
             else:
                 await store.retry(conn, mail_id=item.id, at=self._clock() + wait(item.attempts))
 
     async def lag(self) -> timedelta:
-        """How long the oldest mail that could be sent has waited."""
         now = self._clock()
         async with self._database.as_system() as conn:
             oldest = await store.oldest_ready(conn, now=now)
         return now - oldest if oldest else timedelta(0)
 
-    async def write(self, mail: QueuedMail) -> Letter | None:
-        """The mail with a new token in its link; None when there is nobody to send it to any more.
+    async def write(self, mail: QueuedMail) -> AccountEmail | None:
+        """The email with a new token in its link; None if its account or request no longer exists.
 
-        What was asked for by email goes to the address of the account, never to the one that was typed: two mailboxes
-        can have one `email_key` (`ann@strasse.example`, `ann@straße.example`).
+        A link goes to the address of the account, never to the one that was typed: two mailboxes can have one
+        `email_key` (`ann@strasse.example`, `ann@straße.example`).
         """
         purpose = PURPOSES.get(mail.kind)
         if mail.kind in NOTICES:
-            return write_letter(mail, "", to=mail.email)
+            return write_email(mail, "", to=mail.email)
         now, token = self._clock(), new_token()
         async with self._database.as_system() as conn:
-            found = await _hold_recipient(conn, mail)
-            # Asked after the account is locked: who resets the password meanwhile has dropped this mail.
+            found = await _lock_recipient(conn, mail)
+            # Checked after the account is locked: a password reset may have removed this email.
             if found is None or not await store.is_queued(conn, mail_id=mail.id):
                 return None
             if mail.kind is MailKind.CONFIRM and found.user.confirmed_at is not None:
                 return None
             to = mail.email if purpose is Purpose.EMAIL else found.user.email
             if purpose is None:
-                return write_letter(mail, "", to=to)
+                return write_email(mail, "", to=to)
+            until, key = now + self._link_lifetime, digest(token)
             await tokens.add_mailed(
-                conn,
-                token_hash=digest(token),
-                user_id=found.user.id,
-                purpose=purpose,
-                email=to,
-                good_until=now + self._link_lifetime,
+                conn, token_hash=key, user_id=found.user.id, purpose=purpose, email=to, good_until=until
             )
-        return write_letter(mail, token, to=to)
+        return write_email(mail, token, to=to)
 
-    async def _send(self, mail: QueuedMail, letter: Letter) -> bool:
-        """Whether it is sent, or will not be tried again."""
-        delivery = await self._mailer.deliver(letter.email, letter.subject, letter.text)
+    async def _send(self, mail: QueuedMail, email: AccountEmail) -> bool:
+        """Whether it was sent, or is not retried."""
+        delivery = await self._mailer.deliver(email.email, email.subject, email.text)
         if delivery is Delivery.SENT or not self._mailer.has_server:
             return True
         is_hopeless = delivery is Delivery.REFUSED and mail.kind not in NOTICES
         if is_hopeless or mail.attempts >= ATTEMPTS_MAX:
-            log.error("mail given up", to=letter.email, subject=letter.subject, attempts=mail.attempts)
+            log.error("email not sent", to=email.email, subject=email.subject, attempts=mail.attempts)
             return True
         return False
 
 
-async def _hold_recipient(conn: Connection, mail: QueuedMail) -> Credentials | None:
+async def _lock_recipient(conn: Connection, mail: QueuedMail) -> Credentials | None:
     if mail.user_id is not None:
         return await users.lock_credentials(conn, user_id=mail.user_id)
     found = await users.find_credentials(conn, email_key=email_key(mail.email))
@@ -117,5 +105,4 @@ async def _hold_recipient(conn: Connection, mail: QueuedMail) -> Credentials | N
 
 
 def wait(attempts: int) -> timedelta:
-    """How long until a mail that could not be sent is tried again."""
     return min(FIRST_WAIT * 2 ** min(attempts, 20), LONGEST_WAIT)

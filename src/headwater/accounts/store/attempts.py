@@ -1,10 +1,12 @@
 """Attempts, counted to limit the rate of log-ins, mails and other requests."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from headwater.db import Connection
 
 CLOCKS_APART = timedelta(minutes=5)  # between machines
+_IS_CURRENT: Final = "attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s"
 
 
 async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: datetime) -> tuple[int, datetime]:
@@ -13,18 +15,12 @@ async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: dateti
     A window that ends later than one started now was written by a clock that was ahead, and is ignored.
     """
     cur = await conn.execute(
-        """
+        f"""
         INSERT INTO attempts (bucket, count, ends_at)
         VALUES (%(bucket)s, 1, %(ends_at)s)
         ON CONFLICT (bucket) DO UPDATE
-        SET count = CASE
-                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.count + 1
-                ELSE 1
-            END,
-            ends_at = CASE
-                WHEN attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s THEN attempts.ends_at
-                ELSE excluded.ends_at
-            END
+        SET count = CASE WHEN {_IS_CURRENT} THEN attempts.count + 1 ELSE 1 END,
+            ends_at = CASE WHEN {_IS_CURRENT} THEN attempts.ends_at ELSE excluded.ends_at END
         RETURNING count, ends_at
         """,
         {"bucket": bucket, "now": now, "ends_at": ends_at, "latest": ends_at + CLOCKS_APART},

@@ -1,39 +1,23 @@
 """Events: what users did."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
-from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from headwater.accounts.types import EventType
 from headwater.db import Connection
+from headwater.ids import new_id
 from headwater.types import UserId
 
 
-async def record(
-    conn: Connection,
-    *,
-    event_id: UUID,
-    user_id: UserId,
-    event_type: EventType,
-    metadata: Mapping[str, Any],
-    now: datetime,
-) -> None:
-    """Add an event."""
+async def record(conn: Connection, user_id: UserId, event_type: EventType, now: datetime, **metadata: object) -> None:
+    """Add an event to a user's history."""
     await conn.execute(
         """
         INSERT INTO events (id, user_id, event_type, metadata, created_at)
         VALUES (%(id)s, %(user_id)s, %(event_type)s, %(metadata)s, %(now)s)
         """,
-        {
-            "id": event_id,
-            "user_id": user_id,
-            "event_type": event_type.value,
-            "metadata": Jsonb(dict(metadata)),
-            "now": now,
-        },
+        {"id": new_id(), "user_id": user_id, "event_type": event_type.value, "metadata": Jsonb(metadata), "now": now},
     )
 
 

@@ -6,13 +6,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from headwater.accounts.secrets import digest
-from headwater.accounts.types import Role, SessionLine, SessionRow, Tokens, User
+from headwater.accounts.store.users import USER, user_of
+from headwater.accounts.types import SessionLine, SessionRow, Tokens, Visitor
 from headwater.db import Connection, fetch_all
 from headwater.types import UserId
 
-_SESSIONS: Final = """
+AGENT_MAX = 300
+_SESSIONS: Final = f"""
     SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
-        renewal_used_at, users.id, email, role, confirmed_at, created_at
+        renewal_used_at, {USER}
     FROM sessions
     JOIN users ON users.id = sessions.user_id
 """
@@ -23,16 +25,8 @@ _NEW_TOKENS: Final = """
 
 
 async def start(
-    conn: Connection,
-    *,
-    session_id: UUID,
-    user_id: UserId,
-    tokens: Tokens,
-    now: datetime,
-    address: str,
-    user_agent: str,
+    conn: Connection, *, session_id: UUID, user_id: UserId, tokens: Tokens, now: datetime, visitor: Visitor
 ) -> None:
-    """Start a session."""
     await conn.execute(
         """
         INSERT INTO sessions (
@@ -44,22 +38,14 @@ async def start(
             %(now)s, %(address)s, %(user_agent)s
         )
         """,
-        {
-            "id": session_id,
-            "user_id": user_id,
-            "now": now,
-            "address": address,
-            "user_agent": user_agent,
-            **_values(tokens),
-        },
+        {"id": session_id, "user_id": user_id, "address": visitor.address, "user_agent": visitor.user_agent[:AGENT_MAX]}
+        | _values(tokens, now),
     )
 
 
 async def find_by_access(conn: Connection, *, access_hash: bytes) -> SessionRow | None:
-    """The session of this access token."""
     cur = await conn.execute(_SESSIONS + " WHERE access_hash = %(hash)s", {"hash": access_hash})
-    row = await cur.fetchone()
-    return _session(row) if row else None
+    return _session(await cur.fetchone())
 
 
 async def find_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRow | None:
@@ -68,31 +54,18 @@ async def find_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRo
         _SESSIONS + " WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s FOR UPDATE OF sessions",
         {"hash": refresh_hash},
     )
-    row = await cur.fetchone()
-    return _session(row) if row else None
+    return _session(await cur.fetchone())
 
 
-def _session(row: Sequence[Any]) -> SessionRow:
-    (session_id, access, access_until, refresh, refresh_until, replaced, replaced_at, used_at, *person) = row
-    user_id, email, role, confirmed_at, created_at = person
-    return SessionRow(
-        session_id,
-        User(UserId(user_id), email, Role(role), confirmed_at, created_at),
-        bytes(access),
-        access_until,
-        bytes(refresh),
-        refresh_until,
-        bytes(replaced) if replaced is not None else None,
-        replaced_at,
-        used_at,
-    )
+def _session(row: Sequence[Any] | None) -> SessionRow | None:
+    return SessionRow(row[0], user_of(row[8:]), *row[1:8]) if row else None
 
 
 async def rotate(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> None:
     """Set new tokens; the old refresh token is kept, to detect when it is used again."""
     await conn.execute(
         f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = refresh_hash, replaced_at = %(now)s WHERE id = %(id)s",
-        {"id": session_id, "now": now, **_values(tokens)},
+        {"id": session_id, **_values(tokens, now)},
     )
 
 
@@ -100,13 +73,14 @@ async def reissue(conn: Connection, *, session_id: UUID, tokens: Tokens, now: da
     """Set new tokens and forget the old ones. False when the session has ended."""
     cur = await conn.execute(
         f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = NULL, replaced_at = NULL WHERE id = %(id)s",
-        {"id": session_id, "now": now, **_values(tokens)},
+        {"id": session_id, **_values(tokens, now)},
     )
     return cur.rowcount == 1
 
 
-def _values(tokens: Tokens) -> dict[str, object]:
+def _values(tokens: Tokens, now: datetime) -> dict[str, object]:
     return {
+        "now": now,
         "access_hash": digest(tokens.access),
         "access_until": tokens.access_until,
         "refresh_hash": digest(tokens.refresh),
@@ -123,7 +97,6 @@ async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime
 
 
 async def is_active(conn: Connection, *, session_id: UUID) -> bool:
-    """Whether a session has not been ended."""
     cur = await conn.execute("SELECT FROM sessions WHERE id = %(id)s", {"id": session_id})
     return cur.rowcount == 1
 
@@ -148,10 +121,8 @@ async def list_of(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
         conn,
         SessionLine,
         """
-        SELECT id, started_at, seen_at, address, user_agent
-        FROM sessions
-        WHERE user_id = %(user_id)s
-        ORDER BY seen_at DESC
+        SELECT id, started_at, seen_at, address, user_agent FROM sessions
+        WHERE user_id = %(user_id)s ORDER BY seen_at DESC
         """,
         {"user_id": user_id},
     )

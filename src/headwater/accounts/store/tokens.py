@@ -1,13 +1,17 @@
 """Mailed tokens, API tokens, and the secrets that all processes share."""
 
-from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
-from headwater.accounts.types import ApiToken, Purpose, Role, Scope, User
-from headwater.db import Connection, translate
+from headwater.accounts.store.users import USER, user_of
+from headwater.accounts.types import ApiToken, Purpose, Scope, User
+from headwater.db import Connection, fetch_value, translate
 from headwater.errors import TokenNameTaken
 from headwater.types import UserId
+
+_IS_VALID: Final = "token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s"
 
 
 async def add_mailed(
@@ -20,15 +24,9 @@ async def add_mailed(
             DELETE FROM mailed_tokens WHERE user_id = %(user_id)s AND purpose = %(purpose)s
         )
         INSERT INTO mailed_tokens (token_hash, user_id, purpose, email, good_until)
-        VALUES (%(token_hash)s, %(user_id)s, %(purpose)s, %(email)s, %(good_until)s)
+        VALUES (%(token_hash)s, %(user_id)s, %(purpose)s, %(email)s, %(until)s)
         """,
-        {
-            "token_hash": token_hash,
-            "user_id": user_id,
-            "purpose": purpose.value,
-            "email": email,
-            "good_until": good_until,
-        },
+        {"token_hash": token_hash, "user_id": user_id, "purpose": purpose.value, "email": email, "until": good_until},
     )
 
 
@@ -37,11 +35,7 @@ async def find_mailed(
 ) -> tuple[UserId, str] | None:
     """The user of a mailed token and the email it was sent to; None if it is invalid."""
     cur = await conn.execute(
-        """
-        SELECT user_id, email
-        FROM mailed_tokens
-        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
-        """,
+        f"SELECT user_id, email FROM mailed_tokens WHERE {_IS_VALID}",
         {"token_hash": token_hash, "purpose": purpose.value, "now": now},
     )
     row = await cur.fetchone()
@@ -53,11 +47,7 @@ async def use_mailed(
 ) -> tuple[UserId, str] | None:
     """As `find_mailed`, and delete the token."""
     cur = await conn.execute(
-        """
-        DELETE FROM mailed_tokens
-        WHERE token_hash = %(token_hash)s AND purpose = %(purpose)s AND good_until > %(now)s
-        RETURNING user_id, email
-        """,
+        f"DELETE FROM mailed_tokens WHERE {_IS_VALID} RETURNING user_id, email",
         {"token_hash": token_hash, "purpose": purpose.value, "now": now},
     )
     row = await cur.fetchone()
@@ -65,48 +55,31 @@ async def use_mailed(
 
 
 async def revoke_mailed_of(conn: Connection, *, user_id: UserId) -> None:
-    """Delete all mailed tokens of a user."""
     await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
 
 
-async def add(
-    conn: Connection,
-    *,
-    token_id: UUID,
-    user_id: UserId,
-    name: str,
-    token_hash: bytes,
-    scopes: Sequence[Scope],
-    now: datetime,
-) -> None:
+async def add(conn: Connection, token: ApiToken, *, user_id: UserId, token_hash: bytes) -> None:
     """Add an API token. Raises TokenNameTaken."""
-    with translate(api_tokens_one_per_name=TokenNameTaken(name)):
+    with translate(api_tokens_one_per_name=TokenNameTaken(token.name)):
         await conn.execute(
             """
             INSERT INTO api_tokens (id, user_id, name, token_hash, scopes, created_at)
-            VALUES (%(id)s, %(user_id)s, %(name)s, %(token_hash)s, %(scopes)s, %(now)s)
+            VALUES (%(id)s, %(user_id)s, %(name)s, %(token_hash)s, %(scopes)s, %(created_at)s)
             """,
-            {
-                "id": token_id,
-                "user_id": user_id,
-                "name": name,
-                "token_hash": token_hash,
-                "scopes": [scope.value for scope in scopes],
-                "now": now,
-            },
+            asdict(token) | {"user_id": user_id, "token_hash": token_hash, "scopes": [*map(str, token.scopes)]},
         )
 
 
 async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[User, frozenset[Scope]] | None:
     """The user and scopes of an API token. Updates `used_at` at most once a minute."""
     cur = await conn.execute(
-        """
+        f"""
         WITH noted AS (
             UPDATE api_tokens
             SET used_at = %(now)s
             WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s::timestamptz - interval '1 minute')
         )
-        SELECT scopes, users.id, email, role, confirmed_at, users.created_at
+        SELECT scopes, {USER}
         FROM api_tokens
         JOIN users ON users.id = api_tokens.user_id
         WHERE token_hash = %(hash)s
@@ -114,21 +87,15 @@ async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[U
         {"hash": token_hash, "now": now},
     )
     row = await cur.fetchone()
-    if row is None:
-        return None
-    scopes, user_id, email, role, confirmed_at, created_at = row
-    user = User(UserId(user_id), email, Role(role), confirmed_at, created_at)
-    return user, frozenset(Scope(scope) for scope in scopes)
+    return (user_of(row[1:]), frozenset(Scope(scope) for scope in row[0])) if row else None
 
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
     """A user's API tokens, the newest first."""
     cur = await conn.execute(
         """
-        SELECT id, name, scopes, created_at, used_at
-        FROM api_tokens
-        WHERE user_id = %(user_id)s
-        ORDER BY created_at DESC
+        SELECT id, name, scopes, created_at, used_at FROM api_tokens
+        WHERE user_id = %(user_id)s ORDER BY created_at DESC
         """,
         {"user_id": user_id},
     )
@@ -145,7 +112,6 @@ async def remove(conn: Connection, *, token_id: UUID) -> int:
 
 
 async def revoke_all_of(conn: Connection, *, user_id: UserId) -> None:
-    """Delete all API tokens of a user."""
     await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
 
 
@@ -162,10 +128,7 @@ async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:
         "INSERT INTO shared_secrets (name, value) VALUES (%(name)s, %(value)s) ON CONFLICT (name) DO NOTHING",
         {"name": name, "value": value},
     )
-    cur = await conn.execute("SELECT value FROM shared_secrets WHERE name = %(name)s", {"name": name})
-    row = await cur.fetchone()
-    assert row is not None, "just inserted"
-    return bytes(row[0])
+    return await fetch_value(conn, "SELECT value FROM shared_secrets WHERE name = %(name)s", {"name": name})
 
 
 async def remove_secret(conn: Connection, *, name: str) -> None:

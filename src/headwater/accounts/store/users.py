@@ -1,6 +1,7 @@
-"""Users: accounts, roles, karma."""
+"""Users: accounts, roles, karma, and their identities at outside issuers (OpenID Connect)."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,7 +10,8 @@ from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_v
 from headwater.errors import EmailTaken
 from headwater.types import UserId
 
-_USERS: Final = "SELECT id, email, role, confirmed_at, created_at, password_hash FROM users"
+USER: Final = "users.id, email, role, confirmed_at, users.created_at"
+_USERS: Final = f"SELECT password_hash, {USER} FROM users"
 _PEOPLE: Final = """
     SELECT users.id, email, role, karma, users.created_at, confirmed_at,
         greatest(session.seen_at, token.used_at) AS seen_at,
@@ -29,68 +31,44 @@ async def claim_first(conn: Connection) -> bool:
 
 
 async def has_any(conn: Connection) -> bool:
-    """Whether there is a user."""
     return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM users)"))
 
 
-async def add(
-    conn: Connection,
-    *,
-    user_id: UserId,
-    email: str,
-    email_key: str,
-    password_hash: str | None,
-    role: Role,
-    now: datetime,
-    confirmed_at: datetime | None,
-) -> None:
-    """Add a user. Raises EmailTaken."""
+async def add(conn: Connection, user: User, *, email_key: str, password_hash: str | None) -> None:
+    """Raises EmailTaken."""
     with translate(users_email_key=EmailTaken()):
         await conn.execute(
             """
             INSERT INTO users
                 (id, email, email_key, password_hash, role, confirmed_at, privacy_accepted_at, created_at)
             VALUES (
-                %(id)s, %(email)s, %(email_key)s, %(password_hash)s, %(role)s, %(confirmed_at)s, %(now)s, %(now)s
+                %(id)s, %(email)s, %(key)s, %(hash)s, %(role)s, %(confirmed_at)s, %(created_at)s, %(created_at)s
             )
             """,
-            {
-                "id": user_id,
-                "email": email,
-                "email_key": email_key,
-                "password_hash": password_hash,
-                "role": role.value,
-                "now": now,
-                "confirmed_at": confirmed_at,
-            },
+            asdict(user) | {"role": user.role.value, "key": email_key, "hash": password_hash},
         )
 
 
 async def find_credentials(conn: Connection, *, email_key: str) -> Credentials | None:
-    """The user with this email."""
     cur = await conn.execute(_USERS + " WHERE email_key = %(email_key)s", {"email_key": email_key})
-    row = await cur.fetchone()
-    return _credentials(row) if row else None
+    return _credentials(await cur.fetchone())
 
 
 async def find_credentials_by_id(conn: Connection, *, user_id: UserId) -> Credentials | None:
-    """The user with this id."""
     cur = await conn.execute(_USERS + " WHERE id = %(id)s", {"id": user_id})
-    row = await cur.fetchone()
-    return _credentials(row) if row else None
+    return _credentials(await cur.fetchone())
 
 
 async def lock_credentials(conn: Connection, *, user_id: UserId) -> Credentials | None:
     """The user with this id; their row stays locked until the transaction ends."""
     cur = await conn.execute(_USERS + " WHERE id = %(id)s FOR NO KEY UPDATE", {"id": user_id})
-    row = await cur.fetchone()
-    return _credentials(row) if row else None
+    return _credentials(await cur.fetchone())
 
 
 async def list_all(conn: Connection) -> list[User]:
     """Every user, the oldest first."""
-    cur = await conn.execute(_USERS + " ORDER BY created_at, id")
-    return [_credentials(row).user for row in await cur.fetchall()]
+    cur = await conn.execute(f"SELECT {USER} FROM users ORDER BY created_at, id")
+    return [user_of(row) for row in await cur.fetchall()]
 
 
 async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
@@ -104,12 +82,10 @@ async def list_people(conn: Connection, *, text: str = "", limit: int, offset: i
 
 
 async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
-    """One user with their activity."""
     return await fetch_one(conn, PersonLine, _PEOPLE + " WHERE users.id = %(id)s", {"id": user_id})
 
 
 async def count_people(conn: Connection, *, text: str = "") -> int:
-    """How many users have an email that contains a text."""
     return await fetch_value(conn, f"SELECT count(*) FROM users WHERE {_MATCHES}", {"text": text})
 
 
@@ -118,13 +94,17 @@ async def lock_administrators(conn: Connection) -> list[UserId]:
     return await fetch_column(conn, "SELECT id FROM users WHERE role = 'super_admin' ORDER BY id FOR UPDATE")
 
 
-def _credentials(row: Sequence[Any]) -> Credentials:
-    user_id, email, role, confirmed_at, created_at, password_hash = row
-    return Credentials(User(UserId(user_id), email, Role(role), confirmed_at, created_at), password_hash)
+def user_of(row: Sequence[Any]) -> User:
+    """From the columns of USER."""
+    user_id, email, role, confirmed_at, created_at = row
+    return User(UserId(user_id), email, Role(role), confirmed_at, created_at)
+
+
+def _credentials(row: Sequence[Any] | None) -> Credentials | None:
+    return Credentials(user_of(row[1:]), row[0]) if row else None
 
 
 async def set_password(conn: Connection, *, user_id: UserId, password_hash: str) -> None:
-    """Set the password hash."""
     await conn.execute(
         "UPDATE users SET password_hash = %(hash)s WHERE id = %(id)s", {"id": user_id, "hash": password_hash}
     )
@@ -140,12 +120,10 @@ async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key:
 
 
 async def set_role(conn: Connection, *, user_id: UserId, role: Role) -> None:
-    """Set a user's role."""
     await conn.execute("UPDATE users SET role = %(role)s WHERE id = %(id)s", {"id": user_id, "role": role.value})
 
 
 async def find_karma(conn: Connection, *, user_id: UserId) -> int:
-    """A user's karma."""
     return await fetch_value(conn, "SELECT karma FROM users WHERE id = %(id)s", {"id": user_id}) or 0
 
 
@@ -166,7 +144,6 @@ async def revoke_access(conn: Connection, *, user_id: UserId) -> None:
 
 
 async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    """Confirm the email."""
     await conn.execute(
         "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s",
         {"id": user_id, "now": now},
@@ -177,3 +154,27 @@ async def remove(conn: Connection, *, user_id: UserId) -> None:
     """Delete a user, and by cascade everything they own."""
     await conn.execute("DELETE FROM attempts WHERE strpos(bucket, %(id)s) > 0", {"id": str(user_id)})
     await conn.execute("DELETE FROM users WHERE id = %(id)s", {"id": user_id})
+
+
+async def find_identity(conn: Connection, *, issuer: str, subject: str) -> UserId | None:
+    """The user with this outside identity."""
+    return await fetch_value(
+        conn,
+        "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s",
+        {"issuer": issuer, "subject": subject},
+    )
+
+
+async def add_identity(conn: Connection, *, issuer: str, subject: str, user_id: UserId) -> None:
+    await conn.execute(
+        """
+        INSERT INTO outside_identities (issuer, subject, user_id)
+        VALUES (%(issuer)s, %(subject)s, %(user_id)s)
+        ON CONFLICT (issuer, subject) DO NOTHING
+        """,
+        {"issuer": issuer, "subject": subject, "user_id": user_id},
+    )
+
+
+async def remove_identities(conn: Connection, *, user_id: UserId) -> None:
+    await conn.execute("DELETE FROM outside_identities WHERE user_id = %(user_id)s", {"user_id": user_id})

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import assert_never
 from uuid import UUID
 
-from headwater.accounts.changes import record
 from headwater.accounts.store import attempts
+from headwater.accounts.store.events import record
 from headwater.accounts.types import EventType
 from headwater.db import Connection, Database
 from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable

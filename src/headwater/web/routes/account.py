@@ -10,11 +10,11 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.access import Access
+from headwater.accounts.bearers import make_token
 from headwater.accounts.changes import lock_logged_in
 from headwater.accounts.decide import scopes_allowed
 from headwater.accounts.store import sessions as sessions_store
 from headwater.accounts.store import tokens as tokens_store
-from headwater.accounts.tokens import make_token
 from headwater.accounts.types import Scope, Tokens
 from headwater.analytics import store as analytics
 from headwater.asgi.errors import LOGIN, status_of

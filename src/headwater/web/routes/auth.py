@@ -11,7 +11,7 @@ from litestar.params import FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
 from headwater.accounts.access import Access, AwaitsConfirmation, LoggedIn
-from headwater.accounts.openid import Attempt, OpenId
+from headwater.accounts.openid import OpenId, OpenIdAttempt
 from headwater.accounts.outside import Outsiders
 from headwater.accounts.store import sessions, users
 from headwater.asgi.errors import LOGIN, retry_header, status_of
@@ -156,7 +156,7 @@ async def openid_login(request: AnyRequest, openid: NamedDependency[OpenId | Non
     """Redirect to the OpenID provider. Raises NotFound."""
     if openid is None:
         raise NotFound("Login with another provider is not set up.")
-    attempt = Attempt(secrets.token_urlsafe(32))
+    attempt = OpenIdAttempt(secrets.token_urlsafe(32))
     try:
         address = await openid.address(attempt)
     except IssuerUnavailable as error:
@@ -175,7 +175,7 @@ async def openid_callback(
     iss: FromQuery[str] = "",
 ) -> Template | Redirect:
     """Log in after the redirect from the OpenID provider, with the state of this browser."""
-    attempt = Attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
+    attempt = OpenIdAttempt(request.cookies.get(ATTEMPT_COOKIE, ""))
     state = request.query_params.get("state", "")  # as a parameter, the framework injects its own state
     try:
         if openid is None or not attempt.seed or not attempt.is_answered_by(state):

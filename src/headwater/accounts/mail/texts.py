@@ -1,47 +1,48 @@
-"""What the mails about accounts say."""
+"""The texts of emails about accounts."""
 
-from headwater.accounts.mail.types import Letter, MailKind, QueuedMail
+from headwater.accounts.mail.types import AccountEmail, MailKind, QueuedMail
 
 
-def write_letter(mail: QueuedMail, token: str, *, to: str) -> Letter:
-    """The text of a mail to this address; `token` goes into its link, where it has one."""
+def write_email(mail: QueuedMail, token: str, *, to: str) -> AccountEmail:
+    """`token` is for the link, if the email has one."""
     subject, text = _SUBJECTS[mail.kind], _TEXTS[mail.kind]
-    return Letter(to, subject, text.format(site=mail.site, token=token, detail=mail.detail))
+    return AccountEmail(to, subject, text.format(site=mail.site, token=token, detail=mail.detail))
 
 
 _SUBJECTS = {
     MailKind.RESET: "A new password for Headwater",
     MailKind.CONFIRM: "Confirm your address for Headwater",
     MailKind.NEW_EMAIL: "Your new address for Headwater",
-    MailKind.REMINDER: "You have an account already",
+    MailKind.REMINDER: "You already have an account",
     MailKind.PASSWORD_CHANGED: "Your Headwater password was changed",
     MailKind.EMAIL_ASKED: "A change of your Headwater email was requested",
     MailKind.EMAIL_CHANGED: "Your Headwater email was changed",
 }
 _TEXTS = {
     MailKind.RESET: """\
-Somebody, most likely you, asked for a new password. Choose one here:
+A new password was requested for your account. Choose one here:
 
 {site}/auth/reset?token={token}
 
-The link is good for an hour and once. If it was not you, do nothing: your password stays as it is.
+The link is valid for one hour and can be used once. If you did not request it, ignore this email: your password stays
+as it is.
 """,
     MailKind.CONFIRM: """\
 Welcome to Headwater. Confirm that this address is yours:
 
 {site}/auth/confirm?token={token}
 
-If you did not register, do nothing.
+If you did not register, ignore this email.
 """,
     MailKind.NEW_EMAIL: """\
 You asked to use this address from now on. Confirm that it is yours:
 
 {site}/auth/confirm?token={token}
 
-Until then everything stays as it is.
+Until then your old address is used.
 """,
     MailKind.REMINDER: """\
-Somebody registered with this address, which has an account already. Log in:
+There was a registration with this address, which already has an account. Log in:
 
 {site}/auth/login
 """,
@@ -52,10 +53,10 @@ If it was you, there is nothing to do. If it was not, set a new password at once
 
 {site}/auth/forgot
 
-Then tell whoever runs this Headwater.
+Then inform the operator of this Headwater.
 """,
     MailKind.EMAIL_ASKED: """\
-Somebody who is logged in to your Headwater account and knows its password asked to change its email to {detail}.
+A change of the email of your Headwater account to {detail} was requested, with its password.
 
 If it was you, follow the link that was sent there. If it was not, set a new password at once: that cancels the change
 and ends every session and API token.
@@ -66,8 +67,8 @@ and ends every session and API token.
 The email of your Headwater account was changed to {detail}. This address neither logs in nor
 resets the password any more.
 
-If it was you, there is nothing to do. If it was not, tell whoever runs this Headwater at once. They can give the
-account its old email back with `headwater user email`:
+If it was you, there is nothing to do. If it was not, inform the operator of this Headwater at once. They can restore
+the old email with `headwater user email`:
 
 {site}
 """,
