@@ -4,7 +4,7 @@ PREPARE = command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) was not found; 
 RUN = .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help up demo test soak check format lock screenshots clean
+.PHONY: help up demo test soak mutate check format lock screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,10 @@ soak: ## Run all tests again with what is long by nature, the database ones on P
 	$(RUN) scripts/server_tests.py
 	@$(RUN) -m coverage combine --quiet
 	$(RUN) -m coverage report
+
+mutate: ## Mutation testing of the decision files; FILES="net/guard.py" for some, ALL=1 for every mutant
+	@$(PREPARE) --dev
+	nice $(RUN) scripts/mutate.py $(if $(ALL),--most 0) $(FILES)
 
 check: ## Lint, formatting, types and import contracts
 	@$(PREPARE) --dev
