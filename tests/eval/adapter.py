@@ -11,7 +11,7 @@ import can_ada
 from lxml import html as lxml_html
 
 from headwater.feeds import Entry, GeoPoint, ParsedFeed
-from headwater.feeds.authors import name_in
+from headwater.feeds.entry_fields import name_in
 from headwater.reading.sanitise import sanitise
 from headwater.reading.text import without_markup
 

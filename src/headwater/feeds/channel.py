@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from headwater.feeds.authors import authors
-from headwater.feeds.categories import categories
 from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
+from headwater.feeds.entry_fields import authors, categories
 from headwater.feeds.media import picture, whole
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import HTML, PLAIN, plain
@@ -14,37 +13,38 @@ from headwater.reading.links import unescape_query
 from headwater.reading.sanitise import sanitise
 
 _PERIODS = {
-    "hourly": timedelta(hours=1),
-    "daily": timedelta(days=1),
-    "weekly": timedelta(weeks=1),
-    "monthly": timedelta(days=30),
-    "yearly": timedelta(days=365),
+    name: timedelta(hours=hours)
+    for name, hours in {"hourly": 1, "daily": 24, "weekly": 168, "monthly": 720, "yearly": 8760}.items()
 }
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DESCRIPTIONS = (
     *(("description", HTML), ("tagline", PLAIN), ("subtitle", PLAIN), ("abstract", PLAIN), ("itunes:summary", PLAIN)),
     *(("dc:description", HTML), ("itunes:subtitle", PLAIN), ("googleplay:description", PLAIN)),
 )
+_TITLES = ("title", "dc:title", "itunes:title", "media:title")
 _MAX_TTL = 60 * 24 * 366
 
 
 def feed(document: Document, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
     """The feed without its entries."""
+    icons = (document.link(icon, plain(icon)) for icon in each(fields, "icon", "webfeeds:icon"))
+    image = picture(document, fields)
+    minutes, given = whole(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")
     return ParsedFeed(
         format=form,
-        title=_title(document, fields),
+        title=next(filter(None, map(document.line, each(fields, *_TITLES))), ""),
         site_url=_site(document, fields) or document.link(element, attribute(element, "href")),
         description=_description(document, fields),
-        language=_language(document, element, fields),
+        language=normalise_language(given) if given else document.language(element, None),
         authors=authors(document, fields),
         categories=categories(fields),
         updated_at=parse_date(
             attribute(element, "lastmod")
             or first_text(fields, "updated", "modified", "lastbuilddate", "dcterms:modified", "dc:date", "pubdate")
         ),
-        icon_url=_icon(document, fields) or picture(document, fields),
-        image_url=picture(document, fields),
-        ttl=_ttl(fields),
+        icon_url=next(filter(None, icons), None) or image,
+        image_url=image,
+        ttl=timedelta(minutes=min(minutes, _MAX_TTL)) if minutes else None,
         update_period=_update_period(fields),
         skip_hours=frozenset(
             hour % 24 for text in _inner(fields, "skiphours") if (hour := whole(text)) is not None and hour <= 24
@@ -59,16 +59,8 @@ def feed(document: Document, element: Element, fields: Fields, *, form: str) -> 
     )
 
 
-def _title(document: Document, fields: Fields) -> str:
-    for element in each(fields, "title", "dc:title", "itunes:title", "media:title"):
-        if text := document.line(element):
-            return text
-    return ""
-
-
 def _site(document: Document, fields: Fields) -> str | None:
-    links = fields.get("link", ())
-    for link in links:
+    for link in fields.get("link", ()):
         if link.get("href") is None and (url := document.link(link, unescape_query(plain(link)))):
             return url
     return next(iter(_related(document, fields, "alternate")), None)
@@ -89,24 +81,6 @@ def _description(document: Document, fields: Fields) -> str | None:
             if html := document.markup(element, default):
                 return sanitise(html, document.base(element)) or None
     return None
-
-
-def _language(document: Document, element: Element, fields: Fields) -> str | None:
-    if given := first_text(fields, "language", "dc:language"):
-        return normalise_language(given)
-    return document.language(element, None)
-
-
-def _icon(document: Document, fields: Fields) -> str | None:
-    for element in each(fields, "icon", "webfeeds:icon"):
-        if url := document.link(element, plain(element)):
-            return url
-    return None
-
-
-def _ttl(fields: Fields) -> timedelta | None:
-    minutes = whole(first_text(fields, "ttl"))
-    return timedelta(minutes=min(minutes, _MAX_TTL)) if minutes else None
 
 
 def _update_period(fields: Fields) -> timedelta | None:

@@ -5,9 +5,8 @@ from itertools import islice
 
 from lxml import etree
 
-from headwater.feeds.mojibake import fix_mojibake
 from headwater.feeds.namespaces import XML_BASE, XML_LANG, Element, Names
-from headwater.feeds.text_constructs import line, markup, plain
+from headwater.feeds.text_constructs import fix_mojibake, line, markup, plain
 from headwater.reading.html_rules import LINKS
 from headwater.reading.limits import MAX_HTML
 from headwater.reading.links import absolute, rebase, resolved, whole

@@ -4,14 +4,17 @@ from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from headwater.feeds.authors import WORDS as AUTHORS
-from headwater.feeds.authors import authors, source_authors
-from headwater.feeds.categories import WORDS as CATEGORIES
-from headwater.feeds.categories import categories
 from headwater.feeds.content import ALL_WORDS, content_words, summary_and_content
 from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.geo import WORDS as PLACES
-from headwater.feeds.geo import place
+from headwater.feeds.entry_fields import (
+    AUTHOR_WORDS,
+    CATEGORY_WORDS,
+    PLACE_WORDS,
+    authors,
+    categories,
+    place,
+    source_authors,
+)
 from headwater.feeds.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.feeds.namespaces import RDF, Element
 from headwater.feeds.text_constructs import HTML, INLINE, plain
@@ -23,14 +26,7 @@ from headwater.reading.links import whole as whole_url
 MAX_ID = 2048
 
 _PUBLISHED = (
-    "pubdate",
-    "published",
-    "issued",
-    "dcterms:issued",
-    "created",
-    "dcterms:created",
-    "dc:date",
-    "dcterms:date",
+    *("pubdate", "published", "issued", "dcterms:issued", "created", "dcterms:created", "dc:date", "dcterms:date"),
 )
 _UPDATED = ("updated", "modified", "dcterms:modified", "dc:date")
 _TITLES = ("title", "dc:title", "media:title", "itunes:title")
@@ -54,7 +50,7 @@ class Layout:
             for those in (_PUBLISHED, _UPDATED, _TITLES, _LANGUAGES, _COUNTS)
         )
         self.authors, self.categories, self.enclosures, self.picture, self.place = (
-            not has.isdisjoint(those) for those in (AUTHORS, CATEGORIES, FILES, PICTURES, PLACES)
+            not has.isdisjoint(those) for those in (AUTHOR_WORDS, CATEGORY_WORDS, FILES, PICTURES, PLACE_WORDS)
         )
         self.comments = "comments" in has
         self.content = content_words(has)

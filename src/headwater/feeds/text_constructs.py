@@ -5,12 +5,14 @@ Formats differ in how they carry markup: escaped, inline, as XHTML, in base64, o
 
 import re
 from base64 import b64decode
+from contextlib import suppress
 from html import escape
 from html.entities import html5
 
 from lxml import etree
 
 from headwater.feeds.namespaces import Element, tag_of
+from headwater.reading.decode import AS_1252
 from headwater.reading.html_rules import TAGS
 from headwater.reading.text import storable, without_markup
 
@@ -26,6 +28,10 @@ _CLOSING = re.compile(r"</\w+>|&#?\w+;")
 _TAG_NAME = re.compile(r"</?(\w+)")
 _ENTITY_NAME = re.compile(r"&(\w+);")
 _SPACES = re.compile(r"[ \t\r\n\f\v]+")
+# In UTF-8: a C1 control, or what UTF-8 looks like after it was taken for Latin-1. References to the former. Each begins
+# with one fixed byte, which makes the search quick.
+_MISREAD = re.compile(rb"\xc2(?:[\x80-\x9f]|(?<=\xc3[\x82-\xb4]\xc2)[\xa0-\xbf])")
+_REFERENCE = re.compile(rb"#(?:0*1[2-5][0-9]|[xX]0*[89][0-9a-fA-F]);")
 
 
 def plain(element: Element) -> str:
@@ -45,10 +51,10 @@ def line(element: Element, *, guess: bool) -> str:
         text = text[:MAX_TITLE]
         if kind == HTML or (guess and kind == PLAIN and looks_like_html(text)):
             text = without_markup(text)
-    return one_line(text)
+    return fold_spaces(text)
 
 
-def one_line(text: str) -> str:
+def fold_spaces(text: str) -> str:
     """Text with each run of white space as one space; a no-break space is a character like any other."""
     return (text if text.isprintable() and "  " not in text else _SPACES.sub(" ", text)).strip()
 
@@ -117,3 +123,17 @@ def _unpacked(text: str) -> tuple[str, str]:
         return storable(packed.decode("utf-8")), HTML
     except UnicodeDecodeError:
         return "", HTML
+
+
+def may_be_mojibake(document: bytes) -> bool:
+    """Whether anything in a document, given in UTF-8, may be mojibake. Most have none."""
+    return (b"\xc2" in document and _MISREAD.search(document) is not None) or _REFERENCE.search(document) is not None
+
+
+def fix_mojibake(text: str) -> str:
+    """The text as its author wrote it."""
+    if text.isascii():
+        return text
+    with suppress(UnicodeError):
+        text = text.encode("latin-1").decode("utf-8")
+    return text.translate(AS_1252)

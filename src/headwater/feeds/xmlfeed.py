@@ -6,10 +6,10 @@ from itertools import islice
 from headwater.feeds import channel, lenient_xml
 from headwater.feeds.document import Document, Fields, is_scoped
 from headwater.feeds.entry import Layout, draft, finish
-from headwater.feeds.mojibake import may_be_mojibake
 from headwater.feeds.namespaces import ATOM_10, RSS_090, RSS_10, Element, tag_of
 from headwater.feeds.newest import MAX_ITEMS, newest
 from headwater.feeds.sniff import PAGE_TAGS, is_page, mentions_feed
+from headwater.feeds.text_constructs import may_be_mojibake
 from headwater.feeds.types import FeedParseError, NotAFeed, ParsedFeed
 from headwater.feeds.xml_tree import read_text
 
