@@ -12,7 +12,7 @@ from httpx import Response
 from litestar import Litestar
 
 from headwater.audit import store as audit
-from headwater.audit.types import Deed, Entry
+from headwater.audit.types import AuditEntry, Deed
 from headwater.db import Database
 from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
@@ -105,7 +105,7 @@ async def status_of(database: Database, url_id: UUID) -> Status | None:
     return found.status if found else None
 
 
-async def written(database: Database) -> Sequence[Entry]:
+async def written(database: Database) -> Sequence[AuditEntry]:
     async with database.as_system() as conn:
         return (await audit.list_entries(conn, limit=100)).entries
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from headwater.audit.types import Actor, AuditCursor, AuditPage, Deed, Entry, Wanted
+from headwater.audit.types import Actor, AuditCursor, AuditEntry, AuditPage, Deed, Wanted
 from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 from headwater.types import UserId
@@ -68,7 +68,7 @@ async def list_entries(
     """
     found = await fetch_all(
         conn,
-        Entry,
+        AuditEntry,
         statement,
         {
             "deed": wanted.deed.value if wanted.deed else None,

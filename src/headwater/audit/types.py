@@ -48,7 +48,7 @@ HEADWATER = Actor(None, "Headwater itself")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One line of the log. `detail` says how: plain JSON, small, and no secrets."""
 
     id: UUID
@@ -84,5 +84,5 @@ class AuditCursor:
 class AuditPage:
     """Some lines, the newest first, and where the next ones begin."""
 
-    entries: list[Entry]
+    entries: list[AuditEntry]
     next: AuditCursor | None

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
+from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
 from headwater.feeds.entry_fields import authors, categories
 from headwater.feeds.media import picture, whole
 from headwater.feeds.namespaces import Element
@@ -25,14 +25,14 @@ _TITLES = ("title", "dc:title", "itunes:title", "media:title")
 _MAX_TTL = 60 * 24 * 366
 
 
-def feed(document: Document, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
+def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
     """The feed without its entries."""
     icons = (document.link(icon, plain(icon)) for icon in each(fields, "icon", "webfeeds:icon"))
     image = picture(document, fields)
     minutes, given = whole(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")
     return ParsedFeed(
         format=form,
-        title=next(filter(None, map(document.line, each(fields, *_TITLES))), ""),
+        title=document.first_line(each(fields, *_TITLES)),
         site_url=_site(document, fields) or document.link(element, attribute(element, "href")),
         description=_description(document, fields),
         language=normalise_language(given) if given else document.language(element, None),
@@ -59,14 +59,14 @@ def feed(document: Document, element: Element, fields: Fields, *, form: str) -> 
     )
 
 
-def _site(document: Document, fields: Fields) -> str | None:
+def _site(document: FeedDocument, fields: Fields) -> str | None:
     for link in fields.get("link", ()):
         if link.get("href") is None and (url := document.link(link, unescape_query(plain(link)))):
             return url
     return next(iter(_related(document, fields, "alternate")), None)
 
 
-def _related(document: Document, fields: Fields, rel: str) -> list[str]:
+def _related(document: FeedDocument, fields: Fields, rel: str) -> list[str]:
     found = (
         document.link(link, link.get("href"))
         for link in fields.get("link", ())
@@ -75,7 +75,7 @@ def _related(document: Document, fields: Fields, rel: str) -> list[str]:
     return [url for url in found if url]
 
 
-def _description(document: Document, fields: Fields) -> str | None:
+def _description(document: FeedDocument, fields: Fields) -> str | None:
     for word, default in _DESCRIPTIONS:
         for element in fields.get(word, ()):
             if html := document.markup(element, default):

@@ -3,20 +3,14 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from headwater.feeds.document import Document, Fields
+from headwater.feeds.document import FeedDocument, Fields
 from headwater.feeds.text_constructs import HTML, INLINE, PLAIN
 from headwater.reading.sanitise import sanitise
 
 # Each with its default media type, the best first.
 CONTENTS = {"content:encoded": HTML, "content": PLAIN, "xhtml:body": INLINE, "body": INLINE, "fullitem": HTML}
-SUMMARIES = {
-    "description": HTML,
-    "summary": PLAIN,
-    "abstract": PLAIN,
-    "itunes:summary": PLAIN,
-    "dc:description": HTML,
-    "googleplay:description": PLAIN,
-}
+SUMMARIES = {"description": HTML, "summary": PLAIN, "abstract": PLAIN, "itunes:summary": PLAIN, "dc:description": HTML}
+SUMMARIES["googleplay:description"] = PLAIN
 # These describe a file that comes with the entry: a summary only where there is no other.
 CAPTIONS = {"media:description": PLAIN, "itunes:subtitle": PLAIN}
 ALL_WORDS = (*CONTENTS, *SUMMARIES, *CAPTIONS)
@@ -39,7 +33,7 @@ def content_words(words: Collection[str]) -> ContentWords:
     )
 
 
-def summary_and_content(document: Document, fields: Fields, words: ContentWords) -> tuple[str | None, str | None]:
+def summary_and_content(document: FeedDocument, fields: Fields, words: ContentWords) -> tuple[str | None, str | None]:
     """An entry's summary and content, as safe HTML."""
     content = next(_markup(document, fields, words.contents), None) if words.contents else None
     summaries = _markup(document, fields, words.summaries)
@@ -48,15 +42,11 @@ def summary_and_content(document: Document, fields: Fields, words: ContentWords)
         summary = next(_markup(document, fields, words.captions), None)
     if content is None and summary and (others := list(summaries)):
         summary, content = _of_two_summaries(fields, [summary, *others])
-    safe = _safe(content)
-    return (safe if summary == content else _safe(summary)), safe
+    safe = sanitise(*content) or None if content else None
+    return (safe if summary == content else sanitise(*summary) or None if summary else None), safe
 
 
-def _safe(found: _Markup | None) -> str | None:
-    return sanitise(*found) or None if found else None
-
-
-def _markup(document: Document, fields: Fields, words: tuple[tuple[str, str], ...]) -> Iterator[_Markup]:
+def _markup(document: FeedDocument, fields: Fields, words: tuple[tuple[str, str], ...]) -> Iterator[_Markup]:
     for word, default in words:
         for element in fields[word]:
             if html := document.markup(element, default):

@@ -26,7 +26,7 @@ def is_scoped(document: bytes) -> bool:
     return _SCOPED.search(document) is not None
 
 
-class Document:
+class FeedDocument:
     """What every part of the mapping needs of the document."""
 
     __slots__ = ("_around", "_around_base", "_mojibake", "_names", "guess", "is_cdf", "scoped", "url")
@@ -86,10 +86,12 @@ class Document:
                 return normalise_language(given)
         return otherwise
 
-    def line(self, element: Element) -> str:
-        """A title: one plain line."""
-        text = line(element, guess=self.guess)
-        return fix_mojibake(text) if self._mojibake else text
+    def first_line(self, elements: list[Element]) -> str:
+        """The first text that is not blank, as one plain line: a title."""
+        for element in elements:
+            if text := line(element, guess=self.guess):
+                return fix_mojibake(text) if self._mojibake else text
+        return ""
 
     def markup(self, element: Element, default: str) -> str:
         """Text as HTML that is not yet safe, its links relative to the element's base."""

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from headwater.feeds.content import ALL_WORDS, content_words, summary_and_content
-from headwater.feeds.document import Document, Fields, attribute, each, first_text, normalise_language
+from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
 from headwater.feeds.entry_fields import (
     AUTHOR_WORDS,
     CATEGORY_WORDS,
@@ -66,7 +66,7 @@ class Draft(NamedTuple):
     updated_at: datetime | None
 
 
-def draft(document: Document, element: Element, layouts: dict[tuple[str, ...], Layout]) -> Draft:
+def draft(document: FeedDocument, element: Element, layouts: dict[tuple[str, ...], Layout]) -> Draft:
     """Read what is needed to choose among entries; `layouts` is the cache of one document."""
     fields = document.fields(element)
     words = tuple(fields)
@@ -79,12 +79,14 @@ def draft(document: Document, element: Element, layouts: dict[tuple[str, ...], L
     return Draft(element, fields, layout, _moment(fields, layout.published), updated_at)
 
 
-def finish(document: Document, drafted: Draft, *, feed_language: str | None, feed_authors: tuple[str, ...]) -> Entry:
+def finish(
+    document: FeedDocument, drafted: Draft, *, feed_language: str | None, feed_authors: tuple[str, ...]
+) -> Entry:
     """Read the rest, sanitised."""
     fields, layout = drafted.fields, drafted.layout
     links = [link for link in fields.get("link", ()) if link.attrib]
     url = _url(document, drafted, links)
-    title = _title(document, fields, layout)
+    title = document.first_line(each(fields, *layout.titles))
     summary, content = summary_and_content(document, fields, layout.content)
     return Entry(
         id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
@@ -115,15 +117,7 @@ def _moment(fields: Fields, words: tuple[str, ...]) -> datetime | None:
     return None
 
 
-def _title(document: Document, fields: Fields, layout: Layout) -> str:
-    for word in layout.titles:
-        for element in fields[word]:
-            if text := document.line(element):
-                return text
-    return ""
-
-
-def _url(document: Document, drafted: Draft, attributed: list[Element]) -> str | None:
+def _url(document: FeedDocument, drafted: Draft, attributed: list[Element]) -> str | None:
     fields = drafted.fields
     if "feedburner:origlink" in fields and (
         url := document.link(drafted.element, first_text(fields, "feedburner:origlink"))
@@ -164,7 +158,7 @@ def _permalink(element: Element) -> str | None:
     return text if "/" in text and (" " not in text or whole_url(text)) else None
 
 
-def _identity(document: Document, drafted: Draft, url: str | None) -> str:
+def _identity(document: FeedDocument, drafted: Draft, url: str | None) -> str:
     for element in drafted.fields.get("guid") or drafted.fields.get("id") or ():
         if text := plain(element):
             relative = ":" not in text and _permalink(element)
@@ -177,7 +171,7 @@ def _digest(element: Element, title: str, written: str | None) -> str:
     return f"sha256:{sha256(everything.encode('utf-8', 'replace')).hexdigest()}"
 
 
-def _language(document: Document, drafted: Draft, otherwise: str | None) -> str | None:
+def _language(document: FeedDocument, drafted: Draft, otherwise: str | None) -> str | None:
     languages = drafted.layout.languages
     if languages and (given := first_text(drafted.fields, *languages)):
         return normalise_language(given)
@@ -187,7 +181,7 @@ def _language(document: Document, drafted: Draft, otherwise: str | None) -> str 
     return document.language(texts[0] if texts else drafted.element, otherwise)
 
 
-def _comments(document: Document, fields: Fields, links: list[Element]) -> str | None:
+def _comments(document: FeedDocument, fields: Fields, links: list[Element]) -> str | None:
     for element in fields.get("comments", ()):
         if url := document.link(element, plain(element)):
             return url

@@ -4,7 +4,7 @@ import math
 import re
 from functools import lru_cache
 
-from headwater.feeds.document import Document, Fields, each, first_text
+from headwater.feeds.document import FeedDocument, Fields, each, first_text
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import fold_spaces, plain
 from headwater.feeds.types import GeoPoint
@@ -34,7 +34,7 @@ PLACE_WORDS = frozenset({"georss:point", "georss:where", "geo:point", "geo:lat",
 _IN_DEGREES = ("4326", "wgs84", "wgs 84")
 
 
-def authors(document: Document, fields: Fields) -> tuple[str, ...]:
+def authors(document: FeedDocument, fields: Fields) -> tuple[str, ...]:
     """The names, each once."""
     for words in (_WRITERS, _SHOWS, (_PERSON,)):
         people = each(fields, *words)
@@ -45,12 +45,12 @@ def authors(document: Document, fields: Fields) -> tuple[str, ...]:
     return ()
 
 
-def source_authors(document: Document, fields: Fields) -> tuple[str, ...]:
+def source_authors(document: FeedDocument, fields: Fields) -> tuple[str, ...]:
     """The authors of the feed that an Atom entry was copied from."""
     return next((found for source in fields["source"] if (found := authors(document, document.fields(source)))), ())
 
 
-def _names(document: Document, element: Element) -> list[str]:
+def _names(document: FeedDocument, element: Element) -> list[str]:
     parts = document.fields(element) if len(element) else {}
     for word in ("name", "itunes:name", "email", "itunes:email", "uri", "url"):
         if names := [name for part in parts.get(word, ()) if (name := name_in(plain(part)[:MAX_NAME]))]:
@@ -93,7 +93,7 @@ def _add(found: dict[str, None], term: str | None) -> None:
         found[term] = None
 
 
-def place(document: Document, fields: Fields) -> GeoPoint | None:
+def place(document: FeedDocument, fields: Fields) -> GeoPoint | None:
     """The point of an entry; lines and areas are ignored."""
     if point := first_text(fields, "georss:point"):
         return _place(point)
@@ -105,7 +105,7 @@ def place(document: Document, fields: Fields) -> GeoPoint | None:
     return None
 
 
-def _place_inside(document: Document, element: Element) -> GeoPoint | None:
+def _place_inside(document: FeedDocument, element: Element) -> GeoPoint | None:
     parts = {document.word(node): plain(node) for node in element.iter("*") if not len(node)}
     if "geo:lat" in parts:
         return _place(f"{parts['geo:lat']} {parts.get('geo:long', '')}")

@@ -34,9 +34,9 @@ def parse_json(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     version = _text(document, "version")
     items = document.get("items")
     if "jsonfeed.org" not in version and not ("title" in document and _list(items)):
-        raise NotAFeed("it is JSON, and no JSON Feed")
+        raise NotAFeed("it is JSON, but not a JSON Feed")
     drafts = [
-        _Draft(item, _moment(item, "date_published"), _moment(item, "date_modified"))
+        _Draft(item, parse_date(_text(item, "date_published")), parse_date(_text(item, "date_modified")))
         for item in _objects(items)[:MAX_ITEMS]
     ]
     language = normalise_language(_text(document, "language"))
@@ -63,9 +63,9 @@ def _load(text: str) -> Json:
     except (ValueError, RecursionError) as error:
         if "jsonfeed.org" in text[:4096]:
             raise FeedParseError("the JSON is broken") from error
-        raise NotAFeed("it looks like JSON and is none") from error
+        raise NotAFeed("it looks like JSON, but is invalid") from error
     if not isinstance(document, dict):
-        raise NotAFeed("it is JSON, and no JSON Feed")
+        raise NotAFeed("it is JSON, but not a JSON Feed")
     return cast("Json", document)
 
 
@@ -74,6 +74,7 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
     link = absolute(_text(item, "url"), url)
     title = _line(item, "title")
     content = sanitise(_text(item, "content_html"), url) or from_text(_text(item, "content_text"))
+    tags = (_line({"": each}, "") for each in _list(item.get("tags"))[:100] if isinstance(each, str))
     return Entry(
         id=_line(item, "id") or link or f"sha256:{sha256((title + content).encode()).hexdigest()}",
         url=link or absolute(_text(item, "external_url"), url),
@@ -84,7 +85,7 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
         summary=from_text(_text(item, "summary")) or None,
         content=content or None,
         language=normalise_language(_text(item, "language")) or language,
-        categories=tuple(_words(item.get("tags"))),
+        categories=tuple(dict.fromkeys(tag for tag in tags if tag)),
         enclosures=tuple(_enclosures(item, url)),
         image_url=absolute(_text(item, "image") or _text(item, "banner_image"), url),
     )
@@ -93,23 +94,19 @@ def _entry(draft: _Draft, url: str, language: str | None, feed_authors: tuple[st
 def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:
     for attachment in _objects(item.get("attachments"))[:64]:
         if link := absolute(_text(attachment, "url"), url):
-            size = _number(attachment, "size_in_bytes")
+            size, seconds = _number(attachment, "size_in_bytes"), _number(attachment, "duration_in_seconds")
             yield Enclosure(
                 url=link,
                 type=_line(attachment, "mime_type") or None,
                 length=int(size) if size is not None else None,
-                duration=_duration(attachment),
+                duration=(timedelta(seconds=seconds) or None) if seconds and seconds <= MAX_SECONDS else None,
                 title=_line(attachment, "title") or None,
             )
 
 
-def _duration(attachment: Json) -> timedelta | None:
-    seconds = _number(attachment, "duration_in_seconds")
-    return (timedelta(seconds=seconds) or None) if seconds is not None and seconds <= MAX_SECONDS else None
-
-
 def _authors(of: Json) -> tuple[str, ...]:
-    named = [*_several(of.get("authors")), *_several(of.get("author"))]
+    several, single = of.get("authors"), of.get("author")
+    named = [*(_list(several) or [several]), *(_list(single) or [single])]
     return tuple(dict.fromkeys(name for author in named if (name := _author(author))))
 
 
@@ -118,10 +115,6 @@ def _author(author: object) -> str:
     if isinstance(author, dict):
         return _line(cast("Json", author), "name") or _line(cast("Json", author), "url")
     return _line({"": author}, "") if isinstance(author, str) else ""
-
-
-def _moment(of: Json, key: str) -> datetime | None:
-    return parse_date(_text(of, key))
 
 
 def _text(of: Json, key: str) -> str:
@@ -142,15 +135,6 @@ def _number(of: Json, key: str) -> float | None:
 
 def _objects(value: object) -> list[Json]:
     return [cast("Json", each) for each in _list(value) if isinstance(each, dict)]
-
-
-def _words(value: object) -> Iterator[str]:
-    texts = (_line({"": each}, "") for each in _list(value)[:100] if isinstance(each, str))
-    yield from dict.fromkeys(text for text in texts if text)
-
-
-def _several(value: object) -> list[object]:
-    return _list(value) or [value]
 
 
 def _list(value: object) -> list[object]:

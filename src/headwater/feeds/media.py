@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-from headwater.feeds.document import Document, Fields, each, first_text
+from headwater.feeds.document import FeedDocument, Fields, each, first_text
 from headwater.feeds.namespaces import Element
 from headwater.feeds.text_constructs import plain
 from headwater.feeds.types import Enclosure
@@ -19,7 +19,7 @@ _MARKED = ("itunes:image", "itunes:link", "media:thumbnail", "googleplay:image")
 PICTURES = frozenset({*_MARKED, "media:content", "enclosure", "image", "logo", "icon"})
 
 
-def enclosures(document: Document, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
+def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> tuple[Enclosure, ...]:
     """The files of an entry, each URL once, its fields from the first element that has them; a picture counts when it
     is an <enclosure>."""
     files = [
@@ -49,7 +49,7 @@ def _filled(first: Enclosure, later: Enclosure) -> Enclosure:
     )
 
 
-def _enclosure(document: Document, element: Element, spoken: timedelta | None) -> Enclosure | None:
+def _enclosure(document: FeedDocument, element: Element, spoken: timedelta | None) -> Enclosure | None:
     url = _file(document, element)
     if url is None:
         return None
@@ -62,7 +62,7 @@ def _enclosure(document: Document, element: Element, spoken: timedelta | None) -
     )
 
 
-def _file(document: Document, element: Element) -> str | None:
+def _file(document: FeedDocument, element: Element) -> str | None:
     """The URL of the file. A podcast's alternateEnclosure has several sources, some of them torrents: the first that is
     the file itself counts."""
     address = _address(element)
@@ -79,7 +79,7 @@ def _address(element: Element) -> str | None:
     return element.get("url") or element.get("href") or element.get("uri")
 
 
-def picture(document: Document, fields: Fields) -> str | None:
+def picture(document: FeedDocument, fields: Fields) -> str | None:
     """The picture of an entry or a feed."""
     for element in each(fields, *_MARKED):
         if url := document.link(element, _address(element)):
@@ -93,7 +93,7 @@ def picture(document: Document, fields: Fields) -> str | None:
     return None
 
 
-def _image_address(document: Document, element: Element) -> str | None:
+def _image_address(document: FeedDocument, element: Element) -> str | None:
     if len(element):
         return first_text(document.fields(element), "url", "href")
     return _address(element) or plain(element)

@@ -14,54 +14,46 @@ XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 UNDECLARED = "urn:undeclared:"
 
 ATOM_10 = "http://www.w3.org/2005/atom"
-ATOM_OLD = (
-    "http://purl.org/atom/ns#",
-    "http://example.com/newformat#",
-    "http://example.com/necho",
-    "http://purl.org/echo/",
-    "uri/of/echo/namespace#",
-    "http://purl.org/pie/",
-)
 RSS_10 = "http://purl.org/rss/1.0/"
 RSS_090 = ("http://my.netscape.com/rdf/simple/0.9/", "http://channel.netscape.com/rdf/simple/0.9/")
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 
-# Keys are lower case: feeds write these URIs in any case.
+# In lower case: feeds write these URIs in any case.
+_MODULES = f"""
+content http://purl.org/rss/1.0/modules/content/
+dc http://purl.org/dc/elements/1.1/ http://purl.org/dc/elements/1.0/
+dcterms http://purl.org/dc/terms/
+media http://search.yahoo.com/mrss http://search.yahoo.com/mrss/
+itunes http://www.itunes.com/dtds/podcast-1.0.dtd http://example.com/dtds/podcast-1.0.dtd
+googleplay http://www.google.com/schemas/play-podcasts/1.0
+podcast https://podcastindex.org/namespace/1.0
+podcast https://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md
+georss http://www.georss.org/georss
+geo http://www.w3.org/2003/01/geo/wgs84_pos#
+gml http://www.opengis.net/gml
+thr http://purl.org/syndication/thread/1.0 http://purl.org/rss/1.0/modules/threading/
+slash http://purl.org/rss/1.0/modules/slash/
+sy http://purl.org/rss/1.0/modules/syndication/
+feedburner http://rssnamespace.org/feedburner/ext/1.0
+wfw http://wellformedweb.org/commentapi/
+blogchannel http://backend.userland.com/blogchannelmodule
+rdf {RDF}
+xhtml {XHTML}
+svg http://www.w3.org/2000/svg
+math http://www.w3.org/1998/math/mathml
+xml http://www.w3.org/xml/1998/namespace
+"""
+_BARE = f"""
+{ATOM_10} {ATOM_10}/ http://purl.org/atom/ns# http://example.com/newformat# http://example.com/necho
+http://purl.org/echo/ uri/of/echo/namespace# http://purl.org/pie/
+{RSS_10} {" ".join(RSS_090)} http://blogs.law.harvard.edu/tech/rss http://cyber.law.harvard.edu/rss/rss.html
+http://purl.org/rss/2.0/ http://purl.org/rss/1.0/modules/rss091#
+"""
 PREFIXES: dict[str, str] = {
-    "": "",
-    **dict.fromkeys((ATOM_10, *ATOM_OLD, RSS_10, *RSS_090), ""),
-    "http://www.w3.org/2005/atom/": "",
-    "http://blogs.law.harvard.edu/tech/rss": "",
-    "http://cyber.law.harvard.edu/rss/rss.html": "",
-    "http://purl.org/rss/2.0/": "",
-    "http://purl.org/rss/1.0/modules/rss091#": "",
-    "http://purl.org/rss/1.0/modules/content/": "content",
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://purl.org/dc/elements/1.0/": "dc",
-    "http://purl.org/dc/terms/": "dcterms",
-    "http://search.yahoo.com/mrss": "media",
-    "http://search.yahoo.com/mrss/": "media",
-    "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
-    "http://example.com/dtds/podcast-1.0.dtd": "itunes",
-    "http://www.google.com/schemas/play-podcasts/1.0": "googleplay",
-    "https://podcastindex.org/namespace/1.0": "podcast",
-    "https://github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md": "podcast",
-    "http://www.georss.org/georss": "georss",
-    "http://www.w3.org/2003/01/geo/wgs84_pos#": "geo",
-    "http://www.opengis.net/gml": "gml",
-    "http://purl.org/syndication/thread/1.0": "thr",
-    "http://purl.org/rss/1.0/modules/threading/": "thr",
-    "http://purl.org/rss/1.0/modules/slash/": "slash",
-    "http://purl.org/rss/1.0/modules/syndication/": "sy",
-    "http://rssnamespace.org/feedburner/ext/1.0": "feedburner",
-    "http://wellformedweb.org/commentapi/": "wfw",
-    "http://backend.userland.com/blogchannelmodule": "blogchannel",
-    RDF.lower(): "rdf",
-    XHTML: "xhtml",
-    "http://www.w3.org/2000/svg": "svg",
-    "http://www.w3.org/1998/math/mathml": "math",
-    "http://www.w3.org/xml/1998/namespace": "xml",
+    **dict.fromkeys(("", *_BARE.split()), ""),
+    **{uri: line.split()[0] for line in _MODULES.strip().split("\n") for uri in line.split()[1:]},
 }
+"""The prefix of each known namespace; none for those of RSS and Atom."""
 
 
 class Names:
@@ -92,18 +84,11 @@ def word_for(tag: str, prefix: str | None) -> str:
     uri = uri[1:].strip().lower()
     known = PREFIXES.get(uri)
     if known is None:
-        known = _guess(uri, prefix)
+        is_undeclared = uri.startswith(UNDECLARED)
+        known = "" if is_rss(uri) else uri.removeprefix(UNDECLARED) if is_undeclared else (prefix or "").lower()
     return f"{known}:{local.lower()}" if known else local.lower()
 
 
 def is_rss(uri: str) -> bool:
     """Whether this is one of the many namespaces that were used for RSS 2.0, which has none."""
     return "backend.userland.com/rss" in uri
-
-
-def _guess(uri: str, prefix: str | None) -> str:
-    if is_rss(uri):
-        return ""
-    if uri.startswith(UNDECLARED):
-        return uri.removeprefix(UNDECLARED)
-    return (prefix or "").lower()

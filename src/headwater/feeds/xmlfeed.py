@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 from headwater.feeds import channel, lenient_xml
-from headwater.feeds.document import Document, Fields, is_scoped
+from headwater.feeds.document import FeedDocument, Fields, is_scoped
 from headwater.feeds.entry import Layout, draft, finish
 from headwater.feeds.namespaces import ATOM_10, RSS_090, RSS_10, Element, tag_of
 from headwater.feeds.newest import MAX_ITEMS, newest
@@ -22,6 +22,7 @@ _TEXT = frozenset({"title", "description", "summary", "content", "content:encode
 # With another parent an item may belong to any list; it counts if it has a field of an entry.
 _PARENTS = _ROOTS | _ITEMS | {"items"}
 _ENTRY_FIELDS = _TEXT | {"link", "guid", "id"}
+_ATOM_VERSIONS = {"0.1": "atom01", "0.2": "atom02", "0.3": "atom03"}
 _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "rss093", "0.94": "rss094"}
 
 
@@ -37,7 +38,7 @@ def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     feed = parse_tree(tree, data, url, max_entries)
     has_entries = any(not entry.is_empty for entry in feed.entries)
     if not well_formed and not (has_entries or feed.title or feed.site_url or feed.description):
-        raise FeedParseError("it begins like a feed and holds nothing of one")
+        raise FeedParseError("it begins like a feed, but has no content")
     return feed
 
 
@@ -45,7 +46,7 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
     """Map a tree, given with the UTF-8 that it was read from. Raises NotAFeed."""
     root = _feed_root(tree)
     form = _format(root)
-    document = Document(url, form=form, scoped=is_scoped(data), mojibake=may_be_mojibake(data))
+    document = FeedDocument(url, form=form, scoped=is_scoped(data), mojibake=may_be_mojibake(data))
     head, fields = _head(document, root)
     about = channel.feed(document, head, fields, form=form)
     layouts: dict[tuple[str, ...], Layout] = {}
@@ -56,18 +57,20 @@ def parse_tree(tree: Element, data: bytes, url: str, max_entries: int | None) ->
 
 def _feed_root(tree: Element) -> Element:
     """The element that is the feed: the root, or one inside a wrapper or behind stray output, or a lone entry."""
-    finder = Document("")
+    finder = FeedDocument("")
     first = finder.word(tree[0] if tree.tag == lenient_xml.ROOT else tree)
-    if first.endswith("html"):
-        return _in_page(finder, tree)
-    for wanted in (_ROOTS, _ITEMS):
-        if (root := _first(finder, tree, wanted)) is not None:
+    is_page = first.endswith("html")  # a feed may follow an error message that was never closed
+    for wanted in (_FEEDS,) if is_page else (_ROOTS, _ITEMS):
+        root = next((element for element in tree.iter("*") if finder.word(element) in wanted), None)
+        if root is not None and not (is_page and next(tree.iter(*_ITEM_TAGS), None) is None):
             return root
+    if is_page:
+        raise NotAFeed("it is a web page")
     if _strip_module_namespace(tree):
         return _feed_root(tree)
     if first in PAGE_TAGS:
         raise NotAFeed("it is a web page")
-    raise NotAFeed(f"it is XML, and no feed: its root is <{first[:60]}>")
+    raise NotAFeed(f"it is XML, but not a feed: its root is <{first[:60]}>")
 
 
 def _strip_module_namespace(tree: Element) -> bool:
@@ -81,18 +84,6 @@ def _strip_module_namespace(tree: Element) -> bool:
     return True
 
 
-def _in_page(finder: Document, tree: Element) -> Element:
-    """The feed inside a page, as after an error message that was never closed."""
-    root = _first(finder, tree, _FEEDS)
-    if root is None or next(tree.iter(*_ITEM_TAGS), None) is None:
-        raise NotAFeed("it is a web page")
-    return root
-
-
-def _first(finder: Document, tree: Element, wanted: frozenset[str]) -> Element | None:
-    return next((element for element in tree.iter("*") if finder.word(element) in wanted), None)
-
-
 def _format(root: Element) -> str:
     uri, _, local = tag_of(root).rpartition("}")
     uri = uri[1:].strip().lower()
@@ -104,9 +95,7 @@ def _format(root: Element) -> str:
             return "rss10" if _uses(root, RSS_10) else "rss090" if any(_uses(root, old) for old in RSS_090) else "rss"
         case "feed" | "entry":
             version = (root.get("version") or "").strip()
-            return (
-                "atom10" if uri == ATOM_10 else {"0.1": "atom01", "0.2": "atom02", "0.3": "atom03"}.get(version, "atom")
-            )
+            return "atom10" if uri == ATOM_10 else _ATOM_VERSIONS.get(version, "atom")
         case "channel":
             return "cdf" if root.getparent() is None else "rss"
         case _:
@@ -119,7 +108,7 @@ def _uses(root: Element, uri: str) -> bool:
     )
 
 
-def _head(document: Document, root: Element) -> tuple[Element, Fields]:
+def _head(document: FeedDocument, root: Element) -> tuple[Element, Fields]:
     """The element with the feed's own fields, and these."""
     if document.word(root) in _ITEMS:
         return root, {}
@@ -134,18 +123,26 @@ def _head(document: Document, root: Element) -> tuple[Element, Fields]:
     return channels[0], fields
 
 
-def _items(document: Document, tree: Element) -> list[Element]:
+def _items(document: FeedDocument, tree: Element) -> list[Element]:
     """The items in document order, wherever they are: beside the channel, in a wrapper or inside another item."""
     tagged = islice(tree.iter(*_ITEM_TAGS), MAX_ITEMS)
     found = [item for item in tagged if document.word(item) in _ITEMS]
     parents = {item.getparent() for item in found}
     if texts := _inside_text(document, parents):
         found = [item for item in found if item.getparent() not in texts] or found
-    lists = {parent for parent in parents if parent is not None and not _is_parent(document, parent)}
-    return [item for item in found if item.getparent() not in lists or _is_entry(document, item)] if lists else found
+    lists = {
+        parent
+        for parent in parents
+        if parent is not None and parent.tag != lenient_xml.ROOT and document.word(parent) not in _PARENTS
+    }
+
+    def is_entry(item: Element) -> bool:
+        return item.getparent() not in lists or any(document.word(child) in _ENTRY_FIELDS for child in item)
+
+    return [item for item in found if is_entry(item)] if lists else found
 
 
-def _inside_text(document: Document, elements: set[Element | None]) -> set[Element | None]:
+def _inside_text(document: FeedDocument, elements: set[Element | None]) -> set[Element | None]:
     """Those of the elements that are part of a text."""
     known: dict[Element | None, bool] = {None: False}  # so that no element is looked at twice
     for element in elements:
@@ -158,11 +155,3 @@ def _inside_text(document: Document, elements: set[Element | None]) -> set[Eleme
         for inner in reversed(path):
             is_text = known[inner] = is_text or document.word(inner) in _TEXT
     return {element for element in elements if known[element]}
-
-
-def _is_parent(document: Document, element: Element) -> bool:
-    return element.tag == lenient_xml.ROOT or document.word(element) in _PARENTS
-
-
-def _is_entry(document: Document, item: Element) -> bool:
-    return any(document.word(child) in _ENTRY_FIELDS for child in item)
