@@ -29,6 +29,7 @@ from headwater.errors import InvalidSettings
 from headwater.extraction.types import ExtractionOptions
 from headwater.fetching.types import FetchingOptions
 from headwater.frontier.types import FrontierOptions
+from headwater.hosts.turns import Turns
 from headwater.library.summaries.types import SummaryOptions
 from headwater.net import Client
 from headwater.net.mail import Mailer, SmtpServer
@@ -130,6 +131,22 @@ async def open_runtime(settings: Settings, *, migrate: bool = False) -> AsyncIte
             options, mailer = options_of(settings), mailer_of(settings)
             tools = Tools(database, client, feeds, pages, utc_now, options, index, mailer=mailer)
             yield Runtime(settings, tools, server.embedded, uploads)
+
+
+@asynccontextmanager
+async def open_turns(settings: Settings) -> AsyncIterator[Turns | None]:
+    """Turns at hosts for commands that need no database. None where no process of this folder uses one.
+
+    Raises what `open_runtime` raises, except MigrationFailed.
+    """
+    if settings.database_url is None and EmbeddedServer(settings.data_dir).pid() is None:
+        yield None
+        return
+    with database_server(settings) as server:
+        await check_database(server.app)
+        lease = options_of(settings).fetching.lease
+        async with Database(server.app, pool_size=2, wait=settings.database_wait) as database:
+            yield Turns(database, utc_now, delay=settings.fetch_host_delay, lease=lease)
 
 
 # Client and sandboxes are async context managers.

@@ -1,10 +1,12 @@
 """Everything that asks a site waits for its host: at no time two requests, and none within the host's delay."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,7 @@ from headwater_lab.zoo import DOMAIN, Zoo
 from headwater_lab.zoo.visits import impolite
 from tests.builders import a_source
 from tests.fetching.claims import OPTIONS as FETCHING
+from tests.headwater_process import run_headwater
 from tests.polling.histories import OPTIONS as POLLING
 from tests.site import Site, a_site, page, rss
 
@@ -216,3 +219,24 @@ async def test_a_robots_txt_at_another_host_waits_for_a_turn_there(askers: Asker
     assert await fetching == 1
     assert during == ["GET one.example/robots.txt"]
     assert site.asked == ["GET one.example/robots.txt", "GET rules.example/robots.txt", "GET one.example/page"]
+
+
+@pytest.mark.parametrize("command", ["parse", "extract", "source discover"])
+async def test_a_command_waits_for_its_turn_where_a_database_is_in_use(
+    askers: Askers, site: Site, tmp_path: Path, command: str
+) -> None:
+    site.answers["held.example/feed"] = rss("Feed", "a")
+    environment = {
+        **os.environ,
+        "COLUMNS": "200",
+        "DATABASE_URL": askers.database.conninfo,
+        "HEADWATER_ALLOW_LOOPBACK": "true",
+        "HEADWATER_RESOLVE": "example=127.0.0.1",
+    }
+    async with askers.turns.borrow(site.url("held.example/"), wait=A_MOMENT):
+        asked = (*command.split(), site.url("held.example/feed"))
+        done = await asyncio.to_thread(run_headwater, asked, environment, tmp_path)
+
+    assert done.returncode != 0
+    assert "held.example is busy; try again" in done.stdout + done.stderr
+    assert site.asked == []

@@ -1,12 +1,14 @@
 """`headwater source discover`: the feeds of a site."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
 from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, print_json, print_table, print_text, run
-from headwater.runtime import open_client, open_sandbox
+from headwater.hosts.turns import A_MOMENT
+from headwater.runtime import open_client, open_sandbox, open_turns
 from headwater.settings import Settings
 from headwater.sources import discovery
 from headwater.sources.discovery import Discovery, FoundFeed
@@ -36,8 +38,15 @@ def discover(
 
 
 async def _discover(settings: Settings, url: str) -> Discovery:
-    async with open_client(settings) as client, open_sandbox(settings) as sandbox:
-        return await discovery.discover(client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes)
+    async with (
+        open_client(settings) as client,
+        open_sandbox(settings) as sandbox,
+        open_turns(settings) as turns,
+        turns.borrow(wait=A_MOMENT) if turns else nullcontext() as turn,
+    ):
+        return await discovery.discover(
+            client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes, turn=turn
+        )
 
 
 def _row(feed: FoundFeed) -> tuple[str, ...]:

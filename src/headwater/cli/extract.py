@@ -1,8 +1,8 @@
-"""`headwater extract`: what extraction finds in files and at URLs. Needs no database, and stores nothing."""
+"""`headwater extract`: what extraction finds in files and at URLs. Stores nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -25,11 +25,13 @@ from headwater.cli.documents import (
 )
 from headwater.cli.running import with_options
 from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, plain, print_table, print_text, run
+from headwater.errors import HostBusy
 from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import Selectors, UnreadablePage
+from headwater.hosts.turns import Turns, get_in_turn
 from headwater.net import Client, FetchError
-from headwater.runtime import open_client, open_page_sandbox
+from headwater.runtime import open_client, open_page_sandbox, open_turns
 from headwater.sandbox import Overrun, Sandbox
 from headwater.settings import Settings
 from headwater.urls import parse_url
@@ -78,8 +80,9 @@ def extract(
 
     async def extract_all(settings: Settings) -> bool:
         all_read, count = True, 0
-        async with open_client(settings) as client, open_page_sandbox(settings) as sandbox:
-            reader = PageReader(client, sandbox, settings, base, content_type)
+        in_turn = open_turns(settings) if from_stdin or any(map(WEB.match, given)) else nullcontext()
+        async with open_client(settings) as client, open_page_sandbox(settings) as sandbox, in_turn as turns:
+            reader = PageReader(client, sandbox, settings, base, content_type, turns)
             with err.status("Extracting…") as status:
                 names = _names(given, from_stdin=from_stdin)
                 async for name, found in _in_order(names, reader, selectors, settings.extract_processes):
@@ -141,6 +144,7 @@ class PageReader:
     settings: Settings
     base_url: str | None = None
     content_type: str | None = None
+    turns: Turns | None = None
     one_request: asyncio.Lock = field(default_factory=asyncio.Lock)  # a host gets one request at a time
 
     async def read(self, name: str, selectors: Selectors) -> Extracted | ReadFailure:
@@ -166,9 +170,13 @@ class PageReader:
             return load_file(name, most)
         try:
             async with self.one_request:
-                response = await self.client.get(name, within=within, max_bytes=most, headers={"Accept": ACCEPT})
+                response = await get_in_turn(
+                    self.turns, self.client, name, within=within, max_bytes=most, headers={"Accept": ACCEPT}
+                )
         except FetchError as error:
             return ReadFailure(error.kind.value, error.detail)
+        except HostBusy as error:
+            return ReadFailure("host_busy", str(error))
         if response.status != 200:
             return ReadFailure(f"http_{response.status}", f"The server answered {response.status}.")
         return LoadedDocument(response.body, response.url, response.headers.get("Content-Type"))

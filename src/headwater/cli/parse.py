@@ -1,6 +1,7 @@
-"""`headwater parse`: what the parser finds in files and at URLs. Needs no database, and stores nothing."""
+"""`headwater parse`: what the parser finds in files and at URLs. Stores nothing."""
 
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Annotated
 
@@ -28,12 +29,14 @@ from headwater.cli.terminal import (
     progress,
     run,
 )
+from headwater.errors import HostBusy
 from headwater.feeds import FeedParseError, NotAFeed, ParsedFeed, parse_feed
+from headwater.hosts.turns import Turns, get_in_turn
 from headwater.net import Client, FetchError
 from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
 from headwater.polling.types import PollFailed
-from headwater.runtime import open_client, utc_now
+from headwater.runtime import open_client, open_turns, utc_now
 from headwater.settings import Settings
 from headwater.urls import parse_url
 
@@ -61,10 +64,11 @@ def parse(
         all_read = True
         bar = progress()
         bar.disable = bar.disable or sys.stdout.isatty()  # the output itself shows the progress
-        async with open_client(settings) as client:
+        in_turn = open_turns(settings) if any(map(WEB.match, given)) else nullcontext()
+        async with open_client(settings) as client, in_turn as turns:
             with bar:
                 for name in bar.track(given, description="Parsing"):
-                    found = await _load(name, client, settings)
+                    found = await _load(name, client, turns, settings)
                     if isinstance(found, LoadedDocument):
                         found = _parse(found.assuming(base, content_type), max_entries)
                     all_read = all_read and isinstance(found, ParsedFeed)
@@ -74,15 +78,18 @@ def parse(
     exit_failed(not run(parse_all(load_quietly())))
 
 
-async def _load(name: str, client: Client, settings: Settings) -> LoadedDocument | ReadFailure:
+async def _load(name: str, client: Client, turns: Turns | None, settings: Settings) -> LoadedDocument | ReadFailure:
     if not WEB.match(name):
         return load_file(name, settings.poll_max_bytes)
     try:
-        response = await client.get(
-            name, within=settings.poll_timeout, max_bytes=settings.poll_max_bytes, headers={"Accept": ACCEPT}
-        )
+        response = await get_in_turn(
+            turns, client, name,
+            within=settings.poll_timeout, max_bytes=settings.poll_max_bytes, headers={"Accept": ACCEPT},
+        )  # fmt: skip
     except FetchError as error:
         return _failure(classify_fetch_error(error))
+    except HostBusy as error:
+        return ReadFailure("host_busy", str(error))
     if response.status != 200:
         return _failure(classify_status(response.status, response.headers, response.body, utc_now()))
     return LoadedDocument(response.body, response.url, response.headers.get("Content-Type"))

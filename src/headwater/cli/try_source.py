@@ -23,7 +23,7 @@ from headwater.extraction import store
 from headwater.extraction.compare import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors
 from headwater.pipeline import make_trials
-from headwater.runtime import open_client, open_page_sandbox, open_runtime
+from headwater.runtime import open_client, open_page_sandbox, open_runtime, open_turns
 from headwater.settings import Settings
 from headwater.sources.trial import Unread
 from headwater.urls import complete_url, host_of
@@ -54,11 +54,15 @@ def try_source(
 
 
 async def _compare(settings: Settings, url: str, given: Selectors) -> Comparison | ReadFailure:
-    """Given selectors need no database; else the request waits for its turn at the host, as robots.txt allows."""
+    """Given selectors need no database; else robots.txt is respected. Both wait for a turn at the host."""
     if given == NO_SELECTORS:
         return await _compare_stored(settings, url)
-    async with open_client(settings) as client, open_page_sandbox(settings) as sandbox:
-        reader = PageReader(client, sandbox, settings)
+    async with (
+        open_client(settings) as client,
+        open_page_sandbox(settings) as sandbox,
+        open_turns(settings) as turns,
+    ):
+        reader = PageReader(client, sandbox, settings, turns=turns)
         document = await reader.load(url)
         return document if isinstance(document, ReadFailure) else await _compared(reader, document, url, None, given)
 

@@ -32,4 +32,4 @@ class HostStatus:
             return "Its robots.txt cannot be read"
         if self.is_paused:
             return "Paused: its feeds fail in the same way"
-        return "It answered 429 (too many requests)" if self.slowed else "It sent Retry-After"
+        return "It answered 429: too many requests" if self.slowed else "It sent Retry-After"

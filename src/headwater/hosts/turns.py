@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from headwater.db import Database
@@ -19,7 +20,7 @@ from headwater.hosts.decide import delay_of, pace_after, wait_of
 from headwater.hosts.store import turns as store
 from headwater.hosts.types import HeldHost, Pace, Release
 from headwater.ids import new_id
-from headwater.net import Response
+from headwater.net import Client, Response
 from headwater.net.answers import retry_after
 from headwater.types import Clock
 from headwater.urls import host_of
@@ -181,3 +182,15 @@ class Turns:
                 raise HostBusy(host, free_at)
             soon = RETRY_EVERY_S if free_at is None else (free_at - now).total_seconds()
             await asyncio.sleep(min(max(soon, 0.01), RETRY_EVERY_S, left))
+
+
+async def get_in_turn(turns: Turns | None, client: Client, url: str, **more: Any) -> Response:  # noqa: ANN401
+    """`client.get`, each redirect in its turn; without a database there is no clock to wait for.
+
+    Raises FetchError, HostBusy, DatabaseUnavailable.
+    """
+    client.check(url)
+    if turns is None:
+        return await client.get(url, **more)
+    async with turns.borrow(wait=A_MOMENT) as turn:
+        return await turn.ask(client.get, url, turn=turn.hop, **more)
