@@ -729,3 +729,90 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
 
     assert report.count(LineFate.FAILED) == 1
     assert await world.polled() == []
+
+
+async def follow_good(world: World, user: User) -> SourceId:
+    async with world.database.transaction() as conn:
+        url = world.site.url("good.example/feed")
+        return (await add_feed(conn, user_id=user.id, name="Good", url=url, now=world.clock())).source_id
+
+
+async def disable_whole(world: World, source_id: SourceId) -> None:
+    async with world.database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=source_id)
+        await operate.change(conn, source, wanted=Changes(enabled=False), actor=MODERATOR, now=world.clock())
+
+
+async def leave_all(world: World, user: User, source_id: SourceId) -> None:
+    async with world.database.as_system() as conn:
+        cur = await conn.execute("SELECT id FROM subscriptions WHERE source_id = %(id)s", {"id": source_id})
+        found = await cur.fetchone()
+        assert found is not None
+        await drop_feed(conn, user_id=user.id, subscription_id=found[0])
+    async with world.database.as_system() as conn:
+        await leave_unwanted(conn, [source_id], world.clock())
+
+
+@pytest.mark.parametrize("karma", [0, 50])
+@pytest.mark.parametrize("is_left", [False, True])
+async def test_what_an_operator_disabled_is_not_enabled_by_a_suggestion(
+    world: World, karma: int, is_left: bool
+) -> None:
+    ada = await world.somebody("ada@example.com", karma=karma)
+    source_id = await follow_good(world, ada)
+    await disable_whole(world, source_id)
+    if is_left:
+        await leave_all(world, ada, source_id)
+
+    with pytest.raises(InvalidProposal, match="An operator has disabled this feed"):
+        await world.suggest(ada)
+
+    assert world.site.asked == []
+    assert await world.polled() == []
+
+
+async def test_a_feed_that_an_operator_disabled_is_not_inspected_for_a_suggestion(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    source_id = await follow_good(world, ada)
+    async with world.database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=source_id)
+        await operate.disable(conn, source, reason="a court says so", actor=MODERATOR, now=world.clock())
+
+    with pytest.raises(InvalidProposal, match="An operator has disabled this feed"):
+        await world.suggest(ada)
+
+    assert world.site.asked == []
+
+
+@pytest.mark.parametrize("is_rejected", [False, True])
+@pytest.mark.parametrize("is_left", [False, True])
+async def test_a_suggested_source_that_an_operator_disabled_is_not_enabled_by_a_new_subscription(
+    world: World, is_rejected: bool, is_left: bool
+) -> None:
+    ada, bob = await world.somebody("ada@example.com"), await world.somebody("bob@example.com")
+    source_id = await follow_good(world, ada)
+    await world.suggest(ada)
+    if is_rejected:
+        await world.reject(source_id)
+    await disable_whole(world, source_id)
+    if is_left:
+        await leave_all(world, ada, source_id)
+
+    await follow_good(world, bob)
+
+    assert await world.polled() == []
+
+
+async def test_an_approval_does_not_enable_what_an_operator_disabled_but_the_operator_does(world: World) -> None:
+    ada = await world.somebody("ada@example.com")
+    feed = await world.suggest(ada)
+    await disable_whole(world, feed.id)
+
+    await world.approve(feed.id)
+    assert await world.polled() == []
+
+    async with world.database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=feed.id)
+        await operate.change(conn, source, wanted=Changes(enabled=True), actor=MODERATOR, now=world.clock())
+    assert await world.polled() == [world.site.url("good.example/feed")]
+    assert await world.public(ada) == ["Good News"]

@@ -142,9 +142,12 @@ async def _turn_off(
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=probe_at, now=now)
 
 
-async def switch_off(conn: Connection, source: Source, now: datetime) -> Source:
-    """Disable the whole source: nothing of it is polled, and its sitemaps and list pages are not fetched."""
-    await sources.set_enabled(conn, source_id=source.id, enabled=False)
+async def switch_off(conn: Connection, source: Source, now: datetime, *, by_operator: bool = False) -> Source:
+    """Disable the whole source: nothing of it is polled, and its sitemaps and list pages are not fetched.
+
+    `by_operator`: no subscription or suggestion of a user enables it again.
+    """
+    await sources.set_enabled(conn, source_id=source.id, enabled=False, by_operator=by_operator)
     await frontier_changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
     return replace(source, enabled=False)
@@ -171,7 +174,7 @@ async def respect_hold(conn: Connection, source: Source, now: datetime) -> Sourc
         await feed_schedule.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
     if hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
         await _turn_off(conn, source, hold.off_reason or "", at=hold.off_at, until=hold.off_until, now=now)
-    return await switch_off(conn, source, now) if hold.is_switched_off else source
+    return await switch_off(conn, source, now, by_operator=True) if hold.is_switched_off else source
 
 
 async def forget_hold(conn: Connection, source: Source) -> None:

@@ -27,7 +27,7 @@ async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: dateti
     await follow.forget_hold(conn, source)
     await follow.change(conn, source, replace(wanted, name=None), now=now)
     if wanted.enabled is False:
-        await follow.switch_off(conn, source, now)
+        await follow.switch_off(conn, source, now, by_operator=True)
     await _record(conn, actor, Deed.SOURCE_CREATED, source, now, _detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
@@ -44,9 +44,10 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
         source = await follow.move(conn, source, url=wanted.feed_url, now=now)
     if wanted.overrides != NO_OVERRIDES:
         source = await follow.change_ingestion(conn, source, overrides=wanted.overrides, now=now)
-    if wanted.enabled is not None and wanted.enabled != source.enabled:
-        switch = follow.switch_on if wanted.enabled else follow.switch_off
-        source = await switch(conn, source, now)
+    if wanted.enabled is False:
+        source = await follow.switch_off(conn, source, now, by_operator=True)
+    elif wanted.enabled and not source.enabled:
+        source = await follow.switch_on(conn, source, now)
     if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # seed 001: its errors are reset
     await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, _detail(wanted))

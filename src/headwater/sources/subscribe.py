@@ -82,9 +82,9 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
     held = await custom.lock(conn, source_ids=source_ids)
     if not held:
         return
-    withdrawn = await custom.clear_withdrawn(conn, source_ids=held)
+    await custom.clear_withdrawn(conn, source_ids=held)
     for source_id in await custom.list_unwanted(conn, source_ids=held):
-        await feed_holds.keep_hold(conn, source_id=source_id, was_suggested=source_id in withdrawn, now=now)
+        await feed_holds.keep_hold(conn, source_id=source_id, now=now)
         await sources.remove(conn, source_id=source_id)
     for source in await custom.list_unapproved(conn, source_ids=held):
         await following.switch_off(conn, source, now)
@@ -98,7 +98,7 @@ async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime)
         except SourceNotFound:
             pass
         else:
-            if not source.enabled and await custom.is_unapproved(conn, source_id=source.id):
+            if not source.enabled and await custom.is_only_unfollowed(conn, source_id=source.id):
                 return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
             return source
         try:

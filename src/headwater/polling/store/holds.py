@@ -7,17 +7,14 @@ from headwater.polling.types import Hold
 from headwater.types import SourceId
 
 
-async def keep_hold(conn: Connection, *, source_id: SourceId, was_suggested: bool, now: datetime) -> None:
-    """Keep what an operator or the site decided about a feed whose source is about to be deleted.
-
-    A suggested source may be disabled because it has no subscribers; that is not an operator's decision.
-    """
+async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> None:
+    """Remember what an operator or the site decided about a feed whose source is about to be deleted."""
     await conn.execute(
         """
         INSERT INTO feed_holds (feed_url_key, is_switched_off, off_at, off_reason, off_until, asked_until)
         SELECT *
         FROM (
-            SELECT feed_url_key, NOT enabled AND NOT %(was_suggested)s AS is_switched_off,
+            SELECT feed_url_key, disabled_by_operator AS is_switched_off,
                 CASE WHEN by_operator THEN off_at END AS off_at, CASE WHEN by_operator THEN off_reason END,
                 CASE WHEN by_operator THEN off_until END,
                 CASE WHEN asked_until > %(now)s THEN asked_until END AS asked_until
@@ -33,7 +30,7 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, was_suggested: boo
         SET is_switched_off = excluded.is_switched_off, off_at = excluded.off_at, off_reason = excluded.off_reason,
             off_until = excluded.off_until, asked_until = excluded.asked_until
         """,
-        {"source_id": source_id, "was_suggested": was_suggested, "now": now},
+        {"source_id": source_id, "now": now},
     )
 
 

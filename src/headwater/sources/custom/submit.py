@@ -54,7 +54,7 @@ async def submit(
     """
     wanted = check_proposal(proposal)
     async with database.transaction() as conn:
-        await _refuse(conn, wanted.url)
+        await _refuse(conn, wanted.url, now=clock())
     await _count(database, user, clock())
     limit = Limit(quotas.suggestions_per_day, DAY)
     await spend(database, user_id=user.id, what="suggestions", limit=limit, now=clock())
@@ -68,7 +68,7 @@ async def submit(
             return await _keep(conn, user, wanted, found, clock())
     except SourceExists as error:  # while we looked at it, somebody else brought it
         async with database.transaction() as conn:
-            await _refuse(conn, found.url)
+            await _refuse(conn, found.url, now=clock())
         raise InvalidProposal({"url": "Somebody has just added that feed. Try again."}) from error
 
 
@@ -94,7 +94,7 @@ async def _count(database: Database, user: User, now: datetime) -> None:
         raise TooManyAttempts(ends_at - now)
 
 
-async def _refuse(conn: Connection, *urls: str, hops: Sequence[str] = ()) -> Known | None:
+async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> Known | None:
     """The source that has one of these addresses and may be suggested. Raises InvalidProposal, FeedTaken.
 
     A blocked domain is refused wherever it is among the redirects, temporary ones too.
@@ -102,15 +102,18 @@ async def _refuse(conn: Connection, *urls: str, hops: Sequence[str] = ()) -> Kno
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
     for blocked in await domains_store.find_blocked(conn, domains=domains):
         raise InvalidProposal({"url": f"Nothing is taken from {blocked.domain}. Ask a moderator if that is a mistake."})
-    known = await public.find_known(conn, url_keys=[url_key(url) for url in urls])
+    keys = [url_key(url) for url in urls]
+    known = await public.find_known(conn, url_keys=keys)
     if known and (reason := why_taken(known)):
         is_public = known.is_system or known.status is ModerationStatus.APPROVED
         raise FeedTaken(reason, known.id, is_public=is_public)
+    if await public.is_disabled_by_operator(conn, url_keys=keys, now=now):
+        raise InvalidProposal({"url": "An operator has disabled this feed."})
     return known
 
 
 async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected, now: datetime) -> CustomFeed:
-    known = await _refuse(conn, wanted.url, found.url, hops=found.hops)
+    known = await _refuse(conn, wanted.url, found.url, now=now, hops=found.hops)
     is_live = is_trusted(await users.find_karma(conn, user_id=user.id)) and not await _is_suspect(
         conn, user, found, now
     )
@@ -150,7 +153,7 @@ async def publish(conn: Connection, source: Source, wanted: Proposal, now: datet
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes else None
     changes = Changes(name=wanted.name, interval=interval, category=wanted.category)
     await following.change(conn, source, changes)
-    if not source.enabled:
+    if not source.enabled and not await custom.is_disabled_by_operator(conn, source_id=source.id):
         await following.switch_on(conn, source, now)
 
 

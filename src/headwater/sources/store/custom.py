@@ -32,6 +32,18 @@ async def is_unapproved(conn: Connection, *, source_id: SourceId) -> bool:
     return bool(await fetch_value(conn, f"SELECT {_UNAPPROVED} FROM sources WHERE id = %(id)s", {"id": source_id}))
 
 
+async def is_disabled_by_operator(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether an operator disabled the whole source."""
+    statement = "SELECT disabled_by_operator FROM sources WHERE id = %(id)s"
+    return bool(await fetch_value(conn, statement, {"id": source_id}))
+
+
+async def is_only_unfollowed(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether a disabled source is so because it is unapproved and had no subscription: a new one enables it."""
+    statement = f"SELECT {_UNAPPROVED} AND NOT disabled_by_operator FROM sources WHERE id = %(id)s"
+    return bool(await fetch_value(conn, statement, {"id": source_id}))
+
+
 async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
     """Whether only an approval may enable this source: it is unapproved and has no subscription."""
     statement = f"SELECT {_UNAPPROVED} AND {_UNFOLLOWED} FROM sources WHERE id = %(id)s"

@@ -131,10 +131,16 @@ async def set_disabled(
     )
 
 
-async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool) -> None:
-    """Enable or disable the whole source."""
+async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool, by_operator: bool = False) -> None:
+    """Enable or disable the whole source. What an operator disabled stays so until it is enabled."""
     await conn.execute(
-        "UPDATE sources SET enabled = %(enabled)s WHERE id = %(id)s", {"id": source_id, "enabled": enabled}
+        """
+        UPDATE sources
+        SET enabled = %(enabled)s,
+            disabled_by_operator = NOT %(enabled)s AND (disabled_by_operator OR %(by_operator)s)
+        WHERE id = %(id)s
+        """,
+        {"id": source_id, "enabled": enabled, "by_operator": by_operator},
     )
 
 
