@@ -142,6 +142,15 @@ async def suggest(person: Person, site: Site, place: str = "good.example/feed", 
     return (await person.send("POST", "/discover/suggest", **fields)).text
 
 
+async def test_a_suggestion_of_a_feed_that_the_user_follows_is_shown_as_in_review(ada: Person, site: Site) -> None:
+    await ada.send("POST", "/feeds", name="Good", url=site.url("good.example/feed"), category="")
+
+    said = await suggest(ada, site)
+
+    assert "is in review" in said
+    assert "listed for everyone" not in said
+
+
 async def test_a_suggestion_is_shown_with_what_came_of_it(
     ada: Person, site: Site, database: Database, clock: MovableClock
 ) -> None:

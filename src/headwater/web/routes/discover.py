@@ -21,7 +21,7 @@ from headwater.library.decide import CATEGORY_MAX, page_count
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.store import public, submissions
 from headwater.sources.custom.submit import submit, withdraw
-from headwater.sources.custom.types import Proposal
+from headwater.sources.custom.types import ModerationStatus, Proposal
 from headwater.sources.subscribe import add_feed, leave_unwanted
 from headwater.types import Clock, SourceId, UserId
 from headwater.web.errors import fragment
@@ -108,7 +108,7 @@ async def suggest(
         return _refused(error)
     if not is_htmx(request):
         return Redirect("/discover#suggested", status_code=303)
-    return await _suggested(request, database, clock, added=feed.name, is_live=feed.is_active)
+    return await _suggested(request, database, clock, added=feed.name, is_live=feed.status is ModerationStatus.APPROVED)
 
 
 @fragment(
