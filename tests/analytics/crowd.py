@@ -10,7 +10,7 @@ from headwater.accounts.types import Role, User
 from headwater.analytics import store
 from headwater.analytics.types import ReaderAction
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection, Database
 from headwater.ids import new_id
 from headwater.library.store import subscriptions
@@ -50,7 +50,7 @@ async def follow(conn: Connection, reader: User, source: Source) -> None:
 
 async def add_articles(conn: Connection, source: Source, count: int) -> list[ArticleId]:
     urls = [f"https://{source.name}.example/{n}".lower() for n in range(count)]
-    listed = [Listed(source.id, an_article(url, title=url, published_at=START)) for url in urls]
+    listed = [ListedEntry(source.id, an_article(url, title=url, published_at=START)) for url in urls]
     await records.keep(conn, seen_at=START, listed=listed)
     cur = await conn.execute("SELECT id FROM articles WHERE url = ANY(%(urls)s) ORDER BY url", {"urls": urls})
     return [ArticleId(UUID(str(row[0]))) for row in await cur.fetchall()]

@@ -9,7 +9,7 @@ import pytest
 from headwater.analytics import store
 from headwater.analytics.types import ConsentAnswer, PopularityOrder, PopularityPeriod, ReaderAction
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.types import UserId
@@ -136,7 +136,7 @@ async def test_what_several_list_counts_for_the_one_the_reader_follows(database:
     async with database.as_system() as conn:
         earlier = await a_source(conn, url="https://earlier.example/feed", name="Earlier")
         url = "https://daily.example/0"
-        listed = [Listed(earlier.id, an_article(url, title=url, published_at=START))]
+        listed = [ListedEntry(earlier.id, an_article(url, title=url, published_at=START))]
         await records.keep(conn, seen_at=START - timedelta(days=1), listed=listed)
 
     await does(database, crowd.readers[0], ReaderAction.OPEN, crowd.articles[0])

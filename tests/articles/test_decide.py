@@ -5,37 +5,15 @@ from dataclasses import replace
 import pytest
 
 from headwater.articles.decide import STILL_AS_RICH, plan_content, richness
-from headwater.articles.types import Extracted, Fate, Finder, Stored
+from headwater.articles.types import ContentChange, Extracted, Finder, Stored
 from headwater.ids import new_id
 from headwater.types import ArticleId
 from tests.articles.builders import a_record
 from tests.clock import START
 
 
-def stored(record: Extracted, **more: object) -> Stored:
-    values = {
-        "article_id": ArticleId(new_id()),
-        "title": record.title,
-        "description": record.description,
-        "keywords": list(record.keywords),
-        "authors": list(record.authors),
-        "published_at": record.published_at,
-        "canonical_url": record.canonical_url,
-        "section": record.section,
-        "language": record.language,
-        "image_url": record.image_url,
-        "open_graph": dict(record.open_graph),
-        "linked_data": list(record.linked_data),
-        "word_count": record.word_count,
-        "content_hash": record.content_hash,
-        "simhash": record.simhash,
-        "origins": {name: finder.value for name, finder in record.origins.items()},
-        "duplicate_of": None,
-        "near_duplicate_of": None,
-        "richness": richness(record),
-        "version": 3,
-    }
-    return Stored(**(values | more))  # pyright: ignore[reportArgumentType]
+def stored(record: Extracted) -> Stored:
+    return Stored(ArticleId(new_id()), record, None, None, 3)
 
 
 LONG = a_record("one two three four five six seven eight nine ten " * 10, authors=("Ann",), published_at=START)
@@ -44,11 +22,11 @@ LONG = a_record("one two three four five six seven eight nine ten " * 10, author
 def test_the_first_record_is_taken_as_it_is() -> None:
     plan = plan_content(None, LONG)
 
-    assert (plan.fate, plan.takes_text, plan.merged) == (Fate.NEW, True, LONG)
+    assert (plan.fate, plan.takes_text, plan.merged) == (ContentChange.NEW, True, LONG)
 
 
 def test_the_same_again_changes_nothing() -> None:
-    assert plan_content(stored(LONG), LONG).fate is Fate.UNCHANGED
+    assert plan_content(stored(LONG), LONG).fate is ContentChange.UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -70,7 +48,7 @@ def test_a_page_without_text_takes_no_text_away() -> None:
 
     plan = plan_content(stored(LONG), empty)
 
-    assert plan.fate is Fate.UNCHANGED
+    assert plan.fate is ContentChange.UNCHANGED
     assert (plan.merged.title, plan.merged.word_count) == (LONG.title, LONG.word_count)
 
 
@@ -79,7 +57,7 @@ def test_a_field_that_was_found_once_is_not_lost() -> None:
 
     merged = plan_content(stored(LONG), new).merged
 
-    assert (merged.title, merged.authors, merged.published_at) == (LONG.title, ["Ann"], START)
+    assert (merged.title, merged.authors, merged.published_at) == (LONG.title, ("Ann",), START)
     assert merged.text == new.text
 
 
@@ -88,14 +66,14 @@ def test_a_poorer_reading_adds_what_was_missing_and_changes_nothing_else() -> No
 
     plan = plan_content(stored(LONG), poorer)
 
-    assert (plan.fate, plan.merged.title, plan.merged.description) == (Fate.ENRICHED, LONG.title, "In short")
+    assert (plan.fate, plan.merged.title, plan.merged.description) == (ContentChange.ENRICHED, LONG.title, "In short")
     assert plan.merged.origins["description"] is Finder.META
 
 
 def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
     plan = plan_content(stored(LONG), replace(LONG, title="A better title"))
 
-    assert (plan.fate, plan.takes_text, plan.merged.title) == (Fate.ENRICHED, False, "A better title")
+    assert (plan.fate, plan.takes_text, plan.merged.title) == (ContentChange.ENRICHED, False, "A better title")
 
 
 def test_richness_counts_words_and_fields() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headwater.articles.store import listing, records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection
 from tests.builders import a_source, an_article
 from tests.clock import START
@@ -20,7 +20,7 @@ MILLISECOND = timedelta(milliseconds=1)
 async def arrive(conn: Connection, *urls: str, after: int) -> None:
     """Articles that arrive so many milliseconds after the start."""
     source = await a_source(conn, url=f"https://example.com/feeds/{urls[0]}")
-    listed = [Listed(source.id, an_article(f"https://example.com/{url}"), "example.com") for url in urls]
+    listed = [ListedEntry(source.id, an_article(f"https://example.com/{url}"), "example.com") for url in urls]
     await records.keep(conn, seen_at=START + after * MILLISECOND, listed=listed)
 
 
@@ -48,7 +48,7 @@ async def test_an_article_keeps_its_number_when_it_changes(conn: Connection) -> 
     (before,) = await listing.latest(conn, limit=1)
     source = await a_source(conn, url="https://example.com/other")
     changed = an_article("https://example.com/a", title="Another title")
-    await records.keep(conn, seen_at=START, listed=[Listed(source.id, changed, "example.com", is_page=True)])
+    await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, changed, "example.com", is_page=True)])
 
     (after,) = await listing.latest(conn, limit=1)
 

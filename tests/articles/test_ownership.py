@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headwater.articles.decide import is_of_site
 from headwater.articles.store import listing, records
-from headwater.articles.types import Listed, NewArticle
+from headwater.articles.types import ListedEntry, NewArticle
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
 from headwater.library.search import search
@@ -42,13 +42,15 @@ class World:
     async def lists(self, feed: str, article: NewArticle, *, site: str | None = None) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        listed = Listed(self.sources[feed], article, site or FEEDS[feed])
+        listed = ListedEntry(self.sources[feed], article, site or FEEDS[feed])
         await records.keep(self.conn, seen_at=self.now, listed=[listed])
 
     async def reads_page(self, article: NewArticle) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        await records.keep(self.conn, seen_at=self.now, listed=[Listed(self.sources["own"], article, is_page=True)])
+        await records.keep(
+            self.conn, seen_at=self.now, listed=[ListedEntry(self.sources["own"], article, is_page=True)]
+        )
 
     async def sees(self, reader: str) -> list[ArticleLine]:
         await speak_for(self.conn, self.readers[reader])
@@ -127,9 +129,9 @@ async def test_one_batch_of_polls_that_begins_with_a_feed_of_another_site_keeps_
     world: World,
 ) -> None:
     listed = [
-        Listed(world.sources["hostile"], HOSTILE, FEEDS["hostile"]),
-        Listed(world.sources["own"], OWN, FEEDS["own"]),
-        Listed(world.sources["second"], HOSTILE, FEEDS["second"]),
+        ListedEntry(world.sources["hostile"], HOSTILE, FEEDS["hostile"]),
+        ListedEntry(world.sources["own"], OWN, FEEDS["own"]),
+        ListedEntry(world.sources["second"], HOSTILE, FEEDS["second"]),
     ]
 
     for _ in range(2):

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from headwater.articles.store import listing, records
-from headwater.articles.types import Kept, Listed, NewArticle
+from headwater.articles.types import Kept, ListedEntry, NewArticle
 from headwater.db import Connection
 from headwater.ids import new_id
 from headwater.types import SourceId
@@ -17,7 +17,9 @@ SITE = "example.com"
 
 
 async def keep(conn: Connection, *, source_id: SourceId, seen_at: datetime, articles: list[NewArticle]) -> Kept:
-    kept = await records.keep(conn, seen_at=seen_at, listed=[Listed(source_id, article, SITE) for article in articles])
+    kept = await records.keep(
+        conn, seen_at=seen_at, listed=[ListedEntry(source_id, article, SITE) for article in articles]
+    )
     return kept[source_id]
 
 
@@ -89,7 +91,7 @@ async def test_what_several_sources_list_is_kept_at_once_and_counted_for_each(co
     first = await a_source(conn, url="https://a.example/feed", name="A")
     second = await a_source(conn, url="https://b.example/feed", name="B")
     shared, own = an_article("https://example.com/shared"), an_article("https://example.com/own")
-    listed = [Listed(first.id, shared), Listed(second.id, shared), Listed(second.id, own)]
+    listed = [ListedEntry(first.id, shared), ListedEntry(second.id, shared), ListedEntry(second.id, own)]
 
     kept = await records.keep(conn, seen_at=START, listed=listed)
 
@@ -128,8 +130,8 @@ async def test_a_feed_that_gives_all_its_entries_one_id_loses_none(conn: Connect
 async def test_keeping_tells_which_articles_the_source_had_not_listed_before(conn: Connection) -> None:
     source = await a_source(conn)
     old, new = an_article(), an_article("https://example.com/2")
-    await records.keep(conn, seen_at=START, listed=[Listed(source.id, old)])
+    await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, old)])
 
-    kept = await records.keep(conn, seen_at=START, listed=[Listed(source.id, one) for one in (old, new, new)])
+    kept = await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, one) for one in (old, new, new)])
 
     assert kept[source.id].links == [new]

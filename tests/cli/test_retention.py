@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.articles.store.records import keep
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.audit import store as audit
 from headwater.db import Database
 from tests.builders import a_source, an_article
@@ -28,7 +28,7 @@ async def headwater(database: Database, tmp_path: Path, conninfo: str) -> Comman
     async with database.as_system() as conn:
         source = await a_source(conn)
         for number in range(2):
-            listed = Listed(source.id, an_article(f"https://example.com/{number}"))
+            listed = ListedEntry(source.id, an_article(f"https://example.com/{number}"))
             await keep(conn, seen_at=LONG_AGO, listed=[listed])
     return Commands(tmp_path, conninfo, None)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headwater.articles.types import Extracted, Fate, Saved
+from headwater.articles.types import ContentChange, Extracted, Saved
 from headwater.extraction.decide import (
     KnownArticle,
     about_to_be,
@@ -116,7 +116,7 @@ def test_what_is_no_url_has_no_key() -> None:
 
 
 def saved(*, text_changed: bool) -> Saved:
-    return Saved(ArticleId(new_id()), Fate.NEW, 1, text_changed, None, None)
+    return Saved(ArticleId(new_id()), ContentChange.NEW, 1, text_changed, None, None)
 
 
 @pytest.mark.parametrize("changed", [True, False])

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from headwater.articles.store.content import search
 from headwater.articles.store.records import keep as keep_articles
-from headwater.articles.types import Fate, Listed
+from headwater.articles.types import ContentChange, ListedEntry
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
 from headwater.db import Database
@@ -124,7 +124,7 @@ async def test_a_page_becomes_an_article_that_can_be_found(
     (report,) = await run(extractor)
 
     assert report.saved is not None
-    assert report.saved.fate is Fate.NEW
+    assert report.saved.fate is ContentChange.NEW
     async with database.transaction() as conn:
         (hit,) = await search(conn, words="boats mill")
     assert (hit.title, hit.url) == ("High water at Tarn", URL)
@@ -150,7 +150,7 @@ async def test_an_article_of_a_feed_keeps_what_the_feed_says_and_gets_what_it_la
 ) -> None:
     async with database.transaction() as conn:
         article = an_article(URL, title="As the feed has it", published_at=None, entry_id="guid-1")
-        await keep_articles(conn, seen_at=START, listed=[Listed(source, article)])
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(source, article)])
     await fetched(database, a_page(JSON_LD), source=source)
 
     await run(extractor)
@@ -167,7 +167,7 @@ async def test_an_article_that_its_feed_knows_by_this_url_is_the_same(
     """The feed's id is the URL that was fetched, its link another."""
     async with database.transaction() as conn:
         article = an_article("https://river.example/short", entry_id=URL)
-        await keep_articles(conn, seen_at=START, listed=[Listed(source, article)])
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(source, article)])
     await fetched(database, a_page(), source=source)
 
     await run(extractor)
@@ -182,7 +182,7 @@ async def test_a_page_is_not_taken_for_an_article_of_another_site_that_its_feed_
     async with database.transaction() as conn:
         hostile = (await a_source(conn, url="https://evil.example/feed.xml")).id
         article = an_article(URL, title="False", entry_id="https://evil.example/fake", is_own=False)
-        await keep_articles(conn, seen_at=START, listed=[Listed(hostile, article, "evil.example")])
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(hostile, article, "evil.example")])
     await fetched(database, a_page(JSON_LD), "https://evil.example/fake", source=hostile)
 
     await run(extractor)
@@ -200,7 +200,7 @@ async def test_a_page_tells_what_only_feeds_of_other_sites_have_told(
     async with database.transaction() as conn:
         planet = (await a_source(conn, url="https://planet.example/feed.xml")).id
         article = an_article(URL, title="As another has it", author="Eve", is_own=False)
-        await keep_articles(conn, seen_at=START, listed=[Listed(planet, article, "planet.example")])
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(planet, article, "planet.example")])
     await fetched(database, a_page(JSON_LD), source=planet)
 
     await run(extractor)
@@ -285,7 +285,7 @@ async def test_a_page_that_comes_back_poorer_changes_nothing(database: Database,
     (report,) = await run(extractor)
 
     assert report.saved is not None
-    assert report.saved.fate is Fate.UNCHANGED
+    assert report.saved.fate is ContentChange.UNCHANGED
     assert await rows(database, "SELECT text, version FROM content") == [("\n".join(PARAGRAPHS), 1)]
 
 
@@ -317,7 +317,7 @@ async def test_a_page_without_text_still_adds_to_an_article_that_is_here(
     database: Database, extractor: Extractor, source: SourceId
 ) -> None:
     async with database.transaction() as conn:
-        await keep_articles(conn, seen_at=START, listed=[Listed(source, an_article(URL))])
+        await keep_articles(conn, seen_at=START, listed=[ListedEntry(source, an_article(URL))])
     await fetched(database, a_page(JSON_LD, body=""), source=source)
 
     await run(extractor)
@@ -377,7 +377,7 @@ async def test_a_bug_of_ours_costs_one_page_and_is_an_error(
 def _broken_for(url: str) -> Any:
     from headwater.extraction.worker import _listed
 
-    def listed(placed: Any) -> Listed:
+    def listed(placed: Any) -> ListedEntry:
         if placed.page.url == url:
             raise ZeroDivisionError
         return _listed(placed)

@@ -10,7 +10,7 @@ import pytest
 from headwater.accounts.changes import add_user
 from headwater.accounts.types import Role, User
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed
 from headwater.ids import new_id
@@ -47,7 +47,7 @@ async def readers(database: Database) -> Readers:
         weekly = await a_source(conn, url="https://weekly.example/feed")
         for source, numbers in ((daily, (1, 3, 5)), (weekly, (2, 4, 5))):
             listed = [
-                Listed(
+                ListedEntry(
                     source.id,
                     an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n)),
                 )
@@ -215,7 +215,7 @@ async def test_an_article_that_comes_late_is_unread_though_all_was_marked_read(
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url="https://weekly.example/feed")
         late = an_article("https://x.example/late", title="late", published_at=START)
-        await records.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[Listed(source.id, late)])
+        await records.keep(conn, seen_at=NOW + timedelta(minutes=5), listed=[ListedEntry(source.id, late)])
     async with database.as_user(readers.ada.id) as conn:
         unread = titles(await lists.list_unread(conn, query=ArticlesQuery()))
         beside = {one.name: one.unread for one in await subscriptions.list_unread_counts(conn, most=100)}
@@ -233,7 +233,7 @@ async def test_an_article_whose_date_changes_keeps_its_place_in_each_feed_that_l
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=f"https://{feed}.example/feed")
         moved = an_article("https://x.example/2", title="2", published_at=START + timedelta(hours=3))
-        await records.keep(conn, seen_at=NOW, listed=[Listed(source.id, moved)])
+        await records.keep(conn, seen_at=NOW, listed=[ListedEntry(source.id, moved)])
     async with database.as_user(readers.ada.id) as conn:
         shown = titles(await lists.list_newest(conn, query=ArticlesQuery()))
     async with database.as_user(readers.bob.id) as conn:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection, see_all_users, speak_for
 from headwater.ids import new_id
 from headwater.library.store import lists
@@ -154,7 +154,7 @@ class World:
         await see_all_users(self.conn)
         article = an_article(f"https://x.example/{number}", title=str(number), published_at=at)
         await records.keep(
-            self.conn, seen_at=self.now, listed=[Listed(self.sources[one], article) for one in sorted(where)]
+            self.conn, seen_at=self.now, listed=[ListedEntry(self.sources[one], article) for one in sorted(where)]
         )
         row = await (
             await self.conn.execute("SELECT id FROM articles WHERE url_key = %(key)s", {"key": article.url_key})

@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime
 
 from headwater.articles.store import content, records
-from headwater.articles.types import Extracted, Listed, NewContent
+from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.db import Connection, Database
 from headwater.outbox import store as outbox
 from headwater.outbox.types import OutboxEntry
@@ -30,7 +30,7 @@ async def extract(
     **more: object,
 ) -> ArticleId:
     """What extraction does with a page: the article and its content, and an entry in the outbox."""
-    await records.keep(conn, seen_at=now, listed=[Listed(await some_source(conn), an_article(url))])
+    await records.keep(conn, seen_at=now, listed=[ListedEntry(await some_source(conn), an_article(url))])
     cur = await conn.execute("SELECT id FROM articles WHERE url_key = %(key)s", {"key": url_key(url)})
     row = await cur.fetchone()
     assert row is not None

@@ -7,7 +7,7 @@ from psycopg import sql
 from headwater.analytics import store as analytics
 from headwater.analytics.types import ReaderAction
 from headwater.articles.store import content, records
-from headwater.articles.types import Listed, NewContent
+from headwater.articles.types import ListedEntry, NewContent
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
 from headwater.db import Connection, Database
@@ -84,7 +84,7 @@ async def subscribe(conn: Connection, user_id: UserId, source_id: SourceId) -> U
 
 async def list_articles(conn: Connection, source_id: SourceId, *urls: str) -> None:
     """A feed lists these, and they are queued."""
-    listed = [Listed(source_id, an_article(url)) for url in urls]
+    listed = [ListedEntry(source_id, an_article(url)) for url in urls]
     await records.keep(conn, seen_at=START, listed=listed)
     queued = [Submission(url, Origin.FEED, source_id) for url in urls]
     await queue.submit(conn, submissions=queued, now=START)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from headwater.articles.store import content
 from headwater.articles.store.records import keep
-from headwater.articles.types import Kept, Listed, NewContent
+from headwater.articles.types import Kept, ListedEntry, NewContent
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.store import lists, marks, subscriptions
@@ -74,7 +74,7 @@ class World:
         """A feed lists this; with a text, its page was read too."""
         article = an_article(url, published_at=seen_at)
         async with self.database.as_system() as conn:
-            kept = await keep(conn, seen_at=seen_at, listed=[Listed(source or self.source, article)])
+            kept = await keep(conn, seen_at=seen_at, listed=[ListedEntry(source or self.source, article)])
         if text is not None:
             async with self.database.as_system() as conn:
                 record = NewContent(await self.id_of(url), url, article.url_key, a_record(text))

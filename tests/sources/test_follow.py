@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.articles.store import listing, records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl, SourceExists, SourceNotFound
 from headwater.sources.follow import change, find, follow
@@ -74,7 +74,7 @@ async def test_a_source_takes_the_articles_with_it_that_only_it_listed(conn: Con
     leaving = await a_source(conn, url="https://a.example/feed")
     staying = await a_source(conn, url="https://b.example/feed")
     own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
-    listed = [Listed(leaving.id, own), Listed(leaving.id, shared), Listed(staying.id, shared)]
+    listed = [ListedEntry(leaving.id, own), ListedEntry(leaving.id, shared), ListedEntry(staying.id, shared)]
     await records.keep(conn, seen_at=START, listed=listed)
 
     await remove_source(conn, source_id=leaving.id)

@@ -7,7 +7,7 @@ from headwater.accounts.types import Role, User
 from headwater.analytics import store as analytics
 from headwater.analytics.types import ReaderAction
 from headwater.articles.store import listing, records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
 from headwater.db import Database
@@ -62,7 +62,7 @@ async def lists(database: Database, feed: Subscription, *minutes: int, seen_afte
         for n in minutes:
             article = an_article(f"https://x.example/{n}", title=str(n), published_at=START + timedelta(minutes=n))
             seen_at = START + timedelta(minutes=seen_after)
-            await records.keep(conn, seen_at=seen_at, listed=[Listed(feed.source_id, article)])
+            await records.keep(conn, seen_at=seen_at, listed=[ListedEntry(feed.source_id, article)])
 
 
 async def move(database: Database, old: str, new: str) -> None:
@@ -95,7 +95,7 @@ async def test_a_feed_that_moved_to_where_another_source_is_joins_it(database: D
         old = await a_source(conn, url="https://old.river.example/feed", name="Old")
         new = await a_source(conn, url="https://new.river.example/feed", name="New")
         own, shared = an_article("https://example.com/own"), an_article("https://example.com/shared")
-        listed = [Listed(old.id, own), Listed(old.id, shared), Listed(new.id, shared)]
+        listed = [ListedEntry(old.id, own), ListedEntry(old.id, shared), ListedEntry(new.id, shared)]
         await records.keep(conn, seen_at=START, listed=listed)
 
     await move(database, "https://old.river.example/feed", "http://NEW.river.example/feed/")

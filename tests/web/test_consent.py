@@ -10,7 +10,7 @@ import pytest
 from litestar import Litestar
 
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.sources.store import sources
 from tests.app import create_app
@@ -43,7 +43,7 @@ async def article(ada: Person, database: Database) -> str:
     await ada.send("POST", "/feeds", name="Example", url=FEED)
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
-        await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+        await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, an_article())])
     found = re.search(r"/articles/[0-9a-f-]{36}", (await ada.open("/read")).text)
     assert found is not None
     return found[0]

@@ -16,7 +16,7 @@ from litestar import Litestar
 
 from headwater.accounts.types import Role
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.asgi.session import PUBLIC
 from headwater.db import Database
 from headwater.sources.store import sources
@@ -126,7 +126,7 @@ async def ada(app: Litestar, database: Database) -> AsyncIterator[Ada]:
         )
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
-            await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+            await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, an_article())])
             cur = await conn.execute(
                 """
                 SELECT (SELECT id FROM sessions), (SELECT id FROM api_tokens),

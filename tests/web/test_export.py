@@ -13,7 +13,7 @@ from litestar import Litestar
 from psycopg.types.json import Jsonb
 
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.exporting import archive
@@ -73,7 +73,7 @@ async def fill(person: Person, database: Database, email: str, word: str) -> Use
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=url)
         article = an_article(f"https://{word}.example/1", title=f"{word} article")
-        await records.keep(conn, seen_at=START, listed=[Listed(source.id, article)])
+        await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, article)])
         for statement in (
             """
             INSERT INTO marks (user_id, article_id, is_read, read_at, starred_at)

@@ -28,7 +28,7 @@ from pydantic import SecretStr
 
 from headwater.accounts.types import Role
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.asgi.forgery import FIELDS_MAX, FORM_BYTES
 from headwater.db import Connection, Database
 from headwater.frontier.store import queue
@@ -236,7 +236,7 @@ async def fill(app: Litestar, database: Database) -> tuple[dict[str, str], list[
                 await other.register(email)
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
-            await records.keep(conn, seen_at=START, listed=[Listed(source.id, an_article())])
+            await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, an_article())])
             (queued,) = await queue.submit(conn, submissions=[Submission(FEED, Origin.FEED, source.id)], now=START)
             await conn.execute("UPDATE users SET role = 'moderator' WHERE email = 'mo@example.com'")
             found = await conn.execute(

@@ -11,7 +11,7 @@ import pytest
 from litestar import Litestar
 
 from headwater.articles.store import content, records
-from headwater.articles.types import Extracted, Listed, NewContent
+from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.db import Database
 from headwater.library.types import Place
 from headwater.sources.store import sources
@@ -42,7 +42,7 @@ async def ada(app: Litestar, database: Database, clock: MovableClock) -> AsyncIt
         async with database.as_system() as conn:
             source = await sources.find_by_url(conn, url=FEED)
             listed = [
-                Listed(
+                ListedEntry(
                     source.id,
                     an_article(
                         f"https://example.com/{n}",
@@ -204,7 +204,9 @@ async def test_more_articles_come_in_pages_that_do_not_overlap(ada: Person, data
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
         listed = [
-            Listed(source.id, an_article(f"https://example.com/more/{n}", title=f"More {n:02}", published_at=START))
+            ListedEntry(
+                source.id, an_article(f"https://example.com/more/{n}", title=f"More {n:02}", published_at=START)
+            )
             for n in range(40)
         ]
         await records.keep(conn, seen_at=START + timedelta(hours=1), listed=listed)

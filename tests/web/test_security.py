@@ -16,7 +16,7 @@ from litestar import Litestar
 
 from headwater.accounts.mail.types import AccountEmail
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.asgi.session import ACCESS_COOKIE, REFRESH_COOKIE
 from headwater.db import Database
 from headwater.polling.read import read_feed
@@ -346,7 +346,7 @@ async def test_nothing_of_a_hostile_feed_is_obeyed_on_any_page(
     feed = read_feed(hostile_feed(), url=FEED, feed_url=FEED, content_type="application/rss+xml", max_entries=100)
     async with database.as_system() as conn:
         source = await sources.find_by_url(conn, url=FEED)
-        await records.keep(conn, seen_at=clock(), listed=[Listed(source.id, one) for one in feed.entries])
+        await records.keep(conn, seen_at=clock(), listed=[ListedEntry(source.id, one) for one in feed.entries])
         ids = [row[0] for row in await (await conn.execute("SELECT id FROM articles")).fetchall()]
     assert len(ids) >= 50
 

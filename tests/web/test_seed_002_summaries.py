@@ -14,7 +14,7 @@ from httpx import Response
 from litestar import Litestar
 
 from headwater.articles.store import records
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.library.summaries.types import SummaryOptions
@@ -86,7 +86,7 @@ async def list_news(
         row = await cur.fetchone()
         assert row is not None
         listed = [
-            Listed(
+            ListedEntry(
                 SourceId(row[0]),
                 an_article(
                     f"{url}/{hours}/{number}",

@@ -1,12 +1,12 @@
-"""Who may write the shared record of an article, and what becomes of its content when its page is read again. Pure.
+"""Who may write the shared record of an article, and how its content changes when its page is read again. Pure.
 
-Pages come back poorer: behind a paywall, as a stub, without their script's data. So no field that was once found is
-lost, and a text is replaced only by one that is not much shorter: an editor shortens, a paywall removes most of it.
+Pages may be poorer the next time: behind a paywall, as a stub, without the data of a script. So no field is lost, and a
+text is replaced only by one that is not much shorter: an editor shortens, a paywall removes most of it.
 """
 
 from dataclasses import replace
 
-from headwater.articles.types import Extracted, Fate, Finder, Plan, Stored
+from headwater.articles.types import ContentChange, Extracted, Finder, Plan, Stored
 from headwater.errors import InvalidUrl
 from headwater.urls import site_of, url_key
 
@@ -14,18 +14,9 @@ STILL_AS_RICH = 0.8  # of the words that are stored
 FIELD_WORTH = 20  # words
 
 _FIELDS = (
-    "title",
-    "description",
-    "keywords",
-    "authors",
-    "published_at",
-    "canonical_url",
-    "section",
-    "language",
-    "image_url",
-    "open_graph",
-    "linked_data",
-)
+    "title", "description", "keywords", "authors", "published_at", "canonical_url", "section", "language", "image_url",
+    "open_graph", "linked_data",
+)  # fmt: skip
 
 
 def is_of_site(url: str, key: bytes, site: str) -> bool:
@@ -48,29 +39,25 @@ def _is_borrowed(url: str, key: bytes) -> bool:
 
 
 def richness(record: Extracted) -> int:
-    """How much a record tells: its words, and something for every field."""
+    """The value of a record: its words, and a bonus for every field."""
     return record.word_count + FIELD_WORTH * sum(bool(getattr(record, name)) for name in _FIELDS)
 
 
 def plan_content(stored: Stored | None, new: Extracted) -> Plan:
-    """Take what is new and as rich, keep what is richer."""
+    """Take the new record where it is as rich, keep the stored one where it is richer."""
     if stored is None:
-        return Plan(Fate.NEW, new, takes_text=True, richness=richness(new))
-    takes_text = _takes_text(stored, new)
-    merged = _merged(stored, new, takes_text=takes_text)
-    unchanged = not takes_text and _tells_the_same(stored, merged)
-    fate = Fate.UNCHANGED if unchanged else Fate.RENEWED if takes_text else Fate.ENRICHED
+        return Plan(ContentChange.NEW, new, takes_text=True, richness=richness(new))
+    old = stored.record
+    is_new_text = new.content_hash is not None and new.content_hash != old.content_hash
+    takes_text = is_new_text and new.word_count >= STILL_AS_RICH * old.word_count
+    merged = _merged(old, new, takes_text=takes_text)
+    unchanged = not takes_text and all(_plain(getattr(old, name)) == _plain(getattr(merged, name)) for name in _FIELDS)
+    fate = ContentChange.UNCHANGED if unchanged else ContentChange.RENEWED if takes_text else ContentChange.ENRICHED
     return Plan(fate, merged, takes_text, richness(merged))
 
 
-def _takes_text(stored: Stored, new: Extracted) -> bool:
-    if new.content_hash is None or new.content_hash == stored.content_hash:
-        return False
-    return new.word_count >= STILL_AS_RICH * stored.word_count
-
-
-def _merged(stored: Stored, new: Extracted, *, takes_text: bool) -> Extracted:
-    """Every field from the reading that tells more: the new one where its text is taken or the same, else the old."""
+def _merged(stored: Extracted, new: Extracted, *, takes_text: bool) -> Extracted:
+    """Each field from the new record if its text is taken or the same, else from the stored one, unless it is empty."""
     prefers_new = takes_text or new.content_hash == stored.content_hash
     fields: dict[str, object] = {}
     origins: dict[str, Finder] = {}
@@ -90,10 +77,6 @@ def _merged(stored: Stored, new: Extracted, *, takes_text: bool) -> Extracted:
         content_hash=text.content_hash,
         simhash=text.simhash,
     )
-
-
-def _tells_the_same(stored: Stored, merged: Extracted) -> bool:
-    return all(_plain(getattr(stored, name)) == _plain(getattr(merged, name)) for name in _FIELDS)
 
 
 def _plain(value: object) -> object:

@@ -28,7 +28,7 @@ class NewArticle:
     is_own: bool = False
 
 
-class Listed(NamedTuple):
+class ListedEntry(NamedTuple):
     """An article, and the source whose feed lists it, or from whose queue its page was read (`is_page`).
 
     `site` is the one that the feed was served from.
@@ -77,12 +77,12 @@ class Finder(StrEnum):
     JSON_LD = "json-ld"
     OPEN_GRAPH = "og"
     META = "meta"
-    HTML = "html"  # an element that says it by its nature: <title>, <h1>, <link rel=canonical>, <html lang>
+    HTML = "html"  # <title>, <h1>, <link rel=canonical>, <html lang>
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a page tells of its article; what it does not tell is empty. `origins` says where each field came from."""
+    """The fields of a page; missing ones are empty. `origins` says where each field came from."""
 
     title: str | None = None
     text: str = ""
@@ -98,15 +98,15 @@ class Extracted:
     open_graph: Mapping[str, str] = field(default_factory=dict[str, str])
     linked_data: Sequence[object] = ()
     word_count: int = 0
-    content_hash: bytes | None = None  # None where there is no text
-    simhash: int | None = None  # None where the text is too short to be like another
+    content_hash: bytes | None = None  # None without text
+    simhash: int | None = None  # None if the text is too short
     origins: Mapping[str, Finder] = field(default_factory=dict[str, Finder])
     problems: Sequence[str] = ()  # invalid selectors, for the user. Not stored
 
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """A record, and the article that it is of."""
+    """The extracted content of an article."""
 
     article_id: ArticleId
     url: str
@@ -116,44 +116,29 @@ class NewContent:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is kept of a record already; its text stays in the database."""
+    """The stored record of an article, without its text."""
 
     article_id: ArticleId
-    title: str | None
-    description: str | None
-    keywords: list[str]
-    authors: list[str]
-    published_at: datetime | None
-    canonical_url: str | None
-    section: str | None
-    language: str | None
-    image_url: str | None
-    open_graph: dict[str, str]
-    linked_data: list[object]
-    word_count: int
-    content_hash: bytes | None
-    simhash: int | None
-    origins: dict[str, str]
+    record: Extracted
     duplicate_of: ArticleId | None
     near_duplicate_of: ArticleId | None
-    richness: int
     version: int
 
 
-class Fate(StrEnum):
-    """What came of a record."""
+class ContentChange(StrEnum):
+    """What changes in the stored content of an article."""
 
     NEW = "new"
-    RENEWED = "renewed"  # its text is another, and not poorer
-    ENRICHED = "enriched"  # the same text, or a poorer one that is not taken; some field was missing or differs
+    RENEWED = "renewed"  # another text that is not poorer
+    ENRICHED = "enriched"  # the same text, or a poorer one that is not taken; some field changed
     UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a record: `merged` is what will be stored, with the old text where `takes_text` is not set."""
+    """What is stored: `merged`, with the old text unless `takes_text`."""
 
-    fate: Fate
+    fate: ContentChange
     merged: Extracted
     takes_text: bool
     richness: int
@@ -161,10 +146,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was stored of a record."""
+    """What was stored."""
 
     article_id: ArticleId
-    fate: Fate
+    fate: ContentChange
     version: int
     text_changed: bool  # since the last time this page was read
     duplicate_of: ArticleId | None
@@ -172,36 +157,8 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """A stored record in full; a duplicate shows the text it shares."""
-
-    article_id: ArticleId
-    url: str
-    title: str | None
-    text: str | None
-    html: str | None
-    description: str | None
-    keywords: list[str]
-    authors: list[str]
-    published_at: datetime | None
-    canonical_url: str | None
-    section: str | None
-    language: str | None
-    image_url: str | None
-    open_graph: dict[str, str]
-    linked_data: list[object]
-    origins: dict[str, str]
-    word_count: int
-    content_hash: bytes | None
-    duplicate_of: ArticleId | None
-    near_duplicate_of: ArticleId | None
-    version: int
-    extracted_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
-    """A line of a search: the snippet has what was found between « and »."""
+    """A search result; in the snippet, matches are between « and »."""
 
     article_id: ArticleId
     url: str

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from headwater.articles.store import content, locks
 from headwater.articles.store import records as records_store
-from headwater.articles.types import Extracted, Fate, Listed, NewArticle, NewContent
+from headwater.articles.types import ContentChange, Extracted, ListedEntry, NewArticle, NewContent
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
 from headwater.bodies.types import ClaimedBody
@@ -132,7 +132,7 @@ class Extractor:
             changed = [
                 OutboxEntry(record.article_id, record.url_key, one.version)
                 for record, one in zip(records, saved, strict=True)
-                if one.fate is not Fate.UNCHANGED
+                if one.fate is not ContentChange.UNCHANGED
             ]
             await outbox.enqueue(conn, entries=changed, now=now)
         return [ExtractionReport(read.page.url, read.found, by_page.get(read.page.id)) for read in batch]
@@ -177,7 +177,7 @@ async def _known(conn: Connection, batch: Sequence[_ReadPage]) -> dict[bytes, Kn
     return known
 
 
-def _listed(placed: _Placed) -> Listed:
+def _listed(placed: _Placed) -> ListedEntry:
     """The article as its page describes it; for a stored one only the missing fields, since feeds take precedence."""
     found, known, page = placed.found, placed.known, placed.page
     author = ", ".join(found.authors) or None
@@ -192,7 +192,7 @@ def _listed(placed: _Placed) -> Listed:
         published_at=found.published_at if known is None or known.published_at is None else None,
     )
     # A page without a source is linked to none.
-    return Listed(page.source_id, article, is_page=True)  # pyright: ignore[reportArgumentType]
+    return ListedEntry(page.source_id, article, is_page=True)  # pyright: ignore[reportArgumentType]
 
 
 def _log(report: ExtractionReport) -> None:

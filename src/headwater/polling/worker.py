@@ -13,7 +13,7 @@ from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.store import records
-from headwater.articles.types import Kept, Listed, NewArticle
+from headwater.articles.types import Kept, ListedEntry, NewArticle
 from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError, HostBusy, Unavailable
 from headwater.frontier.store import queue
@@ -315,7 +315,7 @@ class Poller:
             listing = [done for done in batch if done.articles]
             followed = await results.still_followed(conn, source_ids=[done.feed.source_id for done in listing])
             listed = [
-                Listed(done.feed.source_id, article, done.site)
+                ListedEntry(done.feed.source_id, article, done.site)
                 for done in listing
                 if done.feed.source_id in followed
                 for article in done.articles

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from headwater.articles.decide import plan_content
-from headwater.articles.duplicates import Links, Original, link
-from headwater.articles.types import Content, Extracted, Fate, Hit, NewContent, Plan, Saved, Stored
-from headwater.db import Connection, fetch_all, fetch_one
+from headwater.articles.duplicates import KnownTexts, Original, link
+from headwater.articles.types import ContentChange, Extracted, Hit, NewContent, Plan, Saved, Stored
+from headwater.db import Connection, fetch_all, fetch_rows
 from headwater.types import ArticleId
 
 
@@ -17,7 +18,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
     """Store records in this order: richer content is not overwritten, and a text that is stored already is linked."""
     await _lock_hashes(conn, records=records)
     stored = await _find_stored(conn, article_ids=[record.article_id for record in records])
-    links = Links(
+    links = KnownTexts(
         originals=await _find_originals(conn, records=records), alike=await _find_alike(conn, records=records)
     )
     saved: list[Saved] = []
@@ -27,9 +28,12 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
         plan = plan_content(before, record.extracted)
         one = link(record, before, plan, links)
         saved.append(one)
-        stored[record.article_id] = _as_stored(record, plan, one)
-        if plan.fate is not Fate.UNCHANGED:
-            rows.append(_row(record, plan, stored[record.article_id], now))
+        # What the next record of the same article in this batch is compared with.
+        stored[record.article_id] = Stored(
+            record.article_id, plan.merged, one.duplicate_of, one.near_duplicate_of, one.version
+        )
+        if plan.fate is not ContentChange.UNCHANGED:
+            rows.append(_row(record, plan, one, now))
     if rows:
         await _write(conn, rows=rows)
     return saved
@@ -44,18 +48,27 @@ async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> No
 
 
 async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, Stored]:
-    rows = await fetch_all(
+    rows = await fetch_rows(
         conn,
-        Stored,
         """
         SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
             image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
-            near_duplicate_of, richness, version
+            near_duplicate_of, version
         FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
         """,
         {"ids": list(article_ids)},
     )
-    return {row.article_id: row for row in rows}
+    return {row["article_id"]: _stored(**row) for row in rows}
+
+
+def _stored(
+    article_id: ArticleId,
+    duplicate_of: ArticleId | None,
+    near_duplicate_of: ArticleId | None,
+    version: int,
+    **record: Any,  # noqa: ANN401  the other columns, named as the fields of Extracted
+) -> Stored:
+    return Stored(article_id, Extracted(**record), duplicate_of, near_duplicate_of, version)
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
@@ -141,70 +154,32 @@ async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> N
         )
 
 
-def _row(record: NewContent, plan: Plan, stored: Stored, now: datetime) -> dict[str, object]:
-    has_text = plan.takes_text and stored.duplicate_of is None and stored.content_hash is not None
+def _row(new: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, object]:
+    record = plan.merged
+    has_text = plan.takes_text and saved.duplicate_of is None and record.content_hash is not None
     return {
-        **{field.name: getattr(stored, field.name) for field in fields(Stored)},
-        "url": record.url,
-        "url_key": record.url_key,
-        "text": plan.merged.text if has_text else None,
-        "html": plan.merged.html if has_text else None,
-        "open_graph": Jsonb(stored.open_graph),
-        "linked_data": Jsonb(stored.linked_data),
-        "origins": Jsonb(stored.origins),
+        **{field.name: getattr(record, field.name) for field in fields(Extracted)},
+        "article_id": new.article_id,
+        "url": new.url,
+        "url_key": new.url_key,
+        "text": record.text if has_text else None,
+        "html": record.html if has_text else None,
+        "keywords": list(record.keywords),
+        "authors": list(record.authors),
+        "open_graph": Jsonb(dict(record.open_graph)),
+        "linked_data": Jsonb(list(record.linked_data)),
+        "origins": Jsonb(dict(record.origins)),
+        "duplicate_of": saved.duplicate_of,
+        "near_duplicate_of": saved.near_duplicate_of,
+        "richness": plan.richness,
+        "version": saved.version,
         "takes_text": plan.takes_text,
         "now": now,
     }
 
 
-def _as_stored(record: NewContent, plan: Plan, saved: Saved) -> Stored:
-    """What the next record of the same article in this batch is compared with."""
-    merged: Extracted = plan.merged
-    return Stored(
-        article_id=record.article_id,
-        title=merged.title,
-        description=merged.description,
-        keywords=list(merged.keywords),
-        authors=list(merged.authors),
-        published_at=merged.published_at,
-        canonical_url=merged.canonical_url,
-        section=merged.section,
-        language=merged.language,
-        image_url=merged.image_url,
-        open_graph=dict(merged.open_graph),
-        linked_data=list(merged.linked_data),
-        word_count=merged.word_count,
-        content_hash=merged.content_hash,
-        simhash=merged.simhash,
-        origins={name: finder.value for name, finder in merged.origins.items()},
-        duplicate_of=saved.duplicate_of,
-        near_duplicate_of=saved.near_duplicate_of,
-        richness=plan.richness,
-        version=saved.version,
-    )
-
-
-async def find(conn: Connection, *, article_id: ArticleId) -> Content | None:
-    """The content of an article in full; a duplicate has the text it shares."""
-    return await fetch_one(
-        conn,
-        Content,
-        """
-        SELECT content.article_id, content.url, content.title, coalesce(content.text, original.text) AS text,
-            coalesce(content.html, original.html) AS html, content.description, content.keywords, content.authors,
-            content.published_at, content.canonical_url, content.section, content.language, content.image_url,
-            content.open_graph, content.linked_data, content.origins, content.word_count, content.content_hash,
-            content.duplicate_of, content.near_duplicate_of, content.version, content.extracted_at
-        FROM content
-        LEFT JOIN content AS original ON original.article_id = content.duplicate_of
-        WHERE content.article_id = %(article_id)s
-        """,
-        {"article_id": article_id},
-    )
-
-
 async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:
-    """The articles that hold these words, as in a web search ("a phrase", or, -not), the best first.
+    """Articles that match, as in a web search ("a phrase", or, -not), the best first.
 
     Words are reduced by each article's own language. Of very many hits the newest thousand are ranked.
     """
@@ -213,7 +188,7 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
         Hit,
         """
         WITH asked AS MATERIALIZED (
-            -- In most languages the words reduce to the same: each way of asking is looked up once.
+            -- In most languages the words have the same stems: each query is run once.
             SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
             FROM unnest(ARRAY[
                 'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',

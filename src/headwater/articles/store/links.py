@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from headwater.articles.types import Listed
+from headwater.articles.types import ListedEntry
 from headwater.db import Connection, fetch_column
 from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.types import ArticleId, SourceId
 
 
 async def link(
-    conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
-) -> tuple[list[Listed], bool]:
+    conn: Connection, *, seen_at: datetime, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]
+) -> tuple[list[ListedEntry], bool]:
     """Those that their source had not listed before, and whether all are linked now. A deleted source is not linked.
 
     Each feed gives the article a place of its own in the lists of its readers. What a feed of another site says is
@@ -88,7 +88,7 @@ async def link(
     return [entries[number - 1] for number in new or ()], len(new or ()) + known == len(entries)
 
 
-async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
+async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) -> None:
     """Update what feeds of other sites say; the article's own site writes the shared record.
 
     A feed that its article's site has begun to serve has that site's id from now on.
@@ -184,7 +184,7 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
     return {bytes(key): source_id for key, source_id in await cur.fetchall()}
 
 
-def entry_values(listed: Sequence[Listed]) -> dict[str, object]:
+def entry_values(listed: Sequence[ListedEntry]) -> dict[str, object]:
     articles = [one.article for one in listed]
     return {
         "titles": texts([article.title for article in articles]),

@@ -11,14 +11,14 @@ from datetime import datetime
 
 from headwater.articles.decide import is_of_site
 from headwater.articles.store.links import entry_values, link
-from headwater.articles.types import Kept, Listed, NewArticle
+from headwater.articles.types import Kept, ListedEntry, NewArticle
 from headwater.db import Connection, fetch_column
 from headwater.db.arrays import byteas, texts, uuids
 from headwater.ids import ids_at
 from headwater.types import ArticleId, SourceId
 
 
-async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]) -> Mapping[SourceId, Kept]:
+async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]) -> Mapping[SourceId, Kept]:
     """Store what feeds list: add new articles, update changed ones, link each to its source.
 
     Only the article's own site and its page write the shared record; what other feeds say is stored with their link. An
@@ -69,8 +69,8 @@ async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
 
 
 async def _add(
-    conn: Connection, *, seen_at: datetime, listed: Sequence[Listed]
-) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]
+) -> tuple[dict[bytes, ArticleId], list[ListedEntry]]:
     """Add articles. Returns the ids of those that no other transaction has added, and which were linked to a source.
 
     One statement. A deleted source is not linked. From a feed of another site the shared record takes only the URL.
@@ -141,7 +141,7 @@ async def _add(
     return made, [one for at, one in enumerate(listed) if at not in unlinked]
 
 
-async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]) -> None:
+async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]) -> None:
     """Update the shared records that differ; a missing value keeps the old one."""
     if not listed:
         return
@@ -182,7 +182,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
 
 
 async def _find_outdated(
-    conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[Listed]
+    conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]
 ) -> set[ArticleId]:
     """Articles whose shared record differs; usually none."""
     return set(
@@ -208,7 +208,7 @@ async def _find_outdated(
     )
 
 
-async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequence[Listed]:
+async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Sequence[ListedEntry]:
     """Entries that their feed has listed before under the same id are the same article, whatever their URL is now.
 
     A feed that gives several entries one id has no ids: only one that meets one counts. Whether the feed may write the
@@ -253,7 +253,7 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[Listed]) -> Sequenc
     ]  # fmt: skip
 
 
-def _as_known(one: Listed, known: tuple[bytes, str, bool]) -> Listed:
+def _as_known(one: ListedEntry, known: tuple[bytes, str, bool]) -> ListedEntry:
     key, url, was_own = known
     is_own = is_of_site(url, key, one.site)
     if is_own and not was_own:
@@ -265,10 +265,10 @@ async def _add_removed(
     conn: Connection,
     *,
     seen_at: datetime,
-    first: Mapping[bytes, Listed],
+    first: Mapping[bytes, ListedEntry],
     ids: Mapping[bytes, ArticleId],
-    listed: Sequence[Listed],
-) -> tuple[dict[bytes, ArticleId], list[Listed]]:
+    listed: Sequence[ListedEntry],
+) -> tuple[dict[bytes, ArticleId], list[ListedEntry]]:
     """Add articles again that were deleted with their last source between the lookup and the link.
 
     Returns them, and what was linked. Else a feed that is deleted and added again would miss them until it changes.
