@@ -1,7 +1,7 @@
-"""The parent's end of a child's socket: takes one question at a time, leaves its answer in a future, never blocks.
+"""The parent's end of a child's socket: one question at a time, its answer in a future; never blocks.
 
-Reader and writer callbacks on the bare socket, since these were measured to be cheaper than asyncio's streams and
-`loop.sock_*`. A large body is sent from where it lies and received where it stays: its size costs no copy per chunk.
+Reader and writer callbacks on the socket were measured to be cheaper than asyncio's streams and `loop.sock_*`. A large
+body is sent and received in place, without a copy per chunk.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ KINDS = frozenset(FrameKind)
 
 
 class HungUp(Exception):
-    """The child is not there any more."""
+    """The child has closed its end."""
 
 
 class PipeChannel:
-    """Questions and answers take turns; the first byte out of turn ends it."""
+    """Questions and answers alternate; a byte out of turn closes the channel."""
 
     def __init__(self, sock: socket.socket, answer_limit: int) -> None:
         sock.setblocking(False)  # noqa: FBT003  its own signature
@@ -44,7 +44,7 @@ class PipeChannel:
         return self._waiting
 
     def read(self) -> None:
-        """Take in what has arrived."""
+        """Read what has arrived."""
         try:
             self._receive()
         except BlockingIOError:
@@ -55,7 +55,7 @@ class PipeChannel:
             self.close(HungUp())
 
     def close(self, error: Exception) -> None:
-        """Hang up; who waits gets the error."""
+        """Close the socket; a waiting caller gets the error."""
         if not self.is_open:
             return
         self.is_open = False
@@ -79,7 +79,7 @@ class PipeChannel:
         except BlockingIOError:
             pass
         except OSError:
-            self._outgoing = []  # it hung up: what it said before that is still to be read
+            self._outgoing = []  # the child closed its end; what it sent before is still to be read
 
     def _receive(self) -> None:
         place = memoryview(self._start if self._body is None else self._body)
@@ -98,7 +98,7 @@ class PipeChannel:
         if size > self._answer_limit:
             raise TaskRefused(f"it is {size} bytes long, and {self._answer_limit} are allowed")
         if self._waiting is None or len(came_along) > size or kind not in KINDS:
-            raise TaskRefused("it says more than was asked")
+            raise TaskRefused("it is longer than announced, or was not expected")
         self._body = bytearray(size)
         self._body[: len(came_along)] = came_along
         self._arrived = len(came_along)

@@ -1,42 +1,73 @@
-"""The process on the other side: `python -m headwater.sandbox.child SOCKET PARENT`, started by `spawn.py`.
+"""The child process: `python -m headwater.sandbox.child SOCKET PARENT`, started by `process.py`.
 
-Takes questions (a function and its arguments) from its one socket, leaves an answer to each, and ends when the parent
-hangs up. Nothing of the parent's __main__ runs here, and asyncio is not imported.
+Answers questions (a function and its arguments) from its socket, and ends when the parent closes it. The parent's
+__main__ does not run here, and asyncio is not imported. The parent kills at the time limit; the limits set
+here also hold when the parent is busy or gone.
 """
 
+import contextlib
+import ctypes
 import faulthandler
 import gc
+import math
 import os
+import resource
+import signal
 import socket
 import sys
+import time
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 
-from headwater.sandbox import confine
 from headwater.sandbox.codec import encode, encode_error
 from headwater.sandbox.frames import AnswerFrame, FrameKind, Question, receive_question, send_answer
-from headwater.sandbox.types import Setup
+from headwater.sandbox.types import STOP_SIGNALS, Setup
 
-NOTHING_LEFT = AnswerFrame(FrameKind.OUT_OF_MEMORY, is_last=True)  # made in advance: it is sent without memory
+PR_SET_PDEATHSIG = 1
+WRITTEN_MAX_BYTES = 1_000_000  # to any file: enough for last words on standard error
+NOTHING_LEFT = AnswerFrame(FrameKind.OUT_OF_MEMORY, is_last=True)  # created in advance: no memory is left then
+
+
+class MemoryGauge:
+    """The size of this process. Read after every task, so the file stays open: 2 µs instead of 40."""
+
+    def __init__(self) -> None:
+        self._statm = -1
+        with contextlib.suppress(OSError):  # not on macOS
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+    def address_space(self) -> int:
+        """Bytes of address space; 0 where the system does not report it, and would not enforce a limit either."""
+        return self._column(0) if self._statm >= 0 else 0
+
+    def held(self) -> int:
+        """Bytes of memory in use; where the system does not report it, the peak."""
+        if self._statm >= 0:
+            return self._column(1)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def _column(self, number: int) -> int:
+        return int(os.pread(self._statm, 100, 0).split()[number]) * resource.getpagesize()
 
 
 def main() -> None:
-    """Serve until the parent hangs up."""
+    """Serve until the parent closes the socket."""
     sock = socket.socket(fileno=int(sys.argv[1]))
-    confine.die_with_parent(int(sys.argv[2]))
-    confine.leave_stopping_to_parent()
+    die_with_parent(int(sys.argv[2]))
+    leave_stopping_to_parent()
     faulthandler.enable()  # last words of a crash, in the real standard error
     sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  for as long as the process lives
     try:
         _serve(sock)
     except OSError:
-        os._exit(1)  # the parent hung up while we spoke
-    os._exit(0)  # no tidying up: there is nothing to keep
+        os._exit(1)  # the parent closed the socket
+    os._exit(0)  # nothing to clean up
 
 
 def _serve(sock: socket.socket) -> None:
     setup: Setup = receive_question(sock).read()
-    gauge = confine.MemoryGauge()
+    gauge = MemoryGauge()
     answer = _start(setup, gauge)
     size_at_start = gauge.held()
     while True:
@@ -47,12 +78,12 @@ def _serve(sock: socket.socket) -> None:
         answer = _answer(sock, setup)
 
 
-def _start(setup: Setup, gauge: confine.MemoryGauge) -> AnswerFrame:
+def _start(setup: Setup, gauge: MemoryGauge) -> AnswerFrame:
     try:
         for module in setup.preload:
             import_module(module)
-        gc.freeze()  # what is here now stays: no collection need look at it again
-        confine.limit_resources(setup.memory_limit, gauge)
+        gc.freeze()  # modules stay: collections skip them
+        limit_resources(setup.memory_limit, gauge)
     except Exception as error:  # noqa: BLE001  a failed preload is reported to the caller
         return AnswerFrame(FrameKind.RAISED, encode_error(error), is_last=True)
     return AnswerFrame(FrameKind.RESULT, encode(None))
@@ -61,7 +92,7 @@ def _start(setup: Setup, gauge: confine.MemoryGauge) -> AnswerFrame:
 def _answer(sock: socket.socket, setup: Setup) -> AnswerFrame:
     try:
         question = receive_question(sock)
-        confine.limit_processor_time(setup.time_limit)
+        limit_processor_time(setup.time_limit)
         return _work(question)
     except MemoryError:
         return NOTHING_LEFT
@@ -75,6 +106,48 @@ def _work(question: Question) -> AnswerFrame:
         raise
     except BaseException as error:  # noqa: BLE001  SystemExit too: it is the function's, not ours
         return AnswerFrame(FrameKind.RAISED, encode_error(error))
+
+
+def die_with_parent(parent: int) -> None:
+    """End with the parent, even in C code that never returns. If the parent has died already, exit."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def leave_stopping_to_parent() -> None:
+    """Ignore Ctrl-C and a service's stop, which reach all processes: the parent drains, and needs the child."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # blocked since before the start, see `process.py`
+
+
+def limit_resources(memory: int, gauge: MemoryGauge) -> None:
+    """Allow this much more memory than now, no core files, no large files."""
+    if size := gauge.address_space():
+        _lower(resource.RLIMIT_AS, size + memory)
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_FSIZE, WRITTEN_MAX_BYTES)
+
+
+def limit_processor_time(limit: timedelta) -> None:
+    """Limit the processor time of the next task to twice the time limit: for a child that outlives its parent, as on
+    macOS, where the parent's clock is gone."""
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    allowed = math.ceil(time.process_time() + 2 * limit.total_seconds()) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (_at_most(allowed, most), most))
+
+
+def _lower(kind: int, value: int) -> None:
+    _, most = resource.getrlimit(kind)
+    value = _at_most(value, most)
+    resource.setrlimit(kind, (value, value))
+
+
+def _at_most(value: int, most: int) -> int:
+    return value if most == resource.RLIM_INFINITY else min(value, most)
 
 
 if __name__ == "__main__":

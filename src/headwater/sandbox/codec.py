@@ -39,7 +39,7 @@ def encode(result: object) -> bytes:
 
 
 def encode_error(error: BaseException) -> bytes:
-    """In the child: an exception, or its type and text as a SandboxError where it cannot come back as itself."""
+    """In the child: an exception, or its type and text as a SandboxError if it cannot be rebuilt."""
     if not _is_ours(type(error)):
         error.add_note(_where(error))  # most likely a bug
     try:
@@ -80,7 +80,7 @@ def _encode_error(error: BaseException) -> bytes:
     args: Any = error.__reduce__()[1]  # which for an OSError holds the file's name, unlike `args`
     raised = _Raised(kind.__module__, kind.__qualname__, args, attributes, notes)
     encoded = _ENCODER.encode(raised)
-    _rebuild(_ERRORS.decode(encoded))  # as the parent will: better it fails here
+    _rebuild(_ERRORS.decode(encoded))  # as the parent will: fail here instead
     return encoded
 
 
@@ -109,7 +109,7 @@ def _is_ours(kind: type) -> bool:
 def _stand_in(error: BaseException) -> SandboxError:
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001  __str__ is anyone's code
+    except Exception:  # noqa: BLE001  __str__ may do anything
         text = "(its text could not be read)"
     stand_in = SandboxError(type(error).__qualname__, _encodable(text))
     stand_in.add_note(_encodable(_where(error)))
@@ -126,7 +126,7 @@ def _where(error: BaseException) -> str:
 
 
 def _plain_text(value: object) -> str:
-    """Text of a subclass of str: lxml's holds on to its document."""
+    """Text of a subclass of str: lxml's keeps its document in memory."""
     if isinstance(value, str):
         return str(value)
     raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} cannot come back from the sandbox")

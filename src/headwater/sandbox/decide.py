@@ -1,4 +1,4 @@
-"""What the end of a process means to the one who waits for its answer. Pure."""
+"""What the end of a process means for its caller. Pure."""
 
 from datetime import timedelta
 from signal import Signals
@@ -18,7 +18,8 @@ def cause_of_death(return_code: int, last_words: bytes, setup: Setup) -> Overrun
     if return_code == -Signals.SIGKILL:
         return Overrun("memory", "Its process was killed by the system, as happens when memory runs out.")
     if return_code < 0:
-        return Overrun("crash", f"Its process died of {_signal_name(-return_code)}.")
+        known = {number.value: number.name for number in Signals}
+        return Overrun("crash", f"Its process died of {known.get(-return_code, f'signal {-return_code}')}.")
     return Overrun("crash", f"Its process ended by itself, with exit code {return_code}.")
 
 
@@ -35,10 +36,3 @@ def out_of_memory(limit: int) -> Overrun:
 def forged(error: TaskRefused) -> Overrun:
     """Its answer is invalid: other code than ours runs in the child."""
     return Overrun("crash", f"Its answer was refused: {str(error)[:200]}.")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return Signals(number).name
-    except ValueError:
-        return f"signal {number}"

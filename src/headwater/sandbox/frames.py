@@ -1,8 +1,8 @@
-"""What goes over the wire between parent and child, and the child's blocking half of it.
+"""The messages between parent and child, and the child's blocking side.
 
-A question is a header, a pickle, and beside it the large bodies among a function's arguments as they lie in memory: to
-copy 10 MB into a pickle and out again took 20 ms, to send it takes 3. An answer is a header and MessagePack
-(`codec.py`). They take turns. The parent's half, which never blocks, is `channel.py`.
+A question is a header, a pickle, and the large bodies among a function's arguments, sent from where they are in memory:
+copying 10 MB into a pickle and out again took 20 ms, sending it takes 3. An answer is a header and MessagePack
+(`codec.py`). They alternate. The parent's side, which never blocks, is `channel.py`.
 """
 
 import pickle
@@ -55,7 +55,7 @@ class Question:
 def write_task(
     function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> list[memoryview]:
-    """The question what a function returns. Raises what pickle raises for a function that no module holds."""
+    """A task as a question. Raises what pickle raises for a function that is not in a module."""
     return write_question(
         (function, [_aside(value) for value in args], {name: _aside(value) for name, value in kwargs.items()})
     )
@@ -77,7 +77,7 @@ def send_answer(sock: socket.socket, kind: FrameKind, body: bytes | bytearray, *
 
 
 def receive_question(sock: socket.socket) -> Question:
-    """Wait for a question. Raises ConnectionError when the parent has hung up."""
+    """Wait for a question. Raises ConnectionError when the parent has closed the socket."""
     size, count = QUESTION.unpack(_receive(sock, QUESTION.size))
     lengths = [LENGTH.unpack(_receive(sock, LENGTH.size))[0] for _ in range(count)]
     return Question(_receive(sock, size), [_receive(sock, length) for length in lengths])

@@ -1,4 +1,4 @@
-"""The sandbox: takes a function and its arguments, runs them in one of its processes, leaves nothing running behind."""
+"""The sandbox: runs a function in one of its processes, and leaves nothing running when it is closed."""
 
 import asyncio
 from collections import deque
@@ -15,11 +15,11 @@ R = TypeVar("R")
 
 
 class Sandbox:
-    """A few processes that work on hostile bytes. Callers wait their turn, in order; a process has one task at a time.
+    """A few processes for hostile bytes. Callers wait in order; a process has one task at a time.
 
-    Processes start when they are first needed, `warm` ones at once and at each replacement; each imports the modules of
-    `preload` first, which counts towards no limit. One is replaced after `tasks_per_process`, or once it has kept a
-    quarter of `memory_limit`, so that leaks do not add up. No answer is longer than `answer_limit` bytes.
+    Processes start when they are first needed, `warm` ones at once and at each replacement; each first imports the
+    modules of `preload`, outside any limit. One is replaced after `tasks_per_process`, or when it has grown by a
+    quarter of `memory_limit`, so that leaks do not add up. An answer has at most `answer_limit` bytes.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Sandbox:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Kill what runs; who waits for it gets SandboxClosed."""
+        """Kill all processes; their callers get SandboxClosed."""
         self._is_open = False
         await asyncio.gather(*(process.gone() for process in self._living | self._dismissed))
         while self._idle:
@@ -61,13 +61,14 @@ class Sandbox:
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function returns, from another process. Raises what it raises, Overrun and SandboxClosed.
 
-        When the caller is cancelled, the work is killed.
+        When the caller is cancelled, the process is killed.
         """
-        _refuse_main(function)
+        if getattr(function, "__module__", None) == "__main__":
+            raise ValueError(f"{function} is defined in __main__, which no other process runs: move it into a module")
         async with self._turn:
             process = self._take()
             try:
-                # Pickled no earlier, so that those who wait hold no copy of their body.
+                # Pickled this late, so that waiting callers hold no copy of their body.
                 return cast("R", await process.ask(write_task(function, args, kwargs), function))
             finally:
                 self._give_back(process)
@@ -103,8 +104,3 @@ class Sandbox:
 
     def _forget_the_gone(self) -> None:
         self._dismissed = {process for process in self._dismissed if not process.is_gone()}
-
-
-def _refuse_main(function: Callable[..., object]) -> None:
-    if getattr(function, "__module__", None) == "__main__":
-        raise ValueError(f"{function} is defined in __main__, which no other process runs: move it into a module")

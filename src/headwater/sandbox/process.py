@@ -1,28 +1,52 @@
-"""One child process, as the parent holds it: takes a question and gives its answer, or says how the process ended."""
+"""One child process, seen from the parent: takes a question, returns its answer or how the process ended.
+
+The child is a plain `python -m`, not multiprocessing: it does not run our __main__ again, copies none of our memory,
+and inherits no descriptor but its socket. Of the environment it gets only what Python needs, no passwords and keys.
+"""
 
 import asyncio
 import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
-from typing import cast
+from pathlib import Path
+from typing import IO, cast
 
 from headwater.sandbox.channel import HungUp, PipeChannel
 from headwater.sandbox.codec import decode, decode_error
 from headwater.sandbox.decide import cause_of_death, forged, out_of_memory, out_of_time
 from headwater.sandbox.frames import AnswerFrame, FrameKind, write_question
-from headwater.sandbox.spawn import spawn
-from headwater.sandbox.types import Overrun, SandboxClosed, SandboxError, Setup, TaskRefused
+from headwater.sandbox.types import STOP_SIGNALS, Overrun, SandboxClosed, SandboxError, Setup, TaskRefused
 
 START_LIMIT_S = 60
 LAST_WORDS_BYTES = 4_000
+ENVIRONMENT = frozenset(
+    {
+        *("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE"),
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"),
+        *("PYTHONHOME", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+    }
+)
 
 
 class Process:
-    """Starts when it is made. Once it is not fit any more, kill it."""
+    """Starts at once. When it is no longer fit, kill it."""
 
     def __init__(self, setup: Setup, *, answer_limit: int) -> None:
         self._setup = setup
-        self._spawned = spawn()
-        self._channel = PipeChannel(self._spawned.sock, answer_limit)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = _spawn(theirs, self._stderr)
+        except BaseException:
+            ours.close()
+            self._stderr.close()
+            raise
+        self._channel = PipeChannel(ours, answer_limit)
         self._ready: asyncio.Future[AnswerFrame] | None = self._channel.ask(write_question(setup))
         self._ready.add_done_callback(_retrieve)
         self._is_free = True
@@ -30,7 +54,7 @@ class Process:
 
     @property
     def is_fit(self) -> bool:
-        """Whether it can be asked again: it lives, owes no answer, and gave the last one properly."""
+        """Whether it can take another question: it is alive, has answered, and the answer was valid."""
         return self._channel.is_open and self._is_free
 
     async def ask(self, question: list[memoryview], function: Callable[..., object]) -> object:
@@ -49,21 +73,21 @@ class Process:
         return self._open(answer, function)
 
     def kill(self) -> None:
-        """End it now, whatever it does. SIGKILL: nothing else reaches C code that holds the interpreter's lock."""
+        """End it now. SIGKILL: nothing else stops C code that holds the interpreter's lock."""
         self._channel.close(SandboxClosed())
-        self._spawned.process.kill()
+        self._process.kill()
 
     def is_gone(self) -> bool:
-        """Whether nothing is left of a process that was killed; asking is what clears it away."""
-        if self._spawned.process.poll() is None:
+        """Whether a killed process has ended; also reaps it."""
+        if self._process.poll() is None:
             return False
-        self._spawned.stderr.close()
+        self._stderr.close()
         return True
 
     async def gone(self) -> int:
         """Kill it, wait until it has ended, and return its exit code."""
         self.kill()
-        return await asyncio.to_thread(self._spawned.process.wait)
+        return await asyncio.to_thread(self._process.wait)
 
     async def _until_ready(self) -> None:
         if self._ready is None:
@@ -88,7 +112,7 @@ class Process:
             del waiting  # as in `_open`
 
     def _expire(self, waiting: asyncio.Future[AnswerFrame]) -> None:
-        self._channel.read()  # our own loop may have been late: an answer that lies here was in time
+        self._channel.read()  # our own loop may be late: an answer that has arrived was in time
         if not waiting.done():
             waiting.set_exception(TimeoutError())
 
@@ -110,16 +134,34 @@ class Process:
 
     async def _cause_of_death(self) -> Overrun:
         return_code = await self.gone()
-        last_words = self._last_words()
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
+        last_words = self._stderr.read()
         cause = cause_of_death(return_code, last_words, self._setup)
         if last_words:
             cause.add_note(last_words.decode(errors="backslashreplace"))
         return cause
 
-    def _last_words(self) -> bytes:
-        size = self._spawned.stderr.seek(0, os.SEEK_END)
-        self._spawned.stderr.seek(max(0, size - LAST_WORDS_BYTES))
-        return self._spawned.stderr.read()
+
+def _spawn(sock: socket.socket, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a child, in the thread of the event loop, which must live on: Linux kills it when that thread ends."""
+    module = ["-m", "headwater.sandbox.child", str(sock.fileno()), str(os.getpid())]
+    environment = {name: value for name, value in os.environ.items() if name in ENVIRONMENT}  # noqa: TID251  no settings
+    # What can be imported here can be imported there. An empty entry means the current folder.
+    environment["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    # Blocked signals stay blocked in the child until it can ignore them: Ctrl-C can kill it at no moment.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        return subprocess.Popen(  # noqa: S603  our own interpreter and module
+            [sys.executable, "-P", *module],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=(sock.fileno(),),
+            env=environment,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _not_started(cause: object, reason: str) -> SandboxError:
@@ -127,6 +169,6 @@ def _not_started(cause: object, reason: str) -> SandboxError:
 
 
 def _retrieve(ready: asyncio.Future[AnswerFrame]) -> None:
-    """Look at how the start went: a process may be killed before anyone else does, and asyncio would complain."""
+    """Retrieve the exception: asyncio warns if nothing does, as when a process is killed before its first task."""
     if not ready.cancelled():
         ready.exception()

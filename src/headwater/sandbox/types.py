@@ -11,7 +11,7 @@ Limit = Literal["time", "memory", "crash"]
 
 
 class Overrun(Exception):
-    """The work went past a limit, or took its process down; `reason` says so in plain words."""
+    """The work exceeded a limit, or crashed its process; `reason` says which."""
 
     def __init__(self, limit: Limit, reason: str) -> None:
         super().__init__(limit, reason)
@@ -23,7 +23,7 @@ class Overrun(Exception):
 
 
 class SandboxError(RuntimeError):
-    """An exception that could not come back as itself: the name of its type, and its text."""
+    """An exception that cannot be rebuilt in the parent: the name of its type, and its text."""
 
     def __init__(self, type_name: str, text: str) -> None:
         super().__init__(type_name, text)
@@ -42,7 +42,7 @@ class SandboxClosed(RuntimeError):
 
 
 class TaskRefused(Exception):
-    """An answer that no honest child sends. The caller sees an Overrun."""
+    """An invalid answer, perhaps forged. The caller gets an Overrun."""
 
 
 @dataclass(frozen=True, slots=True)
