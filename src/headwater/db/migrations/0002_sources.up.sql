@@ -27,6 +27,8 @@ CREATE TABLE sources (
     sitemap_url text,
     -- Whether the source is read at all. `feed_disabled_at` disables only its feed.
     enabled boolean NOT NULL DEFAULT true,
+    -- `enabled` is also false while an unapproved suggestion has no subscription; a new one ends that, but not this.
+    disabled_by_operator boolean NOT NULL DEFAULT false,
     inactive_since timestamptz,  -- since when `enabled` is false: alerts count it like a disabled feed
     feed_disabled_at timestamptz,
     feed_disable_reason varchar(200),  -- a class of failure, or an operator's text

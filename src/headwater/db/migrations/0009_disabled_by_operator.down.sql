@@ -1,1 +1,0 @@
-ALTER TABLE sources DROP COLUMN disabled_by_operator;
