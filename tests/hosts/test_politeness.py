@@ -20,10 +20,11 @@ from headwater.net import Client
 from headwater.polling.worker import Poller
 from headwater.runtime import utc_now
 from headwater.sandbox import Sandbox
+from headwater.sources import follow
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.discovery import discover
 from headwater.sources.trial import Trials, Unread
-from headwater.sources.types import Source
+from headwater.sources.types import Source, SourceOverrides
 from headwater_lab.zoo import DOMAIN, Zoo
 from headwater_lab.zoo.visits import impolite
 from tests.builders import a_source
@@ -240,3 +241,28 @@ async def test_a_command_waits_for_its_turn_where_a_database_is_in_use(
     assert done.returncode != 0
     assert "held.example is busy; try again" in done.stdout + done.stderr
     assert site.asked == []
+
+
+async def test_two_sources_with_crossed_hosts_are_changed_at_once_without_a_deadlock(database: Database) -> None:
+    """One has its feed at the host of the other's sitemap: transactions lock hosts in the order of their keys."""
+    names = ["a.example", "b.example"]
+    async with database.transaction() as conn:
+        crossed = [
+            await follow.follow(
+                conn,
+                url=f"https://{feed}/feed",
+                name=None,
+                now=utc_now(),
+                overrides=SourceOverrides(sitemap=f"https://{pages}/sitemap.xml"),
+            )
+            for feed, pages in (names, names[::-1])
+        ]
+
+    async def change(source: Source) -> None:
+        for deed in (follow.refresh, follow.enable, follow.switch_off, follow.switch_on) * 15:
+            async with database.transaction() as conn:
+                await deed(conn, source, utc_now())
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for source in crossed * 2:
+            group.create_task(change(source))

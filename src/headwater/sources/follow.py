@@ -9,6 +9,8 @@ from headwater.errors import Invalid, NothingToPoll, SourceIsOff, SourceNotFound
 from headwater.frontier.store import changes as frontier_changes
 from headwater.frontier.store import queue
 from headwater.frontier.types import Fate
+from headwater.hosts.store.waking import wake_for_pages
+from headwater.hosts.types import Wake
 from headwater.ids import new_id
 from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.policy import policy_named
@@ -36,11 +38,13 @@ async def follow(
     source = apply_overrides(Source(SourceId(new_id()), "", feed_url, now), overrides)
     source = replace(source, name=check_name(host_of(source.address) if name is None else name))
     await sources.add(conn, source=source)
+    wakes = await _queue_entrances(conn, source, now)
     if feed_url is not None:
         await feed_schedule.schedule_first(
-            conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now
+            conn, source_id=source.id, feed_url=feed_url, host=host_of(feed_url), now=now, wakes=wakes
         )
-    await _queue_entrances(conn, source, now)
+    else:
+        await wake_for_pages(conn, wakes=wakes)
     return source
 
 
@@ -86,7 +90,7 @@ async def change_ingestion(conn: Connection, source: Source, *, overrides: Sourc
     changed = apply_overrides(source, overrides)
     await sources.change_ingestion(conn, source=changed)
     if entrances(changed) != entrances(source):
-        await _queue_entrances(conn, changed, now)
+        await wake_for_pages(conn, wakes=await _queue_entrances(conn, changed, now))
     return changed
 
 
@@ -107,13 +111,15 @@ async def move(conn: Connection, source: Source, *, url: str, now: datetime) -> 
 async def enable(conn: Connection, source: Source, now: datetime) -> None:
     """Enable the feed and reset its errors; it is due at once unless the whole source is disabled."""
     await sources.set_disabled(conn, source_id=source.id, disabled_at=None, reason=None)
+    wakes = await _queue_entrances(conn, source, now)
     if source.feed_url is not None:
         await feed_schedule.start_over(
-            conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now
+            conn, source_id=source.id, feed_url=source.feed_url, host=host_of(source.feed_url), now=now, wakes=wakes
         )
         if not source.enabled:
             await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
-    await _queue_entrances(conn, source, now)
+    else:
+        await wake_for_pages(conn, wakes=wakes)
 
 
 async def disable(conn: Connection, source: Source, reason: str, now: datetime) -> datetime | None:
@@ -148,8 +154,9 @@ async def switch_off(conn: Connection, source: Source, now: datetime, *, by_oper
     `by_operator`: no subscription or suggestion of a user enables it again.
     """
     await sources.set_enabled(conn, source_id=source.id, enabled=False, by_operator=by_operator)
-    await frontier_changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id))
-    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=BY_HAND_ONLY, now=now)
+    wakes: list[Wake] = []
+    await frontier_changes.delete(conn, ids=await merging.list_index_pages(conn, source_id=source.id), wakes=wakes)
+    await _wake(conn, source, BY_HAND_ONLY, now, wakes)
     return replace(source, enabled=False)
 
 
@@ -159,8 +166,7 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
     source = replace(source, enabled=True)
     is_off, until = await feed_schedule.off_until(conn, source_id=source.id)
     next_poll_at = (until or BY_HAND_ONLY) if is_off else now
-    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=next_poll_at, now=now)
-    await _queue_entrances(conn, source, now)
+    await _wake(conn, source, next_poll_at, now, await _queue_entrances(conn, source, now))
     return source
 
 
@@ -187,13 +193,25 @@ async def refresh(conn: Connection, source: Source, now: datetime) -> None:
     """Make the source due now; a disabled feed is probed. Raises SourceIsOff."""
     if not source.enabled:
         raise SourceIsOff(source.name)
-    await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=now, now=now)
-    await _queue_entrances(conn, source, now)
+    await _wake(conn, source, now, now, await _queue_entrances(conn, source, now))
 
 
-async def _queue_entrances(conn: Connection, source: Source, now: datetime) -> None:
-    """Queue the pages that reading a source starts from; those already queued, even dead, are retried at once."""
-    if source.enabled and (pages := entrances(source)):
-        queued = await queue.submit(conn, submissions=pages, now=now)
-        known = [one.id for one in queued if one.id and one.fate is Fate.KNOWN]
-        await frontier_changes.retry(conn, ids=known, now=now)
+async def _wake(conn: Connection, source: Source, next_poll_at: datetime, now: datetime, wakes: list[Wake]) -> None:
+    """Poll the feed then, and wake hosts for pages. All hosts of a transaction are written last, and together."""
+    if source.feed_url is None:
+        await wake_for_pages(conn, wakes=wakes)
+    else:
+        await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=next_poll_at, now=now, wakes=wakes)
+
+
+async def _queue_entrances(conn: Connection, source: Source, now: datetime) -> list[Wake]:
+    """Queue the pages that reading a source starts from; those already queued, even dead, are retried at once.
+
+    Returns the hosts to wake, after the feed is written.
+    """
+    if not source.enabled or not (pages := entrances(source)):
+        return []
+    queued, wakes = await queue.add(conn, submissions=pages, now=now)
+    known = [one.id for one in queued if one.id and one.fate is Fate.KNOWN]
+    await frontier_changes.retry(conn, ids=known, now=now, wakes=wakes)
+    return wakes

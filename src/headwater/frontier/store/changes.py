@@ -125,8 +125,8 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     return len(changes.wakes)
 
 
-async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list[UUID]:
-    """Retry URLs at once, with all their retries. Returns those that exist."""
+async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: list[Wake] | None = None) -> list[UUID]:
+    """Retry URLs at once, with all their retries. Returns those that exist. `wakes` as in `write_changes`."""
     cur = await conn.execute(
         f"""
         WITH given AS MATERIALIZED (
@@ -148,12 +148,12 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime) -> list
     for host_id, url_id, source_id, band, letter in await cur.fetchall():
         changes.requeue(host_id, source_id, band, now, letter)
         retried.add(UrlKey(0, host_id, url_id).id)
-    await write_changes(conn, changes=changes)
+    await write_changes(conn, changes=changes, wakes=wakes)
     return [one for one in ids if one in retried]
 
 
-async def delete(conn: Connection, *, ids: Sequence[UUID]) -> list[UUID]:
-    """Delete URLs and their aliases. Returns those that existed."""
+async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | None = None) -> list[UUID]:
+    """Delete URLs and their aliases. Returns those that existed. `wakes` as in `write_changes`."""
     cur = await conn.execute(
         f"""
         WITH given AS MATERIALIZED (SELECT * FROM {GIVEN_KEYS}), gone AS (
@@ -181,7 +181,7 @@ async def delete(conn: Connection, *, ids: Sequence[UUID]) -> list[UUID]:
         deleted.add(UrlKey(0, host_id, url_id).id)
         if letter is not None:
             changes.remove(host_id, source_id, letter)
-    await write_changes(conn, changes=changes)
+    await write_changes(conn, changes=changes, wakes=wakes)
     return [one for one in ids if one in deleted]
 
 

@@ -77,10 +77,13 @@ class UrlChanges:
                 self.count(source_id, letter, by)
 
 
-async def write_changes(conn: Connection, *, changes: UrlChanges) -> None:
-    """Change the counters and wake the hosts."""
+async def write_changes(conn: Connection, *, changes: UrlChanges, wakes: list[Wake] | None = None) -> None:
+    """Change the counters and wake the hosts, or add them to `wakes`, to be woken later in the transaction."""
     await write_counts(conn, changes=changes)
-    await wake_for_pages(conn, wakes=changes.wakes)
+    if wakes is None:
+        await wake_for_pages(conn, wakes=changes.wakes)
+    else:
+        wakes += changes.wakes
 
 
 async def write_counts(conn: Connection, *, changes: UrlChanges) -> None:

@@ -1,6 +1,6 @@
 """From when a host has feeds to poll or URLs to fetch."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from headwater.db import Connection
@@ -27,11 +27,29 @@ async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
     )
 
 
-async def lock_named(conn: Connection, *, names: Iterable[str]) -> None:
-    """Lock these hosts in the order of their keys, before a transaction writes them one after another.
+async def wake(
+    conn: Connection,
+    *,
+    host: str,
+    due_at: datetime,
+    now: datetime,
+    is_new: bool = False,
+    lifts_pause: bool = False,
+    wakes: Collection[Wake] = (),
+) -> None:
+    """`wake_for_feed` and `wake_for_pages` in one transaction, which may concern several hosts.
 
-    Missing rows are inserted: those of two transactions that insert the same hosts could not be locked otherwise.
+    All are locked first, in the order of their keys, so that two transactions do not deadlock. Missing rows are
+    inserted for that.
     """
+    if wakes:
+        await _insert_missing(conn, names={host, *(one.name for one in wakes if one.name)})
+        await lock(conn, host_ids={host_id_of(host), *(one.host_id for one in wakes)})
+        await wake_for_pages(conn, wakes=wakes)
+    await wake_for_feed(conn, host=host, due_at=due_at, now=now, is_new=is_new, lifts_pause=lifts_pause)
+
+
+async def _insert_missing(conn: Connection, *, names: Iterable[str]) -> None:
     by_id = {host_id_of(name): name for name in names}
     keys = sorted_keys(by_id)
     await conn.execute(
@@ -46,7 +64,6 @@ async def lock_named(conn: Connection, *, names: Iterable[str]) -> None:
             "names": texts([by_id[host_id] for _, host_id in keys]),
         },
     )
-    await lock(conn, host_ids=by_id)
 
 
 async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:

@@ -1,16 +1,20 @@
 """When a feed is polled next, as users and operators decide."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from headwater.db import Connection, fetch_column, fetch_one
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.hosts.store.waking import wake_for_feed
+from headwater.hosts.store.waking import wake
+from headwater.hosts.types import Wake
 from headwater.polling.types import Standing
 from headwater.types import SourceId
 
 
-async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
-    """Insert a new feed, due at once, before all others."""
+async def schedule_first(
+    conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime, wakes: Collection[Wake] = ()
+) -> None:
+    """Insert a new feed, due at once, before all others. `wakes`: hosts that this transaction wakes for pages."""
     await conn.execute(
         """
         INSERT INTO feed_state (source_id, feed_url, host, next_poll_at)
@@ -18,10 +22,12 @@ async def schedule_first(conn: Connection, *, source_id: SourceId, feed_url: str
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
-    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
+    await wake(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True, wakes=wakes)
 
 
-async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime) -> None:
+async def start_over(
+    conn: Connection, *, source_id: SourceId, feed_url: str, host: str, now: datetime, wakes: Collection[Wake] = ()
+) -> None:
     """Enable the feed or change its URL: errors are cleared, and it is due at once."""
     await conn.execute(
         """
@@ -36,11 +42,18 @@ async def start_over(conn: Connection, *, source_id: SourceId, feed_url: str, ho
         """,
         {"source_id": source_id, "feed_url": feed_url, "host": host, "now": now},
     )
-    await wake_for_feed(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True)
+    await wake(conn, host=host, due_at=now, now=now, is_new=True, lifts_pause=True, wakes=wakes)
 
 
-async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime) -> None:
-    """Set the next poll; a later time is not overwritten by a poll that is under way."""
+async def reschedule(
+    conn: Connection,
+    *,
+    source_id: SourceId,
+    next_poll_at: datetime,
+    now: datetime,
+    wakes: Collection[Wake] = (),
+) -> None:
+    """Set the next poll; a later time is not overwritten by a poll that is under way. `wakes` as above."""
     hosts = await fetch_column(
         conn,
         """
@@ -53,7 +66,7 @@ async def reschedule(conn: Connection, *, source_id: SourceId, next_poll_at: dat
         {"source_id": source_id, "next_poll_at": next_poll_at, "now": now},
     )
     for host in hosts:
-        await wake_for_feed(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now)
+        await wake(conn, host=host, due_at=next_poll_at, now=now, lifts_pause=next_poll_at <= now, wakes=wakes)
 
 
 async def turn_off(conn: Connection, *, source_id: SourceId, at: datetime, reason: str, until: datetime | None) -> None:
