@@ -179,7 +179,7 @@ def _poisson(mean: float, chance: Random) -> int:
     return count
 
 
-MOST_ON_A_HOST = 1_000  # 3 s apart, more could not be asked once an hour
+MOST_ON_A_HOST = 1_000  # with 3 s between requests, more could not be polled once an hour
 
 PLATFORMS = {"videos": 0.08, "forum": 0.02, "letters": 0.01, "pages": 0.03, "hosted": 0.06}
 """Hosts with many feeds, and their share of all. `forum` and `letters` limit requests by address, with and without a

@@ -53,7 +53,7 @@ def is_not_modified(document: ZooDocument, if_none_match: str | None, if_modifie
 
 
 def _moment(http_date: str) -> float:
-    """Seconds since 1970; a date nobody can read lies before everything."""
+    """Seconds since 1970; an invalid date is before all others."""
     try:
         return parsedate_to_datetime(http_date).replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -16,8 +16,8 @@ from typing import cast
 
 from aiohttp import web
 
+from headwater_lab.zoo.compression import MEBIBYTE, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
 from headwater_lab.zoo.documents import Handler, ZooDocument, ZooRequest, fixed, html, respond
-from headwater_lab.zoo.packing import MEBIBYTE, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
 from headwater_lab.zoo.sites import DOMAIN
 
 _CHALLENGE = (
@@ -215,10 +215,10 @@ _PNG = bytes.fromhex(
 _PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
 
 
-def bomb(build: Callable[[], bytes], packing: str, content_type: str = "application/rss+xml") -> Handler:
+def bomb(build: Callable[[], bytes], compression: str, content_type: str = "application/rss+xml") -> Handler:
     async def handler(_: ZooRequest) -> web.StreamResponse:
         body = await asyncio.to_thread(build)
-        return web.Response(body=body, headers={"Content-Encoding": packing, "Content-Type": content_type})
+        return web.Response(body=body, headers={"Content-Encoding": compression, "Content-Type": content_type})
 
     return handler
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from headwater_lab.zoo.articles import Publisher
+from headwater_lab.zoo.compression import compressed
 from headwater_lab.zoo.documents import ZooDocument
 from headwater_lab.zoo.formats import RENDERERS, FeedContent
-from headwater_lab.zoo.packing import packed
 from headwater_lab.zoo.sites import SITES, Dialect, Site, Validators, ZooFeed
 
 _OUTSIDE = '<!DOCTYPE rss [<!ENTITY outside SYSTEM "file:///etc/passwd">]>\n'
@@ -68,11 +68,11 @@ class FeedRenderer:
 
 def printed(channel: FeedContent, changed_at: float) -> ZooDocument:
     feed = channel.feed
-    body = packed(feed.packing, encoded(feed, RENDERERS[feed.dialect](channel)))
+    body = compressed(feed.compression, encoded(feed, RENDERERS[feed.dialect](channel)))
     etag, last_modified = validators_of(feed.validators, body, changed_at)
-    packing = (("Content-Encoding", feed.packing.removeprefix("raw-")),) if feed.packing else ()
+    compression = (("Content-Encoding", feed.compression.removeprefix("raw-")),) if feed.compression else ()
     content_type = _TYPES.get(feed.dialect, "application/rss+xml") if feed.content_type is None else feed.content_type
-    return ZooDocument(body, content_type, etag, last_modified, (*feed.headers, *packing))
+    return ZooDocument(body, content_type, etag, last_modified, (*feed.headers, *compression))
 
 
 def encoded(feed: ZooFeed, text: str) -> bytes:

@@ -16,7 +16,7 @@ def article_page(site: Site, article: Article) -> str:
 
 
 def feed_links(site: Site) -> str:
-    """What a front page tells a feed reader that looks for feeds."""
+    """The links by which feed readers discover feeds."""
     return "".join(
         f'<link rel="alternate" type="{_type_of(feed.dialect)}" title="{escape(site.title)}" href="{feed.path}">'
         for feed in site.feeds

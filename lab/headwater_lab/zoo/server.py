@@ -98,8 +98,8 @@ class Zoo:
     async def _answer(self, call: ZooRequest) -> web.StreamResponse:
         if call.request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, headers={"Allow": "GET, HEAD"})
-        cages = FAULTS.get(call.host, {})
-        if handler := cages.get(call.path) or cages.get(ANY_PATH):
+        faults = FAULTS.get(call.host, {})
+        if handler := faults.get(call.path) or faults.get(ANY_PATH):
             return await handler(call)
         return self.crowd.answer(call) or call.serve(call.path)
 

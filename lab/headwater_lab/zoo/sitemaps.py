@@ -35,7 +35,7 @@ def document(site: Site, path: str, publisher: Publisher, base: str, now: float)
         case "/sitemap.txt":
             return ZooDocument("\n".join(article.url for article in articles).encode(), "text/plain; charset=utf-8")
         case "/sitemap.xml.gz":
-            return _packed(_urlset(articles))
+            return _compressed(_urlset(articles))
         case "/news-sitemap.xml":
             return _xml(_news(site, articles[:100]))
         case _:
@@ -51,7 +51,7 @@ def _nested(site: Site, path: str, publisher: Publisher, base: str, newest: int)
     if part is None:
         return None
     text = _urlset(publisher.since(site, newest - part * _PART, _PART))
-    return _packed(text) if path.endswith(".gz") else _xml(text)
+    return _compressed(text) if path.endswith(".gz") else _xml(text)
 
 
 def _index(base: str, *names: str) -> str:
@@ -81,5 +81,5 @@ def _xml(text: str) -> ZooDocument:
     return ZooDocument((_DECLARATION + text).encode(), "application/xml")
 
 
-def _packed(text: str) -> ZooDocument:
+def _compressed(text: str) -> ZooDocument:
     return ZooDocument(zlib.compress((_DECLARATION + text).encode(), wbits=31), "application/gzip")

@@ -13,7 +13,7 @@ Dialect = Literal[
     "atom", "atom03", "json10", "json11",
 ]  # fmt: skip
 Layout = Literal["semantic", "busy", "tables", "rich", "paywall"]
-Packing = Literal["", "gzip", "deflate", "raw-deflate", "br", "zstd"]
+Compression = Literal["", "gzip", "deflate", "raw-deflate", "br", "zstd"]
 Robots = Literal["none", "open", "delay", "fenced", "closed", "broken", "garbage"]
 Sitemap = Literal["xml", "gzip", "index", "news", "text"]
 Validators = Literal["both", "etag", "weak", "date", "none", "stuck"]
@@ -28,7 +28,7 @@ class ZooFeed:
     content_type: str | None = None  # None: that of the dialect; "": a header without a value
     encoding: str = "utf-8"
     declared: str | None = None  # what the XML declaration claims; None: the encoding
-    packing: Packing = ""
+    compression: Compression = ""
     validators: Validators = "both"
     damage: str = ""
     articles_of: str = ""  # the host whose articles it lists, when not its own
@@ -144,11 +144,11 @@ _ODD = (
     _odd("as-text", "Dressed as Prose", ZooFeed("/feed.xml", content_type="text/plain")),
     _odd("as-bytes", "Dressed as Nothing", ZooFeed("/feed.xml", content_type="application/octet-stream")),
     _odd("untyped", "Not Dressed at All", ZooFeed("/feed.xml", content_type="")),
-    _odd("gzipped", "Pressed Once", ZooFeed("/feed.xml", packing="gzip")),
-    _odd("deflated", "Let Down Gently", ZooFeed("/feed.xml", packing="deflate")),
-    _odd("raw-deflated", "Let Down Roughly", ZooFeed("/feed.xml", packing="raw-deflate")),
-    _odd("brotli", "Baked Small", ZooFeed("/feed.xml", packing="br")),
-    _odd("zstandard", "Folded Thrice", ZooFeed("/feed.xml", packing="zstd")),
+    _odd("gzipped", "Pressed Once", ZooFeed("/feed.xml", compression="gzip")),
+    _odd("deflated", "Let Down Gently", ZooFeed("/feed.xml", compression="deflate")),
+    _odd("raw-deflated", "Let Down Roughly", ZooFeed("/feed.xml", compression="raw-deflate")),
+    _odd("brotli", "Baked Small", ZooFeed("/feed.xml", compression="br")),
+    _odd("zstandard", "Folded Thrice", ZooFeed("/feed.xml", compression="zstd")),
     _odd("weak-tag", "More or Less", ZooFeed("/feed.xml", validators="weak")),
     _odd("tag-only", "Known by Its Tag", ZooFeed("/feed.xml", validators="etag")),
     _odd("date-only", "Known by Its Date", ZooFeed("/feed.xml", validators="date")),

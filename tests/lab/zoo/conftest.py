@@ -39,7 +39,7 @@ class ZooResolver(AbstractResolver):
 
 
 def loopback_socket(info: tuple[int, int, int, str, tuple[str | int, ...]]) -> socket.socket:
-    """The cages redirect into private networks, so the client must be unable to go there, even by mistake."""
+    """Some faults redirect into private networks: the client must not be able to reach them."""
     family, kind, protocol, _, address = info
     if address[0] != LOOPBACK:
         raise PermissionError(f"a zoo test tried to leave the zoo: {address[0]}")

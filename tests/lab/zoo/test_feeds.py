@@ -122,7 +122,7 @@ async def test_the_loose_calendar_has_future_and_missing_dates(
 
 
 @pytest.mark.parametrize(
-    ("name", "packing"),
+    ("name", "compression"),
     [
         ("gzipped", "gzip"),
         ("deflated", "deflate"),
@@ -131,8 +131,8 @@ async def test_the_loose_calendar_has_future_and_missing_dates(
         ("zstandard", "zstd"),
     ],
 )
-async def test_a_packed_feed_says_how(name: str, packing: str, zoo: Zoo, client: aiohttp.ClientSession):
-    assert (await read(client, zoo.url_of(by_name(name)))).headers["content-encoding"] == packing
+async def test_a_compressed_feed_says_how(name: str, compression: str, zoo: Zoo, client: aiohttp.ClientSession):
+    assert (await read(client, zoo.url_of(by_name(name)))).headers["content-encoding"] == compression
 
 
 @pytest.mark.parametrize(

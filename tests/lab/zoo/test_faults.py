@@ -1,4 +1,4 @@
-"""Every cage fails in the way its caption says, as seen by a plain HTTP client that follows nothing by itself."""
+"""Every fault is as its caption says, for a plain HTTP client that follows no redirect."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ import pytest
 from aiohttp.client_exceptions import ClientConnectorDNSError
 
 from headwater_lab.zoo import EXHIBITS, SIGHTS, Exhibit, Sight, Zoo
-from headwater_lab.zoo.packing import BOMB, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
+from headwater_lab.zoo.compression import BOMB, brotli_bomb, gzip_bomb, stacked_bomb, zstd_bomb
 
 from .conftest import MovedClock, loopback_socket, until
 
@@ -133,10 +133,10 @@ async def test_the_elephant_announces_its_size_and_the_whale_does_not(zoo: Zoo, 
 
 
 def test_a_gzip_bomb_is_whole_and_a_thousand_times_its_size():
-    unpacker, size, packed = zlib.decompressobj(31), 0, gzip_bomb()
-    while packed:
-        size += len(unpacker.decompress(packed, 2**22))
-        packed = unpacker.unconsumed_tail
+    unpacker, size, compressed = zlib.decompressobj(31), 0, gzip_bomb()
+    while compressed:
+        size += len(unpacker.decompress(compressed, 2**22))
+        compressed = unpacker.unconsumed_tail
 
     assert unpacker.eof  # the checksum and the length at its end are right
     assert size == BOMB > 900 * len(gzip_bomb())

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 import brotli
 
-from headwater_lab.zoo.sites import Packing
+from headwater_lab.zoo.sites import Compression
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -21,15 +21,15 @@ BOMB = 256 * MEBIBYTE
 _BLANKS = b" " * MEBIBYTE
 
 
-class _BrotliPacker(Protocol):
+class _BrotliCompressor(Protocol):
     """What brotli's compressor is; the library ships without types."""
 
     def process(self, data: bytes, /) -> bytes: ...
     def finish(self) -> bytes: ...
 
 
-def packed(packing: Packing, body: bytes) -> bytes:
-    return _PACKERS[packing](body)
+def compressed(compression: Compression, body: bytes) -> bytes:
+    return _COMPRESSORS[compression](body)
 
 
 def _brotli(body: bytes) -> bytes:
@@ -37,13 +37,13 @@ def _brotli(body: bytes) -> bytes:
 
 
 def _brotli_stream(pieces: Iterator[bytes], quality: int) -> Iterator[bytes]:
-    packer = cast("_BrotliPacker", brotli.Compressor(quality=quality))  # pyright: ignore[reportUnknownMemberType] - untyped
+    compressor = cast("_BrotliCompressor", brotli.Compressor(quality=quality))  # pyright: ignore[reportUnknownMemberType] - untyped
     for piece in pieces:
-        yield packer.process(piece)
-    yield packer.finish()
+        yield compressor.process(piece)
+    yield compressor.finish()
 
 
-_PACKERS: dict[Packing, Callable[[bytes], bytes]] = {
+_COMPRESSORS: dict[Compression, Callable[[bytes], bytes]] = {
     "": lambda body: body,
     "gzip": lambda body: zlib.compress(body, wbits=31),
     "deflate": zlib.compress,
@@ -55,10 +55,10 @@ _PACKERS: dict[Packing, Callable[[bytes], bytes]] = {
 
 @cache
 def gzip_bomb() -> bytes:
-    """One megabyte is packed and its block repeated: 0.1 s instead of the second that packing all of it takes."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    head = packer.compress(_BLANKS) + packer.flush(zlib.Z_FULL_FLUSH)
-    block = packer.compress(_BLANKS) + packer.flush(zlib.Z_FULL_FLUSH)
+    """One megabyte is compressed, and its block repeated: 0.1 s instead of 1 s."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
+    head = compressor.compress(_BLANKS) + compressor.flush(zlib.Z_FULL_FLUSH)
+    block = compressor.compress(_BLANKS) + compressor.flush(zlib.Z_FULL_FLUSH)
     checksum = 0
     for piece in _bomb_pieces():
         checksum = zlib.crc32(piece, checksum)
@@ -73,13 +73,13 @@ def brotli_bomb() -> bytes:
 
 @cache
 def zstd_bomb() -> bytes:
-    packer = zstd.ZstdCompressor(level=1)
-    return b"".join(packer.compress(piece) for piece in _bomb_pieces()) + packer.flush()
+    compressor = zstd.ZstdCompressor(level=1)
+    return b"".join(compressor.compress(piece) for piece in _bomb_pieces()) + compressor.flush()
 
 
 @cache
 def stacked_bomb() -> bytes:
-    return packed("gzip", gzip_bomb())
+    return compressed("gzip", gzip_bomb())
 
 
 def _bomb_pieces() -> Iterator[bytes]:
