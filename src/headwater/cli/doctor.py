@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -44,6 +45,11 @@ class Finding:
     mend: str = ""
 
 
+def _finding(name: str, detail: str, problem: object = None, mend: str = "") -> Finding:
+    """A check that failed where `problem` is true."""
+    return Finding(name, ok=not problem, detail=detail, mend=mend if problem else "")
+
+
 def doctor(as_json: AsJson = False) -> None:
     """Check database, port, clock, network and disk, and say how to fix what fails. Exits with 1 if a check fails.
 
@@ -63,19 +69,16 @@ def doctor(as_json: AsJson = False) -> None:
 async def _database(settings: Settings) -> Sequence[Finding]:
     where = "the server of DATABASE_URL" if settings.database_url else f"embedded in {settings.data_dir}"
     if settings.database_url is None and not is_initialised(settings.data_dir):
-        detail = f"there is none in {settings.data_dir} yet; `headwater up` creates it"
-        return [Finding("database", ok=True, detail=detail)]
+        return [_finding("database", f"there is none in {settings.data_dir} yet; `headwater up` creates it")]
     try:
         async with open_runtime(settings) as runtime, runtime.database.transaction() as conn:
             version, theirs = conn.info.server_version // 10_000, await database_clock(conn)
             trusted_at = (await clocks.read(conn)).trusted_at
     except HeadwaterError as error:
         return [await _explain(settings, error)]
-    server = Finding("database", ok=True, detail=f"PostgreSQL {version}, {where}, schema up to date")
-    if version < OLDEST_SERVER:
-        fix = f"Use PostgreSQL {OLDEST_SERVER} or newer."
-        server = Finding("database", ok=False, detail=f"PostgreSQL {version} is too old", mend=fix)
-    return [server, _clock("clock (database)", theirs), _last_run(trusted_at)]
+    is_old, fix = version < OLDEST_SERVER, f"Use PostgreSQL {OLDEST_SERVER} or newer."
+    detail = f"PostgreSQL {version} is too old" if is_old else f"PostgreSQL {version}, {where}, schema up to date"
+    return [_finding("database", detail, is_old, fix), _clock("clock (database)", theirs), _last_run(trusted_at)]
 
 
 async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
@@ -100,7 +103,7 @@ async def _explain(settings: Settings, error: HeadwaterError) -> Finding:
             fix = "Check DATABASE_URL."
         case _:
             fix = f"See {settings.data_dir / 'postgres.log'}; or give a server of your own with DATABASE_URL."
-    return Finding("database", ok=False, detail=detail, mend=fix)
+    return _finding("database", detail, error, fix)
 
 
 async def _network(settings: Settings) -> Sequence[Finding]:
@@ -109,26 +112,24 @@ async def _network(settings: Settings) -> Sequence[Finding]:
             response = await client.get(settings.doctor_url, within=PROBE_TIMEOUT, max_bytes=10_000_000)
     except FetchError as error:
         mend = "Check the network, its DNS and its firewall; or set HEADWATER_DOCTOR_URL to a page that can be reached."
-        return [Finding("network", ok=False, detail=str(error), mend=mend)]
-    good = Finding("network", ok=True, detail=f"{settings.doctor_url} answers with {response.status}")
-    try:
-        return [good, _clock("clock (network)", parsedate_to_datetime(response.headers.get("Date", "")))]
-    except ValueError:
-        return [good]
+        return [_finding("network", str(error), error, mend)]
+    findings = [_finding("network", f"{settings.doctor_url} answers with {response.status}")]
+    with suppress(ValueError):
+        findings.append(_clock("clock (network)", parsedate_to_datetime(response.headers.get("Date", ""))))
+    return findings
 
 
 def _clock(name: str, theirs: datetime) -> Finding:
     apart = abs(utc_now() - theirs)
-    ok = apart <= CLOCK_SLACK
-    mend = "" if ok else "Set the clock by NTP: schedules and leases need clocks that agree."
-    return Finding(name, ok=ok, detail=f"{apart.total_seconds():.1f} s apart from this machine's", mend=mend)
+    mend = "Set the clock by NTP: schedules and leases need clocks that agree."
+    return _finding(name, f"{apart.total_seconds():.1f} s apart from this machine's", apart > CLOCK_SLACK, mend)
 
 
 def _last_run(trusted_at: datetime | None) -> Finding:
     jump = jump_since(utc_now(), trusted_at)
     last = f"last run at {trusted_at:%Y-%m-%d %H:%M} UTC" if trusted_at else "no run yet"
     mend = "Set the clock; if it is right, `headwater retention run --confirm`. Until then nothing is deleted."
-    return Finding("clock (last run)", ok=jump is None, detail=jump or last, mend=mend if jump else "")
+    return _finding("clock (last run)", jump or last, jump, mend)
 
 
 def _port(settings: Settings) -> Finding:
@@ -137,13 +138,12 @@ def _port(settings: Settings) -> Finding:
         listen(settings.host, settings.port).close()
     except Conflict:
         if _is_headwater(settings.host, settings.port):
-            return Finding("port", ok=True, detail=f"{where} is served by a running Headwater")
+            return _finding("port", f"{where} is served by a running Headwater")
         fix = "Stop that program, or choose another port with HEADWATER_PORT."
-        return Finding("port", ok=False, detail=f"{where} is taken by a program that is not Headwater", mend=fix)
+        return _finding("port", f"{where} is taken by a program that is not Headwater", where, fix)
     except Invalid as error:
-        fix = "Choose others with HEADWATER_HOST and HEADWATER_PORT."
-        return Finding("port", ok=False, detail=str(error), mend=fix)
-    return Finding("port", ok=True, detail=f"{where} is free")
+        return _finding("port", str(error), error, "Choose others with HEADWATER_HOST and HEADWATER_PORT.")
+    return _finding("port", f"{where} is free")
 
 
 def _is_headwater(host: str, port: int) -> bool:
@@ -164,9 +164,9 @@ def _disk(settings: Settings) -> Finding:
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    ok = free >= DISK_LOW_BYTES or settings.database_url is not None
-    mend = "" if ok else "Free space, or move the data with HEADWATER_DATA_DIR: a full disk stops the database."
-    return Finding("disk", ok=ok, detail=f"{free / 1e9:.1f} GB free at {folder}", mend=mend)
+    is_full = free < DISK_LOW_BYTES and settings.database_url is None
+    mend = "Free space, or move the data with HEADWATER_DATA_DIR: a full disk stops the database."
+    return _finding("disk", f"{free / 1e9:.1f} GB free at {folder}", is_full, mend)
 
 
 def _contact(settings: Settings) -> Finding:

@@ -46,7 +46,7 @@ class ImportCounts:
         return sum(self.fates.values())
 
     def text(self, *, zeros: bool = True) -> str:
-        """The counts for people: 3 queued, 0 known."""
+        """The counts as text: 3 queued, 0 known."""
         return ", ".join(f"{count:,} {fate}" for fate, count in self.fates.items() if count or zeros)
 
     def note(self, problem: BadLine) -> None:

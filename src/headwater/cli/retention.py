@@ -14,7 +14,7 @@ from headwater.errors import Conflict
 from headwater.ids import new_id
 from headwater.pipeline import make_retainer
 from headwater.retention import store
-from headwater.retention.types import Month, Planned, RetentionReport, RetentionTurn
+from headwater.retention.types import Planned, RetentionReport, RetentionTurn
 from headwater.retention.worker import MARGIN
 from headwater.runtime import Runtime
 from headwater.timekeeping import store as clocks
@@ -43,11 +43,15 @@ async def run_now(
         raise typer.BadParameter("--dry-run changes nothing, so there is nothing to confirm.")
     if dry_run:
         planned = await make_retainer(runtime.tools).plan()
-        print_result(planned, _planned(planned), as_json=as_json)
+        lines = _deleted(planned, "would be", "would be") or ["Nothing has expired."]
+        print_result(planned, "\n".join([*lines, "Nothing was changed."]), as_json=as_json)
         return
     await _check_clock(runtime, is_confirmed=confirm)
     report = await _run(runtime, timedelta(minutes=minutes), is_quiet=as_json)
-    print_result(report, _done(report), as_json=as_json)
+    lines = _deleted(report, "is", "are")
+    if not report.is_done:
+        lines.append(f"More is left, since {report.left}; the next run continues.")
+    print_result(report, "\n".join(lines or ["Nothing has expired."]), as_json=as_json)
 
 
 @retention_app.command()
@@ -104,20 +108,11 @@ async def _record(conn: Connection, subject: str, now: datetime, detail: dict[st
     await audit.record(conn, actor=COMMAND_LINE, deed=Deed.RETENTION_RUN, subject_name=subject, now=now, detail=detail)
 
 
-def _planned(planned: Planned) -> str:
-    lines = [f"{one.month:%Y-%m} would be deleted: {_share(one)}" for one in planned.months]
-    lines += [f"{count} {kind.value} would be deleted." for kind, count in planned.rows.items() if count]
-    return "\n".join([*(lines or ["Nothing has expired."]), "Nothing was changed."])
-
-
-def _done(report: RetentionReport) -> str:
-    lines = [f"{one.month:%Y-%m} is deleted: {_share(one)}" for one in report.months]
-    lines += [f"{count} {kind.value} are deleted." for kind, count in report.rows.items() if count]
-    if not report.is_done:
-        lines.append(f"More is left, since {report.left}; the next run goes on with it.")
-    return "\n".join(lines or ["Nothing has expired."])
-
-
-def _share(month: Month) -> str:
-    expired = counted(month.articles - month.starred, "article", "articles")
-    return f"{expired}; {counted(month.starred, 'is starred and kept', 'are starred and kept')}."
+def _deleted(found: Planned | RetentionReport, one: str, many: str) -> list[str]:
+    """The lines for months and rows, with verbs."""
+    lines: list[str] = []
+    for month in found.months:
+        expired = counted(month.articles - month.starred, "article", "articles")
+        kept = counted(month.starred, "is starred and kept", "are starred and kept")
+        lines.append(f"{month.month:%Y-%m} {one} deleted: {expired}; {kept}.")
+    return lines + [f"{count} {kind.value} {many} deleted." for kind, count in found.rows.items() if count]

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import wraps
@@ -124,12 +123,8 @@ async def poll_now(runtime: Runtime, sources: Sequence[Source]) -> list[PollRepo
 
 async def remove_rows(runtime: Runtime) -> None:
     """Remove the rows of all deleted sources and users, since no worker may be running."""
-    remover = make_remover(runtime.tools)
-    if not sys.stderr.isatty():
-        await remover.remove_all()
-        return
     with err.status("Removing …") as status:
-        await remover.remove_all(lambda rows: status.update(f"Removing: {rows:,} rows"))
+        await make_remover(runtime.tools).remove_all(lambda rows: status.update(f"Removing: {rows:,} rows"))
 
 
 async def _poll_when_free(poller: Poller, source: Source) -> PollReport | None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, out, print_json, print_table
+from headwater.cli.terminal import AsJson, out, show
 from headwater.settings import PLAIN_NAMES, PREFIX, Settings, allowed, load_settings, shown
 
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")]
@@ -21,19 +21,13 @@ def settings(as_json: AsJson = False, as_markdown: AsMarkdown = False) -> None:
     loaded = load_settings()
     rows = [
         {
-            "name": name,
-            "value": shown(name, getattr(loaded.values, name)),
-            "origin": loaded.origin(name),
-            "allowed": allowed(name),
-            "description": field.description or "",
+            "name": name, "value": shown(name, getattr(loaded.values, name)), "origin": loaded.origin(name),
+            "allowed": allowed(name), "description": field.description or "",
         }
         for name, field in Settings.model_fields.items()
-    ]
-    if as_json:
-        print_json(rows)
-    else:
-        columns = ("name", "value", "origin", "description")
-        print_table(columns, [[row[column] for column in columns] for row in rows])
+    ]  # fmt: skip
+    columns = ["name", "value", "origin", "description"]
+    show(rows, columns, lambda row: [row[column] for column in columns], as_json=as_json, empty="")
 
 
 def settings_page() -> str:

@@ -206,7 +206,7 @@ async def edit(
 @source_app.command()
 @with_runtime
 async def suggestions(runtime: Runtime, as_json: AsJson = False) -> None:
-    """List feeds found for sources whose URL is no feed any more. `source edit --url` accepts one.
+    """List feeds found for sources whose URL is not a feed any more. `source edit --url` accepts one.
 
     Example: headwater source suggestions
     """

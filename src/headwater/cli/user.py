@@ -81,8 +81,8 @@ def password(email: Email, password_stdin: FromStdin = False) -> None:
     new = _read_password(from_stdin=password_stdin)
 
     async def change(runtime: Runtime) -> User:
-        site = site_of(runtime.settings)
-        return await give_password(runtime.database, runtime.tools.clock, email=email, password=new, site=site)
+        site, clock = site_of(runtime.settings), runtime.tools.clock
+        return await give_password(runtime.database, clock, email=email, password=new, site=site)
 
     print_text(f"{in_runtime(change).email} has a new password, and is logged out everywhere.")
 
@@ -94,8 +94,8 @@ async def change_email(runtime: Runtime, email: Email, new: NewEmail) -> None:
 
     Example: headwater user email ann@example.com ann@example.org
     """
-    site = site_of(runtime.settings)
-    user = await give_email(runtime.database, runtime.tools.clock, email=email, new=new, site=site)
+    site, clock = site_of(runtime.settings), runtime.tools.clock
+    user = await give_email(runtime.database, clock, email=email, new=new, site=site)
     print_text(f"{user.email} is {new.strip()} now.")
 
 
