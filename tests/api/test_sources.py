@@ -44,6 +44,21 @@ WHOLE: dict[str, Any] = {
 }
 
 
+STATE = (
+    "submitted_by", "moderation_status", "status", "feed_disabled_at", "feed_disable_reason", "off_until",
+    "last_polled_at", "last_succeeded_at", "next_poll_at", "last_error", "last_error_type", "consecutive_errors",
+    "article_count", "created_at", "updated_at",
+)  # fmt: skip
+
+
+async def test_a_source_has_these_fields_in_this_order(api: AsyncClient) -> None:
+    source = await created(api)
+    listed = (await api.get(SOURCES)).json()["sources"]
+
+    assert list(await shown(api, source)) == ["id", *WHOLE, *STATE]
+    assert list(listed[0]) == ["id", *WHOLE, *STATE]
+
+
 async def created(api: AsyncClient, **body: Any) -> dict[str, Any]:
     response = await api.post(SOURCES, json={"feed_url": FEED, **body})
     assert response.status_code == 201, response.text

@@ -5,10 +5,10 @@ from litestar.datastructures import CacheControlHeader
 
 from headwater.accounts.bearers import Bearers
 from headwater.api.auth import require_bearer, require_json, require_known_query
+from headwater.api.documentation import documentation_routes
 from headwater.api.limits import RateLimits, limit_rate
 from headwater.api.routes.admin_sources import admin_source_routes
 from headwater.api.routes.custom import custom_routes
-from headwater.api.routes.description import documentation_routes
 from headwater.api.routes.frontier import frontier_routes
 from headwater.api.routes.moderation import moderation_routes
 from headwater.api.routes.sources import source_routes

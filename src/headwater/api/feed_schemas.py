@@ -1,59 +1,35 @@
 """Request and response models of suggested feeds and their moderation."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from pydantic import BeforeValidator, Field
 
-from headwater.api.schemas import (
-    EXAMPLE_FEED,
-    EXAMPLE_SOURCE,
-    PLAIN,
-    Flag,
-    NextCursor,
-    RequestModel,
-    ResponseModel,
-    WholeNumber,
-)
+from headwater.api.schemas import PLAIN, Flag, NextCursor, RequestModel, ResponseModel, WholeNumber
 from headwater.sources.custom.decide import CATEGORY_MOST, INTERVAL_LEAST, INTERVAL_MOST, NAME_MOST, REASON_MOST
 from headwater.sources.custom.queue import Hints
-from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
+from headwater.sources.custom.types import ModerationStatus, Proposal, Sample, SpamSignal, Submission
 from headwater.urls import MAX_LENGTH, masked
 
-Id = Annotated[UUID, Field(description="The source's id.", examples=[EXAMPLE_SOURCE])]
-Name = Annotated[str, Field(examples=["Harbour News"])]
-FeedUrl = Annotated[str, Field(examples=[EXAMPLE_FEED])]
-Category = Annotated[str | None, Field(description="Its category.", examples=["Technology"])]
+Id = Annotated[UUID, Field(description="The source's id.")]
+Category = Annotated[str | None, Field(description="Its category.")]
 # Dataclasses of the sources package have `interval_minutes`, `status` and `decided_by_name`.
 Interval = Annotated[
     int | None,
-    Field(
-        validation_alias="interval_minutes",
-        description="Minutes between polls; null: the default of the settings.",
-        examples=[60],
-    ),
+    Field(validation_alias="interval_minutes", description="Minutes between polls; null: the default of the settings."),
 ]
 Decision = Annotated[ModerationStatus, Field(validation_alias="status")]
-Count = Annotated[int, Field(examples=[2])]
-RejectedFor = Annotated[str | None, Field(description="Why it was rejected.", examples=[None])]
+RejectedFor = Annotated[str | None, Field(description="Why it was rejected.")]
 Reason = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=REASON_MOST,
-        pattern=PLAIN,
-        description="The reason, shown to the submitter.",
-        examples=["It only repeats what other sites write."],
-    ),
+    str, Field(min_length=1, max_length=REASON_MOST, pattern=PLAIN, description="The reason, shown to the submitter.")
 ]
 
 
 class ProposedFeed(RequestModel):
     """A feed to suggest for all users."""
 
-    name: Annotated[str, Field(min_length=1, max_length=NAME_MOST, pattern=PLAIN, examples=["Harbour News"])]
+    name: Annotated[str, Field(min_length=1, max_length=NAME_MOST, pattern=PLAIN)]
     url: Annotated[
         str,
         Field(
@@ -61,16 +37,14 @@ class ProposedFeed(RequestModel):
             max_length=MAX_LENGTH,
             pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://",
             description="The URL of the feed.",
-            examples=[EXAMPLE_FEED],
         ),
     ]
     category: Annotated[
-        Annotated[str, Field(max_length=CATEGORY_MOST, pattern=PLAIN)] | None,
-        Field(description="Its category.", examples=["Technology"]),
+        Annotated[str, Field(max_length=CATEGORY_MOST, pattern=PLAIN)] | None, Field(description="Its category.")
     ] = None
     refresh_interval_minutes: Annotated[
         Annotated[WholeNumber, Field(ge=INTERVAL_LEAST, le=INTERVAL_MOST)] | None,
-        Field(description="Minutes between polls; default: that of the settings.", examples=[60]),
+        Field(description="Minutes between polls; default: that of the settings."),
     ] = None
 
     @property
@@ -79,32 +53,19 @@ class ProposedFeed(RequestModel):
         return Proposal(self.name, self.url, self.category, self.refresh_interval_minutes)
 
 
-class FeedSample(ResponseModel):
-    """What a feed contained when it was suggested."""
-
-    title: Annotated[str, Field(description="The title of the feed.", examples=["Harbour News"])]
-    format: Annotated[str, Field(examples=["rss20"])]
-    site_url: Annotated[str | None, Field(examples=["https://news.example/"])]
-    entry_count: Annotated[int, Field(examples=[20])]
-    latest_at: Annotated[datetime | None, Field(description="Date of the newest entry.")]
-    titles: Annotated[
-        Sequence[str], Field(description="Titles of the first entries.", examples=[["The harbour opens"]])
-    ]
-
-
 class SuggestedFeed(ResponseModel):
     """A suggestion, as its submitter sees it."""
 
     id: Id
-    name: Name
-    url: Annotated[str, Field(description="The URL after permanent redirects.", examples=[EXAMPLE_FEED])]
+    name: str
+    url: Annotated[str, Field(description="The URL after permanent redirects.")]
     category: Category
     refresh_interval_minutes: Interval
-    is_system: Annotated[bool, Field(description="Always false.", examples=[False])] = False
-    is_active: Annotated[bool, Field(description="Whether it is polled.", examples=[False])]
+    is_system: Annotated[bool, Field(description="Always false.")] = False
+    is_active: Annotated[bool, Field(description="Whether it is polled.")]
     moderation_status: Decision
     reason: RejectedFor
-    sample: FeedSample
+    sample: Sample
     created_at: datetime
     decided_at: Annotated[datetime | None, Field(description="When a moderator decided; null before that.")]
 
@@ -119,23 +80,20 @@ class SuggestedFeeds(ResponseModel):
 class Submitter(ResponseModel):
     """The user who suggested a feed."""
 
-    id: UUID
-    email: Annotated[str, Field(examples=["ada@example.com"])]
-    karma: Annotated[int, Field(description="From 10 on, suggestions are approved automatically.", examples=[3])]
-    approved: Count
-    rejected: Count
+    id: Annotated[UUID, Field(validation_alias="submitter_id")]
+    email: Annotated[str, Field(validation_alias="submitter")]
+    karma: Annotated[int, Field(description="From 10 on, suggestions are approved automatically.")]
+    approved: Annotated[int, Field(validation_alias="approved_count")]
+    rejected: Annotated[int, Field(validation_alias="rejected_count")]
 
 
 class SimilarSource(ResponseModel):
     """A possible duplicate of a suggestion."""
 
     id: Id
-    name: Name
-    url: Annotated[
-        str,
-        BeforeValidator(masked),  # other users follow it, and moderators cannot change it
-        Field(description="Possible secrets are masked.", examples=[EXAMPLE_FEED]),
-    ]
+    name: str
+    # Other users follow it, and moderators cannot change it.
+    url: Annotated[str, BeforeValidator(masked), Field(description="Possible secrets are masked.")]
     is_system: bool
     moderation_status: Annotated[ModerationStatus | None, Field(validation_alias="status")]
     is_same_host: bool
@@ -145,41 +103,34 @@ class SimilarSource(ResponseModel):
 class DomainReputation(ResponseModel):
     """Earlier decisions about suggestions from a domain and its subdomains."""
 
-    domain: Annotated[str, Field(examples=["news.example"])]
-    reputation: Annotated[str, Field(description="good, bad, mixed, unknown or blocked.", examples=["good"])]
-    approved: Count
-    rejected: Count
-
-
-class Signal(ResponseModel):
-    """A rule that applied, and its points in the spam score."""
-
-    points: Annotated[int, Field(examples=[10])]
-    reason: Annotated[str, Field(examples=["its newest entry is older than a year"])]
+    domain: str
+    reputation: Annotated[str, Field(description="good, bad, mixed, unknown or blocked.")]
+    approved: int
+    rejected: int
 
 
 class ModeratedFeed(ResponseModel):
     """A suggestion, as a moderator sees it."""
 
     id: Id
-    name: Name
-    url: FeedUrl
-    host: Annotated[str, Field(examples=["news.example"])]
+    name: str
+    url: str
+    host: str
     category: Category
     refresh_interval_minutes: Interval
     is_active: bool
     moderation_status: Decision
     submitted_at: datetime
     submitter: Submitter
-    sample: FeedSample
-    subscriber_count: Annotated[int, Field(description="Number of private subscribers.", examples=[0])]
+    sample: Sample
+    subscriber_count: Annotated[int, Field(description="Number of private subscribers.")]
     similar: Annotated[list[SimilarSource], Field(description="Possible duplicates.")]
-    blocked_domain: Annotated[str | None, Field(description="The blocked domain it belongs to.", examples=[None])]
+    blocked_domain: Annotated[str | None, Field(description="The blocked domain it belongs to.")]
     domain: Annotated[DomainReputation, Field(description="Earlier decisions about its domain.")]
-    spam_score: Annotated[int, Field(description="0 to 100; from 50 on it is never auto-approved.", examples=[20])]
-    spam_signals: Annotated[list[Signal], Field(description="The rules that make up the score.")]
+    spam_score: Annotated[int, Field(description="0 to 100; from 50 on it is never auto-approved.")]
+    spam_signals: Annotated[list[SpamSignal], Field(description="The rules that make up the score.")]
     decided_at: Annotated[datetime | None, Field(description="Null before a moderator has decided.")]
-    decided_by: Annotated[str | None, Field(validation_alias="decided_by_name", examples=[None])]
+    decided_by: Annotated[str | None, Field(validation_alias="decided_by_name")]
     reason: RejectedFor
 
 
@@ -199,26 +150,26 @@ class Rejection(RequestModel):
 class DomainToBlock(RequestModel):
     """A domain to block, with its subdomains."""
 
-    domain: Annotated[str, Field(min_length=1, max_length=253, pattern=PLAIN, examples=["spam.example"])]
+    domain: Annotated[str, Field(min_length=1, max_length=253, pattern=PLAIN)]
     reason: Reason
-    reject_waiting: Annotated[
-        Flag, Field(description="Also reject its pending suggestions for the same reason.", examples=[True])
-    ] = False
+    reject_waiting: Annotated[Flag, Field(description="Also reject its pending suggestions for the same reason.")] = (
+        False
+    )
 
 
 class BlockedDomainResponse(ResponseModel):
     """A blocked domain."""
 
-    domain: Annotated[str, Field(examples=["spam.example"])]
-    reason: Annotated[str, Field(examples=["A farm of links."])]
-    blocked_by: Annotated[str, Field(validation_alias="blocked_by_name", examples=["mo@example.com"])]
+    domain: str
+    reason: str
+    blocked_by: Annotated[str, Field(validation_alias="blocked_by_name")]
     blocked_at: datetime
 
 
 class NewlyBlocked(BlockedDomainResponse):
     """A blocked domain, and how many suggestions were rejected with it."""
 
-    rejected: Count
+    rejected: int
 
 
 class BlockedDomains(ResponseModel):
@@ -231,17 +182,10 @@ class BlockedDomains(ResponseModel):
 def moderated_feed(one: Submission, hints: Hints) -> ModeratedFeed:
     """A suggestion with its submitter, duplicates and scores."""
     blocked, score = hints.blocked.get(one.id), hints.scores[one.id]
-    fields = {name: getattr(one, name) for name in one.__slots__}
     return ModeratedFeed.model_validate(
-        fields
+        {name: getattr(one, name) for name in one.__slots__}
         | {
-            "submitter": {
-                "id": one.submitter_id,
-                "email": one.submitter,
-                "karma": one.karma,
-                "approved": one.approved_count,
-                "rejected": one.rejected_count,
-            },
+            "submitter": one,
             "similar": hints.likenesses.get(one.id, ()),
             "blocked_domain": blocked.domain if blocked else None,
             "domain": hints.domains[one.id],
@@ -252,6 +196,4 @@ def moderated_feed(one: Submission, hints: Hints) -> ModeratedFeed:
 
 
 REQUESTS = (ProposedFeed, Rejection, DomainToBlock)
-RESPONSES = (
-    SuggestedFeed, SuggestedFeeds, ModerationPage, ModeratedFeed, BlockedDomains, BlockedDomainResponse, NewlyBlocked,
-)  # fmt: skip
+RESPONSES = (SuggestedFeeds, ModerationPage, BlockedDomains, NewlyBlocked)

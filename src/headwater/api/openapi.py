@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from headwater import __version__
 from headwater.api import feed_schemas, schemas, source_schemas
-from headwater.asgi.errors import MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
+from headwater.asgi.errors import API_DETAILS, MEDIA_TYPE, PROBLEM_TYPES, Problem, problem
 from headwater.asgi.handlers import provide
 
 OpenApi = dict[str, Any]
@@ -29,7 +29,45 @@ Errors are `application/problem+json` (RFC 9457): `type` links to the documentat
 `advice` what to do.
 """
 ALWAYS: Sequence[int] = (400, 401, 403, 414, 422, 429, 500, 503)  # 400 and 414: `asgi/guard.py`
-EXAMPLES = {"date-time": "2026-11-15T09:00:00Z", "uuid": schemas.EXAMPLE_ID, "integer": 1, "string": "…"}
+# Examples by name, else by format or type; a nullable field without one is null.
+EXAMPLES = {
+    "name": "Harbour News",
+    "title": "Harbour News",
+    "url": schemas.EXAMPLE_FEED,
+    "feed_url": schemas.EXAMPLE_FEED,
+    "site_url": "https://news.example/",
+    "host": "news.example",
+    "domain": "news.example",
+    "email": "ada@example.com",
+    "blocked_by": "mo@example.com",
+    "category": "Technology",
+    "format": "rss20",
+    "reputation": "good",
+    "reason": "It only repeats what other sites write.",
+    "refresh_interval_minutes": 60,
+    "feed_poll_interval_minutes": 60,
+    "selectors": {"title": ["h1"]},
+    "article_url_patterns": ["/news/"],
+    "date-time": "2026-11-15T09:00:00Z",
+    "uuid": "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10",
+    "integer": 1,
+    "string": "…",
+}
+ERROR_EXAMPLES = {
+    400: "The query contains the character U+0000, which is not allowed.",
+    401: "Missing token.",
+    403: "The token lacks the scope `write`.",
+    404: API_DETAILS[404],
+    408: "The rest of the request did not arrive in time.",
+    409: f"{schemas.EXAMPLE_FEED} is followed already.",
+    413: API_DETAILS[413],
+    414: "The URL is too long.",
+    415: "Unsupported content type 'text/plain'.",
+    422: "The request is invalid.",
+    429: "More than 600 requests within a minute.",
+    500: "Internal error. The log has the details.",
+    503: "The database is unavailable. Headwater reconnects automatically.",
+}
 LIMITS = {
     name: {"description": text, "schema": {"type": "integer"}}
     for name, text in {
@@ -88,6 +126,9 @@ def _schemas() -> Mapping[str, Any]:
     responses: list[tuple[type[BaseModel], Any]] = [(model, "serialization") for model in RESPONSES]
     _, definitions = models_json_schema([*requests, *responses], ref_template=REF)
     definitions["$defs"]["Status"]["description"] = "The status of a URL."
+    for model, fields in source_schemas.DESCRIPTIONS.items():
+        for name, text in fields.items():
+            definitions["$defs"][model]["properties"][name]["description"] = text
     error = TypeAdapter(Problem).json_schema(ref_template=REF, mode="serialization")
     return {**definitions["$defs"], **error.pop("$defs"), "Problem": error}
 
@@ -107,15 +148,17 @@ def _add_examples(document: OpenApi, operation: OpenApi) -> None:
             content["application/json"]["example"] = example_of(document, content["application/json"]["schema"])
 
 
-def example_of(document: OpenApi, schema: Mapping[str, Any]) -> Any:  # noqa: ANN401  whatever JSON can hold
+def example_of(document: OpenApi, schema: Mapping[str, Any], name: str = "") -> Any:  # noqa: ANN401  whatever JSON can hold
     """The example of a schema; of an object, one with all its fields."""
     schema = {**resolve(document, schema), **schema}
     if examples := schema.get("examples"):
         return examples[0]
     if "properties" in schema:
-        return {name: example_of(document, part) for name, part in schema["properties"].items()}
+        return {field: example_of(document, part, field) for field, part in schema["properties"].items()}
+    if name in EXAMPLES:
+        return EXAMPLES[name]
     if options := schema.get("anyOf"):
-        return example_of(document, options[0])
+        return None if {"type": "null"} in options else example_of(document, options[0])
     if schema.get("type") == "array":
         return [example_of(document, schema["items"])]
     return schema.get("default", schema.get("enum", [EXAMPLES.get(schema.get("format", schema.get("type", "")))])[0])
@@ -146,7 +189,7 @@ def _add_errors(path: str, operation: OpenApi, declared: Sequence[int]) -> None:
 
 
 def _error_response(status: int) -> OpenApi:
-    example = problem(status, schemas.ERROR_EXAMPLES[status]).content
+    example = problem(status, ERROR_EXAMPLES[status]).content
     response: OpenApi = {
         "description": PROBLEM_TYPES[status].title,
         "content": {

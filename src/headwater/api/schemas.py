@@ -1,4 +1,7 @@
-"""Request and response models of the API; here those of the frontier and what all share."""
+"""Request and response models of the API; here those of the frontier and what all share.
+
+The OpenAPI document adds examples by the names of fields (`api/openapi.py`).
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,8 +13,7 @@ from litestar.exceptions import ValidationException
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from headwater.frontier import types
-from headwater.frontier.types import Fate, Origin, Status, UrlPage, UrlTotal
+from headwater.frontier.types import Fate, FrontierStats, Origin, Status
 from headwater.types import PageKind
 from headwater.urls import MAX_LENGTH
 
@@ -20,8 +22,6 @@ BULK_MOST = 10_000
 BULK_BYTES = 10_000_000
 RETRY_IDS_MOST = 1_000
 EXAMPLE_URL = "https://news.example/2026/11/harbour-opens"
-EXAMPLE_ID = "01935c8e-7a3b-7cc0-98d4-5b6f6e6b2f10"
-EXAMPLE_SOURCE = "01935c8e-0d52-7a61-b5f0-2f3c1f0f9a77"
 EXAMPLE_FEED = "https://news.example/feed.xml"
 
 # Text without control characters.
@@ -40,25 +40,6 @@ def _require_bool(value: object) -> object:
     return value
 
 
-# Not pydantic's Strict: the framework validates in lax mode.
-WholeNumber = Annotated[int, BeforeValidator(_require_int)]
-Flag = Annotated[bool, BeforeValidator(_require_bool)]
-
-Url = Annotated[
-    str,
-    Field(min_length=1, max_length=MAX_LENGTH, description="An absolute http or https URL.", examples=[EXAMPLE_URL]),
-]
-OwnerId = Annotated[UUID | None, Field(description="The source that the URL belongs to.", examples=[EXAMPLE_SOURCE])]
-FetchedAs = Annotated[PageKind, Field(description="What the URL is fetched as.")]
-Priority = Annotated[
-    Annotated[WholeNumber, Field(ge=1, le=10)] | None,
-    Field(description="1 to 10, 10 is the most urgent; default 5.", examples=[5]),
-]
-Host = Annotated[
-    str, Field(min_length=1, max_length=253, pattern=PLAIN, description="A host name.", examples=["news.example"])
-]
-
-
 def _hex(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
@@ -68,9 +49,17 @@ def with_example(example: JsonDict) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
-NextCursor = Annotated[
-    str | None, Field(description="Send it as `cursor` for the next page; null on the last page.", examples=[None])
+# Not pydantic's Strict: the framework validates in lax mode.
+WholeNumber = Annotated[int, BeforeValidator(_require_int)]
+Flag = Annotated[bool, BeforeValidator(_require_bool)]
+Url = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, description="An absolute http or https URL.")]
+OwnerId = Annotated[UUID | None, Field(description="The source that the URL belongs to.")]
+FetchedAs = Annotated[PageKind, Field(description="What the URL is fetched as.")]
+Priority = Annotated[
+    Annotated[WholeNumber, Field(ge=1, le=10)] | None, Field(description="1 to 10, 10 is the most urgent; default 5.")
 ]
+Host = Annotated[str, Field(min_length=1, max_length=253, pattern=PLAIN)]
+NextCursor = Annotated[str | None, Field(description="Send it as `cursor` for the next page; null on the last page.")]
 
 
 class RequestModel(BaseModel):
@@ -128,16 +117,12 @@ class RetriedUrls(RequestModel):
 
     model_config = with_example({"status": "dead", "host": "news.example"})
 
-    ids: Annotated[
-        list[UUID] | None,
-        Field(min_length=1, max_length=RETRY_IDS_MOST, description="These URLs.", examples=[[EXAMPLE_ID]]),
-    ] = None
+    ids: Annotated[list[UUID] | None, Field(min_length=1, max_length=RETRY_IDS_MOST, description="These URLs.")] = None
     status: Annotated[Literal[Status.FAILED, Status.DEAD] | None, Field(description="Only those with this status.")] = (
         None
     )
     host: Annotated[Host | None, Field(description="Only those on this host.")] = None
     source_id: Annotated[UUID | None, Field(description="Only those of this source.")] = None
-
     cursor: Annotated[
         str | None, Field(description="`next_cursor` of the previous response, with the same filter.", max_length=100)
     ] = None
@@ -153,34 +138,31 @@ class RetriedUrls(RequestModel):
 class UrlResponse(ResponseModel):
     """A URL of the frontier."""
 
-    id: Annotated[UUID, Field(examples=[EXAMPLE_ID])]
-    url: Annotated[str, Field(examples=[EXAMPLE_URL])]
-    host: Annotated[str, Field(description="Its host, which has one queue.", examples=["news.example"])]
+    id: UUID
+    url: str
+    host: Annotated[str, Field(description="Its host, which has one queue.")]
     status: Annotated[
         Status,
         Field(
             description="pending: queued. fetching: in progress. fetched: done. failed: will be retried. "
-            "dead: gave up; `last_error` has the reason.",
-            examples=["fetched"],
+            "dead: gave up; `last_error` has the reason."
         ),
     ]
     origin: Annotated[Origin, Field(description="How it was found.")]
     kind: FetchedAs
     source_id: OwnerId
-    parent_url: Annotated[str | None, Field(description="The page that links to it.", examples=[None])]
-    depth: Annotated[int, Field(description="Number of links from the start page of its source.", examples=[0])]
-    priority: Annotated[int, Field(description="1 to 10, 10 is the most urgent.", examples=[7])]
+    parent_url: Annotated[str | None, Field(description="The page that links to it.")]
+    depth: Annotated[int, Field(description="Number of links from the start page of its source.")]
+    priority: Annotated[int, Field(description="1 to 10, 10 is the most urgent.")]
     next_fetch_at: Annotated[datetime | None, Field(description="Earliest next fetch; null if there is none.")]
     last_fetched_at: datetime | None
     discovered_at: datetime
-    fetch_count: Annotated[int, Field(examples=[1])]
-    retry_count: Annotated[int, Field(description="Failures since the last success.", examples=[0])]
-    content_hash: Annotated[
-        str | None, BeforeValidator(_hex), Field(description="SHA-256 of its text, in hex.", examples=["9f86d081" * 8])
-    ]
-    etag: Annotated[str | None, Field(examples=['"5e1f"'])]
-    last_modified: Annotated[str | None, Field(examples=["Sun, 15 Nov 2026 09:00:00 GMT"])]
-    last_error: Annotated[str | None, Field(examples=[None])]
+    fetch_count: int
+    retry_count: Annotated[int, Field(description="Failures since the last success.")]
+    content_hash: Annotated[str | None, BeforeValidator(_hex), Field(description="SHA-256 of its text, in hex.")]
+    etag: str | None
+    last_modified: str | None
+    last_error: str | None
 
 
 class FrontierPage(ResponseModel):
@@ -197,11 +179,11 @@ class FrontierPage(ResponseModel):
 class StatusCounts(ResponseModel):
     """Number of URLs by status."""
 
-    pending: Annotated[int, Field(examples=[1200])]
-    fetching: Annotated[int, Field(examples=[8])]
-    fetched: Annotated[int, Field(examples=[51034])]
-    failed: Annotated[int, Field(examples=[17])]
-    dead: Annotated[int, Field(examples=[431])]
+    pending: int
+    fetching: int
+    fetched: int
+    failed: int
+    dead: int
 
 
 class SourceCounts(StatusCounts):
@@ -213,15 +195,22 @@ class SourceCounts(StatusCounts):
 class FrontierStatsResponse(ResponseModel):
     """Number of URLs by status, total and by source."""
 
-    total: Annotated[int, Field(examples=[52690])]
+    total: int
     by_status: StatusCounts
     by_source: list[SourceCounts]
+
+    @classmethod
+    def of(cls, counted: FrontierStats) -> Self:
+        """Statistics as a response."""
+        by_status = {status.value: counted.by_status.get(status, 0) for status in Status}
+        total = sum(by_status.values())
+        return cls.model_validate({"total": total, "by_status": by_status, "by_source": counted.by_source})
 
 
 class SubmitResult(ResponseModel):
     """The result for one URL."""
 
-    url: Annotated[str | None, Field(description="The URL as sent.", examples=[EXAMPLE_URL])]
+    url: Annotated[str | None, Field(description="The URL as sent.")]
     result: Annotated[
         Fate,
         Field(
@@ -229,8 +218,8 @@ class SubmitResult(ResponseModel):
             "queued again. invalid: cannot be fetched; see `reason`."
         ),
     ]
-    id: Annotated[UUID | None, Field(examples=[EXAMPLE_ID])] = None
-    reason: Annotated[str | None, Field(description="Why the URL is invalid.", examples=[None])] = None
+    id: UUID | None = None
+    reason: Annotated[str | None, Field(description="Why the URL is invalid.")] = None
 
 
 class SubmitResults(ResponseModel):
@@ -242,43 +231,18 @@ class SubmitResults(ResponseModel):
     invalid: int
     results: list[SubmitResult]
 
+    @classmethod
+    def of(cls, results: Sequence[SubmitResult]) -> Self:
+        """The results with their counts."""
+        counts = Counter(one.result for one in results)
+        return cls.model_validate({fate.value: counts[fate] for fate in Fate} | {"results": results})
+
 
 class RetryResponse(ResponseModel):
     """Number of URLs queued for retry. Repeat with `next_cursor` until it is null."""
 
-    retried: Annotated[int, Field(examples=[42])]
+    retried: int
     next_cursor: NextCursor
-
-
-def page_of(page: UrlPage, total: UrlTotal, next_cursor: str | None) -> FrontierPage:
-    """A page of URLs as a response."""
-    return FrontierPage(
-        urls=[UrlResponse.model_validate(url) for url in page.urls],
-        total=total.urls,
-        total_is_exact=total.is_exact,
-        next_cursor=next_cursor,
-    )
-
-
-def stats_of(counted: types.FrontierStats) -> FrontierStatsResponse:
-    """Statistics as a response."""
-    return FrontierStatsResponse(
-        total=sum(counted.by_status.values()),
-        by_status=StatusCounts.model_validate({status: counted.by_status.get(status, 0) for status in Status}),
-        by_source=[SourceCounts.model_validate(tally) for tally in counted.by_source],
-    )
-
-
-def results_of(results: Sequence[SubmitResult]) -> SubmitResults:
-    """The results of several URLs with their counts."""
-    counts = Counter(one.result for one in results)
-    return SubmitResults(
-        queued=counts[Fate.QUEUED],
-        known=counts[Fate.KNOWN],
-        revived=counts[Fate.REVIVED],
-        invalid=counts[Fate.INVALID],
-        results=list(results),
-    )
 
 
 def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitResult:
@@ -288,35 +252,17 @@ def _read(item: object, shared: Mapping[str, object]) -> SubmittedUrl | SubmitRe
         return SubmittedUrl.model_validate({**shared, **given})
     except ValidationError as error:
         url = given.get("url")
-        shown = url[:MAX_LENGTH] if isinstance(url, str) else None
-        return SubmitResult(url=shown, result=Fate.INVALID, reason=explain(error))
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place, message = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+        return SubmitResult(
+            url=url[:MAX_LENGTH] if isinstance(url, str) else None,
+            result=Fate.INVALID,
+            reason=f"{place}: {message}" if place else message,
+        )
 
 
 REQUESTS = (SubmittedUrl, SubmittedUrls, RetriedUrls)
-RESPONSES = (FrontierPage, UrlResponse, FrontierStatsResponse, SubmitResult, SubmitResults, RetryResponse)
-ERROR_EXAMPLES = {
-    400: "The query contains the character U+0000, which is not allowed.",
-    401: "Missing token.",
-    403: "The token lacks the scope `write`.",
-    404: "There is no resource at this URL.",
-    408: "The rest of the request did not arrive in time.",
-    409: "https://news.example/feed.xml is followed already.",
-    413: "The body is too large.",
-    414: "The URL is too long.",
-    415: "Unsupported content type 'text/plain'.",
-    422: "The request is invalid.",
-    429: "More than 600 requests within a minute.",
-    500: "Internal error. The log has the details.",
-    503: "The database is unavailable. Headwater reconnects automatically.",
-}
-
-
-def explain(error: ValidationError) -> str:
-    """The first validation error as one sentence."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+RESPONSES = (FrontierPage, FrontierStatsResponse, SubmitResults, RetryResponse)
 
 
 def field_error(source: str, name: str, message: str) -> ValidationException:

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from headwater.api.schemas import (
     EXAMPLE_FEED,
-    EXAMPLE_SOURCE,
     PLAIN,
     Flag,
     NextCursor,
@@ -18,7 +17,7 @@ from headwater.api.schemas import (
     WholeNumber,
     with_example,
 )
-from headwater.sources.catalogue.types import LineFate
+from headwater.sources.catalogue.types import Outcome
 from headwater.sources.decide import (
     BUDGET_MOST,
     DEPTH_MOST,
@@ -34,62 +33,22 @@ from headwater.types import SourceState
 from headwater.urls import MAX_LENGTH
 
 IMPORT_MOST = 1_000
+MINUTE, MILLISECOND = timedelta(minutes=1), timedelta(milliseconds=1)
+MODES = "feed: by feed and sitemaps. spider: by following links. both: both."
 
 T = TypeVar("T")
 Policy = Literal["default", "cooldown", "backoff", "once", "five"]
 Part = Literal["title", "body", "author", "date", "remove"]
 Text = Annotated[str, Field(min_length=1, pattern=PLAIN)]
 
-Name = Annotated[
-    Text, Field(max_length=NAME_MAX, description="Its name; default: its host.", examples=["Example News"])
-]
 Address = Annotated[str, Field(min_length=1, max_length=MAX_LENGTH, pattern=r"^https?://[^\x00-\x1f\x7f]+$")]
-Site = Annotated[
-    Address | None, Field(description="The front page of the site, where crawling starts.", examples=[None])
-]
-FeedUrl = Annotated[Address, Field(description="The URL of its feed.", examples=[EXAMPLE_FEED])]
-Sitemap = Annotated[Address | None, Field(description="The URL of its sitemap.", examples=[None])]
-Category = Annotated[
-    Annotated[Text, Field(max_length=CATEGORY_MAX)] | None, Field(description="Its category.", examples=["Technology"])
-]
+Category = Annotated[Annotated[Text, Field(max_length=CATEGORY_MAX)] | None, Field(description="Its category.")]
 Interval = Annotated[
-    Annotated[WholeNumber, Field(ge=15, le=1440)] | None,
-    Field(description="Minutes between polls; null: adaptive.", examples=[60]),
+    Annotated[WholeNumber, Field(ge=15, le=1440)] | None, Field(description="Minutes between polls; null: adaptive.")
 ]
-PolicyName = Annotated[
-    Policy | None, Field(description="The failure policy; null: the default of the settings.", examples=[None])
+Selectors = dict[
+    Part, Annotated[list[Annotated[Text, Field(max_length=SELECTOR_LENGTH)]], Field(max_length=SELECTORS_MOST)]
 ]
-Priority = Annotated[
-    WholeNumber,
-    Field(ge=1, le=PRIORITY_MOST, description="Priority of its pages; 10 is the most urgent.", examples=[5]),
-]
-Selectors = Annotated[
-    dict[Part, Annotated[list[Annotated[Text, Field(max_length=SELECTOR_LENGTH)]], Field(max_length=SELECTORS_MOST)]],
-    Field(description="CSS selectors of the parts of its pages.", examples=[{"title": ["h1"]}]),
-]
-Patterns = Annotated[
-    list[Annotated[Text, Field(max_length=PATTERN_LENGTH)]],
-    Field(max_length=PATTERNS_MOST, description="Regular expressions that match article URLs.", examples=[["/news/"]]),
-]
-Depth = Annotated[WholeNumber, Field(ge=0, le=DEPTH_MOST, description="Crawl depth.", examples=[2])]
-Budget = Annotated[
-    Annotated[WholeNumber, Field(ge=1, le=BUDGET_MOST)] | None,
-    Field(description="New pages per day by following links; null: the default of the settings.", examples=[None]),
-]
-DelayMs = Annotated[
-    Annotated[WholeNumber, Field(ge=1, le=3_600_000)] | None,
-    Field(description="Minimum milliseconds between requests; null: the default of the settings.", examples=[None]),
-]
-Mode = Annotated[
-    IngestionMode, Field(description="feed: by feed and sitemaps. spider: by following links. both: both.")
-]
-Enabled = Annotated[Flag, Field(description="Whether the source is enabled.", examples=[True])]
-External = Annotated[Flag, Field(description="Whether links to other sites are followed.", examples=[False])]
-IsSystem = Annotated[
-    Flag, Field(description="True: managed by administrators. False: added by a user.", examples=[True])
-]
-IsCritical = Annotated[Flag, Field(description="Send an alert when it fails.", examples=[False])]
-Moment = datetime | None
 
 
 class _ChangesModel(RequestModel):
@@ -106,34 +65,47 @@ class _ChangesModel(RequestModel):
 class _SourceFields(_ChangesModel):
     """The fields of creating and changing a source."""
 
-    name: Name | None = None
-    feed_url: FeedUrl | None = None
-    url: Site = None
-    sitemap_url: Sitemap = None
+    name: Annotated[Text, Field(max_length=NAME_MAX, description="Its name; default: its host.")] | None = None
+    feed_url: Annotated[Address, Field(description="The URL of its feed.")] | None = None
+    url: Annotated[Address | None, Field(description="The front page of the site, where crawling starts.")] = None
+    sitemap_url: Annotated[Address | None, Field(description="The URL of its sitemap.")] = None
     category: Category = None
-    ingestion_mode: Mode | None = None
+    ingestion_mode: Annotated[IngestionMode, Field(description=MODES)] | None = None
     feed_poll_interval_minutes: Interval = None
-    policy: PolicyName = None
-    priority: Priority | None = None
-    selectors: Selectors | None = None
-    article_url_patterns: Patterns | None = None
-    external_links: External | None = None
-    max_depth: Depth | None = None
-    page_budget: Budget = None
-    min_delay_ms: DelayMs = None
-    enabled: Enabled | None = None
-    is_system: IsSystem | None = None
-    is_critical: IsCritical | None = None
+    policy: Annotated[Policy | None, Field(description="The failure policy; null: the default of the settings.")] = None
+    priority: Annotated[
+        Annotated[WholeNumber, Field(ge=1, le=PRIORITY_MOST)] | None,
+        Field(description="Priority of its pages; 10 is the most urgent."),
+    ] = None
+    selectors: Annotated[Selectors, Field(description="CSS selectors of the parts of its pages.")] | None = None
+    article_url_patterns: Annotated[
+        Annotated[list[Annotated[Text, Field(max_length=PATTERN_LENGTH)]], Field(max_length=PATTERNS_MOST)] | None,
+        Field(description="Regular expressions that match article URLs."),
+    ] = None
+    external_links: Annotated[Flag, Field(description="Whether links to other sites are followed.")] | None = None
+    max_depth: Annotated[WholeNumber, Field(ge=0, le=DEPTH_MOST, description="Crawl depth.")] | None = None
+    page_budget: Annotated[
+        Annotated[WholeNumber, Field(ge=1, le=BUDGET_MOST)] | None,
+        Field(description="New pages per day by following links; null: the default of the settings."),
+    ] = None
+    min_delay_ms: Annotated[
+        Annotated[WholeNumber, Field(ge=1, le=3_600_000)] | None,
+        Field(description="Minimum milliseconds between requests; null: the default of the settings."),
+    ] = None
+    enabled: Annotated[Flag, Field(description="Whether the source is enabled.")] | None = None
+    is_system: Annotated[Flag | None, Field(description="True: managed by administrators. False: added by a user.")] = (
+        None
+    )
+    is_critical: Annotated[Flag, Field(description="Send an alert when it fails.")] | None = None
 
     @property
     def changes(self) -> Changes:
-        """The requested changes."""
         return Changes(
             name=self.name,
             feed_url=self.feed_url,
             category=self._sent("category", ""),
             policy=self._sent("policy", ""),
-            interval=_minutes(self._sent("feed_poll_interval_minutes", 0)),
+            interval=_duration(self._sent("feed_poll_interval_minutes", 0), MINUTE),
             is_system=self.is_system,
             is_critical=self.is_critical,
             enabled=self.enabled,
@@ -146,7 +118,7 @@ class _SourceFields(_ChangesModel):
                 external_links=self.external_links,
                 max_depth=self.max_depth,
                 budget=self._sent("page_budget", 0),
-                delay=_milliseconds(self._sent("min_delay_ms", 0)),
+                delay=_duration(self._sent("min_delay_ms", 0), MILLISECOND),
                 priority=self.priority,
             ),
         )
@@ -190,51 +162,46 @@ class DisableRequest(RequestModel):
 class SourceResponse(ResponseModel):
     """A source, with its settings and state."""
 
-    id: Annotated[UUID, Field(examples=[EXAMPLE_SOURCE])]
-    name: Annotated[str, Field(examples=["Example News"])]
-    url: Annotated[str | None, Field(description="The front page of the site.", examples=["https://news.example/"])]
-    feed_url: Annotated[str | None, Field(description="The URL of its feed.", examples=[EXAMPLE_FEED])]
-    sitemap_url: Annotated[str | None, Field(examples=[None])]
-    category: Annotated[str | None, Field(examples=["Technology"])]
-    ingestion_mode: Mode
-    feed_poll_interval_minutes: Annotated[
-        int | None, Field(description="Minutes between polls; null: adaptive.", examples=[60])
-    ]
-    policy: Annotated[str | None, Field(description="The failure policy; null: default.", examples=[None])]
-    priority: Annotated[int, Field(examples=[5])]
-    selectors: Annotated[Mapping[str, Sequence[str]], Field(examples=[{"title": ["h1"]}])]
-    article_url_patterns: Annotated[Sequence[str], Field(examples=[["/news/"]])]
-    external_links: Annotated[bool, Field(examples=[False])]
-    max_depth: Annotated[int, Field(examples=[2])]
-    page_budget: Annotated[int | None, Field(examples=[None])]
-    min_delay_ms: Annotated[int | None, Field(examples=[None])]
-    enabled: Annotated[bool, Field(description="Whether the source is enabled.", examples=[True])]
-    is_system: Annotated[bool, Field(examples=[True])]
-    is_critical: Annotated[bool, Field(examples=[False])]
-    submitted_by: Annotated[UUID | None, Field(description="The user who added it.", examples=[None])]
+    id: UUID
+    name: str
+    url: Annotated[str | None, Field(description="The front page of the site.")]
+    feed_url: Annotated[str | None, Field(description="The URL of its feed.")]
+    sitemap_url: str | None
+    category: str | None
+    ingestion_mode: Annotated[IngestionMode, Field(description=MODES)]
+    feed_poll_interval_minutes: Annotated[int | None, Field(description="Minutes between polls; null: adaptive.")]
+    policy: Annotated[str | None, Field(description="The failure policy; null: default.")]
+    priority: int
+    selectors: Mapping[str, Sequence[str]]
+    article_url_patterns: Sequence[str]
+    external_links: bool
+    max_depth: int
+    page_budget: int | None
+    min_delay_ms: int | None
+    enabled: Annotated[bool, Field(description="Whether the source is enabled.")]
+    is_system: bool
+    is_critical: bool
+    submitted_by: Annotated[UUID | None, Field(description="The user who added it.")]
     moderation_status: Annotated[
-        str | None, Field(description="pending, approved or rejected, if a user suggested it.", examples=[None])
+        str | None, Field(description="pending, approved or rejected, if a user suggested it.")
     ]
     status: Annotated[
         SourceState,
         Field(
-            description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: "
-            "disabled by its policy after failures. disabled: disabled by a person. in_review, rejected: suggested "
-            "by a user, not approved."
+            description="pending: not polled yet. working, failing: result of the last poll. auto_disabled: disabled "
+            "by its policy after failures. disabled: by a person. in_review, rejected: suggested, not approved."
         ),
     ]
-    feed_disabled_at: Annotated[Moment, Field(description="When its feed was disabled.", examples=[None])]
-    feed_disable_reason: Annotated[str | None, Field(description="Why its feed was disabled.", examples=[None])]
-    off_until: Annotated[
-        Moment, Field(description="When it is probed; null: not until it is enabled.", examples=[None])
-    ]
-    last_polled_at: Moment
-    last_succeeded_at: Moment
-    next_poll_at: Annotated[Moment, Field(description="Null if no poll is scheduled.")]
-    last_error: Annotated[str | None, Field(examples=[None])]
-    last_error_type: Annotated[str | None, Field(examples=[None])]
-    consecutive_errors: Annotated[int, Field(examples=[0])]
-    article_count: Annotated[int, Field(examples=[1204])]
+    feed_disabled_at: Annotated[datetime | None, Field(description="When its feed was disabled.")]
+    feed_disable_reason: Annotated[str | None, Field(description="Why its feed was disabled.")]
+    off_until: Annotated[datetime | None, Field(description="When it is probed; null: not until it is enabled.")]
+    last_polled_at: datetime | None
+    last_succeeded_at: datetime | None
+    next_poll_at: Annotated[datetime | None, Field(description="Null if no poll is scheduled.")]
+    last_error: str | None
+    last_error_type: str | None
+    consecutive_errors: int
+    article_count: int
     created_at: datetime
     updated_at: datetime
 
@@ -259,18 +226,17 @@ class NewFeed(RequestModel):
     )
 
     name: Annotated[Text, Field(max_length=NAME_MAX, description="Its name.")]
-    url: Annotated[Address, Field(description="The URL of the feed.", examples=[EXAMPLE_FEED])]
+    url: Annotated[Address, Field(description="The URL of the feed.")]
     category: Category = None
     refresh_interval_minutes: Interval = None
 
     @property
     def changes(self) -> Changes:
-        """The settings of the new source."""
         return Changes(
             name=self.name,
             feed_url=self.url,
             category=self.category,
-            interval=_minutes(self.refresh_interval_minutes),
+            interval=_duration(self.refresh_interval_minutes, MINUTE),
             is_system=True,
         )
 
@@ -290,12 +256,11 @@ class FeedChanges(_ChangesModel):
 
     @property
     def changes(self) -> Changes:
-        """The requested changes."""
         return Changes(
             name=self.name,
             feed_url=self.url,
             category=self._sent("category", ""),
-            interval=_minutes(self._sent("refresh_interval_minutes", 0)),
+            interval=_duration(self._sent("refresh_interval_minutes", 0), MINUTE),
             enabled=self.is_active,
         )
 
@@ -303,27 +268,21 @@ class FeedChanges(_ChangesModel):
 class FeedResponse(ResponseModel):
     """A feed (seed 003)."""
 
-    id: Annotated[UUID, Field(examples=[EXAMPLE_SOURCE])]
-    name: Annotated[str, Field(examples=["New Tech Feed"])]
-    url: Annotated[
-        str,
-        Field(validation_alias="address", description="The URL of its feed, or of its site.", examples=[EXAMPLE_FEED]),
-    ]
-    category: Annotated[str | None, Field(examples=["Technology"])]
-    refresh_interval_minutes: Annotated[int | None, Field(validation_alias="feed_poll_interval_minutes", examples=[60])]
-    is_system: Annotated[bool, Field(examples=[True])]
-    is_active: Annotated[bool, Field(description="Whether the source and its feed are enabled.", examples=[True])]
-    is_critical: Annotated[bool, Field(examples=[False])]
-    user_id: Annotated[
-        UUID | None, Field(validation_alias="submitted_by", description="The user who added it.", examples=[None])
-    ]
+    id: UUID
+    name: str
+    url: Annotated[str, Field(validation_alias="address", description="The URL of its feed, or of its site.")]
+    category: str | None
+    refresh_interval_minutes: Annotated[int | None, Field(validation_alias="feed_poll_interval_minutes")]
+    is_system: bool
+    is_active: Annotated[bool, Field(description="Whether the source and its feed are enabled.")]
+    is_critical: bool
+    user_id: Annotated[UUID | None, Field(validation_alias="submitted_by", description="The user who added it.")]
     last_fetched_at: Annotated[
-        Moment, Field(validation_alias="last_succeeded_at", description="When it was last fetched successfully.")
+        datetime | None,
+        Field(validation_alias="last_succeeded_at", description="When it was last fetched successfully."),
     ]
-    error_count: Annotated[
-        int, Field(validation_alias="consecutive_errors", description="Errors since then.", examples=[0])
-    ]
-    last_error_message: Annotated[str | None, Field(validation_alias="last_error", examples=[None])]
+    error_count: Annotated[int, Field(validation_alias="consecutive_errors", description="Errors since then.")]
+    last_error_message: Annotated[str | None, Field(validation_alias="last_error")]
     created_at: datetime
     updated_at: datetime
 
@@ -341,17 +300,6 @@ class ImportedFeeds(RequestModel):
     sources: Annotated[list[NewFeed], Field(min_length=1, max_length=IMPORT_MOST)]
 
 
-class ImportedFeedResult(ResponseModel):
-    """The result for one feed."""
-
-    line: Annotated[int, Field(description="Its position, from 1.", examples=[1])]
-    name: Annotated[str, Field(examples=["New Tech Feed"])]
-    url: Annotated[str, Field(examples=[EXAMPLE_FEED])]
-    fate: Annotated[LineFate, Field(description="created, changed, unchanged, or failed; see `reason`.")]
-    id: Annotated[UUID | None, Field(examples=[EXAMPLE_SOURCE])]
-    reason: Annotated[str | None, Field(examples=[None])]
-
-
 class ImportReport(ResponseModel):
     """The results of an import, in order."""
 
@@ -359,15 +307,11 @@ class ImportReport(ResponseModel):
     changed: int
     unchanged: int
     failed: int
-    lines: list[ImportedFeedResult]
+    lines: Sequence[Outcome]
 
 
-def _minutes(given: int | None) -> timedelta | None:
-    return None if given is None else timedelta(minutes=given)
-
-
-def _milliseconds(given: int | None) -> timedelta | None:
-    return None if given is None else timedelta(milliseconds=given)
+def _duration(given: int | None, unit: timedelta) -> timedelta | None:
+    return None if given is None else given * unit
 
 
 def _as_lines(selectors: Mapping[str, Sequence[str]] | None) -> Sequence[str] | None:
@@ -376,4 +320,13 @@ def _as_lines(selectors: Mapping[str, Sequence[str]] | None) -> Sequence[str] | 
 
 
 REQUESTS = (NewSource, SourceChanges, DisableRequest, NewFeed, FeedChanges, ImportedFeeds)
-RESPONSES = (SourceResponse, SourceListResponse, FeedResponse, FeedListResponse, ImportReport)
+RESPONSES = (SourceListResponse, FeedListResponse, ImportReport)
+# Of the fields of dataclasses, which are responses as they are.
+DESCRIPTIONS = {
+    "Outcome": {"line": "Its position, from 1.", "fate": "created, changed, unchanged, or failed; see `reason`."},
+    "Sample": {
+        "title": "The title of the feed.",
+        "latest_at": "Date of the newest entry.",
+        "titles": "Titles of the first entries.",
+    },
+}

@@ -2,18 +2,16 @@
 
 from datetime import UTC, datetime
 from typing import Annotated
-from uuid import UUID
 
 from litestar import Router, delete, get, patch, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
-from headwater.api.parameters import Cursor, Limit, read_cursor
-from headwater.api.routes.sources import CONFLICTS, ByCategory, BySystem, ByText, as_field_errors
+from headwater.api.parameters import ByCategory, BySourceText, BySystem, Cursor, Limit, PathId, read_cursor
+from headwater.api.routes.sources import CONFLICTS, as_field_errors
 from headwater.api.source_schemas import (
     FeedChanges,
     FeedListResponse,
     FeedResponse,
-    ImportedFeedResult,
     ImportedFeeds,
     ImportReport,
     NewFeed,
@@ -24,7 +22,7 @@ from headwater.sources import operate
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
 from headwater.sources.store import details
-from headwater.sources.types import SourceDetails, SourceFilter, SourceOrder, SourcePlace
+from headwater.sources.types import SourceFilter, SourceOrder, SourcePlace
 from headwater.types import Clock, SourceId
 
 ByActive = Annotated[bool | None, QueryParameter(description="Only active, or only inactive feeds.")]
@@ -36,7 +34,6 @@ ByErrors = Annotated[
     int | None, QueryParameter(description="Only with at least this many errors in a row.", ge=1, le=1_000_000)
 ]
 Order = Annotated[SourceOrder, QueryParameter(description="newest, or last_fetched: latest success first.")]
-Id = Annotated[UUID, PathParameter(description="The feed's id.")]
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)  # in cursors: a source without a success
 
 
@@ -47,7 +44,7 @@ async def list_feeds(
     is_active: ByActive = None,
     is_system: BySystem = None,
     category: ByCategory = None,
-    q: ByText = None,
+    q: BySourceText = None,
     last_fetched_before: FetchedBefore = None,
     min_error_count: ByErrors = None,
     order: Order = SourceOrder.NEWEST,
@@ -55,21 +52,19 @@ async def list_feeds(
     limit: Limit = 50,
 ) -> FeedListResponse:
     """List feeds, newest first. `q` finds a feed by its URL."""
+    if last_fetched_before is not None and last_fetched_before.tzinfo is None:
+        last_fetched_before = last_fetched_before.replace(tzinfo=UTC)
     wanted = SourceFilter(
-        is_active=is_active,
-        is_system=is_system,
-        category=category,
-        text=q,
-        fetched_before=_in_utc(last_fetched_before),
-        errors_min=min_error_count,
-        order=order,
-    )
+        is_active=is_active, is_system=is_system, category=category, text=q, fetched_before=last_fetched_before,
+        errors_min=min_error_count, order=order,
+    )  # fmt: skip
     after = _place_after(cursor)
     async with database.as_system() as conn:
         found = await details.list_details(conn, wanted=wanted, now=clock(), after=after, limit=limit + 1)
+    last = found[limit - 1] if len(found) > limit else None
     return FeedListResponse(
         sources=[FeedResponse.model_validate(one) for one in found[:limit]],
-        next_cursor=_cursor_after(found[limit - 1]) if len(found) > limit else None,
+        next_cursor=encode_cursor(last.last_succeeded_at or NEVER, last.id) if last else None,
     )
 
 
@@ -85,21 +80,14 @@ async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[N
 @post("/sources/import", operation_id="importFeeds", status_code=200)
 async def import_feeds(request: AnyRequest, database: Db, clock: Now, data: JSONBody[ImportedFeeds]) -> ImportReport:
     """Import system feeds. Known feeds are updated, but not enabled, so that it can be repeated."""
-    lines = [
-        CatalogueLine(number, CatalogueFeed(**feed.model_dump())) for number, feed in enumerate(data.sources, start=1)
-    ]
+    feeds = (CatalogueFeed(**feed.model_dump()) for feed in data.sources)
+    lines = [CatalogueLine(number, feed) for number, feed in enumerate(feeds, start=1)]
     report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
-    return ImportReport(
-        created=report.count(LineFate.CREATED),
-        changed=report.count(LineFate.CHANGED),
-        unchanged=report.count(LineFate.UNCHANGED),
-        failed=report.count(LineFate.FAILED),
-        lines=[ImportedFeedResult.model_validate(one) for one in report.lines],
-    )
+    return ImportReport.model_validate({fate.value: report.count(fate) for fate in LineFate} | {"lines": report.lines})
 
 
 @get("/sources/{source_id:uuid}", operation_id="findFeed")
-async def find(database: Db, clock: Now, source_id: Id) -> FeedResponse:
+async def find(database: Db, clock: Now, source_id: PathId) -> FeedResponse:
     """Show a feed."""
     async with database.as_system() as conn:
         return await _response(conn, SourceId(source_id), clock)
@@ -107,7 +95,7 @@ async def find(database: Db, clock: Now, source_id: Id) -> FeedResponse:
 
 @patch("/sources/{source_id:uuid}", operation_id="changeFeed", opt=CONFLICTS)
 async def change(
-    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[FeedChanges]
+    request: AnyRequest, database: Db, clock: Now, source_id: PathId, data: JSONBody[FeedChanges]
 ) -> FeedResponse:
     """Change a feed. A new URL clears its errors and is fetched at once."""
     actor, now = actor_of(request), clock()
@@ -120,14 +108,14 @@ async def change(
 
 
 @delete("/sources/{source_id:uuid}", operation_id="deleteFeed")
-async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
+async def remove(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> None:
     """Delete a feed, and the articles that no other source lists."""
     async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
 
 
 @post("/sources/{source_id:uuid}/refresh", operation_id="refreshFeed", status_code=202, opt=CONFLICTS)
-async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedResponse:
+async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> FeedResponse:
     """Fetch a feed as soon as its host allows, even if it is not due."""
     async with open_source(database, source_id) as (conn, source):
         await operate.refresh(conn, source, actor=actor_of(request), now=clock())
@@ -135,7 +123,7 @@ async def refresh(request: AnyRequest, database: Db, clock: Now, source_id: Id) 
 
 
 @post("/sources/{source_id:uuid}/reset-errors", operation_id="resetErrors", status_code=200)
-async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> FeedResponse:
+async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> FeedResponse:
     """Clear a feed's `error_count` and `last_error_message`. It stays enabled or disabled."""
     async with open_source(database, source_id) as (conn, source):
         await operate.reset_errors(conn, source, actor=actor_of(request), now=clock())
@@ -145,15 +133,6 @@ async def reset_errors(request: AnyRequest, database: Db, clock: Now, source_id:
 admin_source_routes = Router(
     "/", route_handlers=[list_feeds, create, import_feeds, find, change, remove, refresh, reset_errors]
 )
-
-
-def _in_utc(at: datetime | None) -> datetime | None:
-    """A time without a time zone is UTC."""
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
-
-
-def _cursor_after(source: SourceDetails) -> str:
-    return encode_cursor(source.last_succeeded_at or NEVER, source.id)
 
 
 def _place_after(cursor: str | None) -> SourcePlace | None:

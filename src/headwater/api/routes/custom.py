@@ -1,19 +1,18 @@
 """/api/feeds/custom: feeds that users suggest for all. A user reaches only their own suggestions."""
 
-import math
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
 from litestar import Response, Router, delete, get, post
 from litestar.di import NamedDependency
-from litestar.params import JSONBody, PathParameter
+from litestar.params import JSONBody
 
 from headwater.accounts.quotas import Quotas
 from headwater.accounts.types import Role, User
 from headwater.api.feed_schemas import ProposedFeed, SuggestedFeed, SuggestedFeeds
-from headwater.api.parameters import Cursor, Limit, read_cursor
-from headwater.asgi.errors import MEDIA_TYPE, Fault, Problem, problem
+from headwater.api.parameters import Cursor, Limit, PathId, read_cursor
+from headwater.asgi.errors import Fault, Problem, problem, retry_header
 from headwater.asgi.handlers import AnyRequest, Db, Now, encode_cursor
 from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttempts, Unavailable
 from headwater.sources.custom.inspect import Inspector
@@ -24,7 +23,6 @@ from headwater.sources.subscribe import leave_unwanted
 from headwater.types import SourceId
 
 BODY_BYTES = 16_384  # three short texts; any user may send them
-FeedId = Annotated[UUID, PathParameter(description="The suggestion's id.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, lim
 
 
 @delete("/{feed_id:uuid}", operation_id="withdrawFeed", opt={"role": Role.READER, "refusals": (409,)})
-async def withdraw_feed(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId) -> None:
+async def withdraw_feed(request: AnyRequest, database: Db, clock: Now, feed_id: PathId) -> None:
     """Withdraw a suggestion that no moderator has decided on."""
     user, now = _user(request), clock()
     async with database.as_system() as conn:
@@ -91,17 +89,15 @@ def respond_to_proposal(_request: AnyRequest, error: InvalidProposal) -> Respons
 
 def respond_to_taken(_request: AnyRequest, error: FeedTaken) -> Response[Any]:
     """The feed is known already; where to subscribe to it."""
-    base = problem(409, str(error)).content
+    base = problem(409, str(error))
     place = f"/discover?source={error.source_id}" if error.is_public else "/dashboard"
-    body = FeedTakenProblem(
-        base.type, base.title, base.status, base.detail, base.advice, source_id=error.source_id, subscribe_url=place
-    )
-    return Response(body, status_code=409, media_type=MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+    base.content = FeedTakenProblem(**asdict(base.content), source_id=error.source_id, subscribe_url=place)
+    return base
 
 
-def respond_to_haste(_request: AnyRequest, error: TooManyAttempts) -> Response[Problem]:
+def respond_to_limit(_request: AnyRequest, error: TooManyAttempts) -> Response[Problem]:
     """Suggestions are limited, since each one makes requests to another server."""
-    return problem(429, str(error), headers={"Retry-After": str(math.ceil(error.retry_after.total_seconds()))})
+    return problem(429, str(error), headers=retry_header(error))
 
 
 custom_routes = Router(
@@ -111,6 +107,6 @@ custom_routes = Router(
     exception_handlers={
         InvalidProposal: respond_to_proposal,
         FeedTaken: respond_to_taken,
-        TooManyAttempts: respond_to_haste,
+        TooManyAttempts: respond_to_limit,
     },
 )

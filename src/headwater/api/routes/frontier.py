@@ -5,13 +5,11 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import Router, delete, get, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
-from headwater.api import store as api
-from headwater.api.parameters import ByHost, Cursor, Limit, read_cursor
+from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
 from headwater.api.schemas import (
     BULK_BYTES,
-    PLAIN,
     FrontierPage,
     FrontierStatsResponse,
     RetriedUrls,
@@ -22,9 +20,6 @@ from headwater.api.schemas import (
     SubmittedUrls,
     UrlResponse,
     field_error,
-    page_of,
-    results_of,
-    stats_of,
 )
 from headwater.asgi.handlers import Db, Now, encode_cursor
 from headwater.db import Connection
@@ -32,6 +27,7 @@ from headwater.errors import UrlNotFound
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
 from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlCursor, UrlFilter
+from headwater.sources.store.sources import list_labels
 from headwater.types import Clock, SourceId
 
 BATCH = 5_000
@@ -40,11 +36,7 @@ RETRY_PAGES = 20  # of a thousand URLs each, per request
 ByStatus = Annotated[Status | None, QueryParameter(description="Only with this status.")]
 BySource = Annotated[UUID | None, QueryParameter(description="Only of this source.")]
 ByOrigin = Annotated[Origin | None, QueryParameter(description="Only with this origin.")]
-ByText = Annotated[
-    str | None,
-    QueryParameter(description="Only with this text in the URL.", min_length=1, max_length=200, pattern=PLAIN),
-]
-UrlId = Annotated[UUID, PathParameter(description="The URL's id.")]
+ByText = Annotated[str | None, text_filter("Only with this text in the URL.")]
 
 
 @get("/", operation_id="listUrls")
@@ -65,18 +57,20 @@ async def list_urls(
     async with database.transaction() as conn:
         found = await listing.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
         total = await listing.count_urls(conn, wanted=wanted, now=clock())
-    return page_of(found, total, encode_cursor(found.next.discovered_at, found.next.id) if found.next else None)
+    return FrontierPage.model_validate(
+        {"urls": found.urls, "total": total.urls, "total_is_exact": total.is_exact, "next_cursor": _cursor(found.next)}
+    )
 
 
 @get("/stats", operation_id="frontierStats")
 async def stats(database: Db, clock: Now) -> FrontierStatsResponse:
     """Count URLs by status and by source. It reads counters, so it is fast with any number of URLs."""
     async with database.transaction() as conn:
-        return stats_of(await listing.stats(conn, now=clock()))
+        return FrontierStatsResponse.of(await listing.stats(conn, now=clock()))
 
 
 @get("/{url_id:uuid}", operation_id="findUrl")
-async def find(database: Db, clock: Now, url_id: UrlId) -> UrlResponse:
+async def find(database: Db, clock: Now, url_id: PathId) -> UrlResponse:
     """Show one URL."""
     async with database.transaction() as conn:
         found = await listing.find(conn, id=url_id, now=clock())
@@ -89,7 +83,7 @@ async def find(database: Db, clock: Now, url_id: UrlId) -> UrlResponse:
 async def submit(database: Db, clock: Now, data: JSONBody[SubmittedUrl]) -> SubmitResult:
     """Submit a URL. A known URL is not queued twice, so that a request can be repeated."""
     async with database.transaction() as conn:
-        if data.source_id and not await api.known_sources(conn, ids=[SourceId(data.source_id)]):
+        if data.source_id and not await list_labels(conn, source_ids=[SourceId(data.source_id)]):
             raise field_error("body", "source_id", "source not found")
         [submitted] = await queue.submit(conn, submissions=[_submission(data)], now=clock())
     if submitted.fate is Fate.INVALID:
@@ -105,7 +99,7 @@ async def submit_bulk(database: Db, clock: Now, data: JSONBody[SubmittedUrls]) -
     for start in range(0, len(read), BATCH):
         async with database.transaction() as conn:
             results += await _submit_batch(conn, read[start : start + BATCH], clock)
-    return results_of(results)
+    return SubmitResults.of(results)
 
 
 @post("/retry", operation_id="retryUrls", status_code=200)
@@ -117,13 +111,11 @@ async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> RetryR
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
     after = _url_cursor(data.cursor, "body")
     part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES)
-    return RetryResponse(
-        retried=part.retried, next_cursor=encode_cursor(part.next.discovered_at, part.next.id) if part.next else None
-    )
+    return RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
 
 
 @delete("/{url_id:uuid}", operation_id="deleteUrl")
-async def remove(database: Db, url_id: UrlId) -> None:
+async def remove(database: Db, url_id: PathId) -> None:
     """Delete a URL. It is queued again if it is found again."""
     async with database.transaction() as conn:
         if not await changes.delete(conn, ids=[url_id]):
@@ -136,6 +128,10 @@ frontier_routes = Router("/frontier", route_handlers=[list_urls, stats, find, su
 def _url_cursor(cursor: str | None, source: str = "query") -> UrlCursor | None:
     found = read_cursor(cursor, source)
     return UrlCursor(*found) if found else None
+
+
+def _cursor(place: UrlCursor | None) -> str | None:
+    return encode_cursor(place.discovered_at, place.id) if place else None
 
 
 def _submission(given: SubmittedUrl) -> Submission:
@@ -151,15 +147,14 @@ async def _submit_batch(
     conn: Connection, items: Sequence[SubmittedUrl | SubmitResult], clock: Clock
 ) -> list[SubmitResult]:
     """The result of each, in order; an item with a result keeps it."""
-    wanted = {SourceId(one.source_id) for one in items if isinstance(one, SubmittedUrl) and one.source_id}
-    known = await api.known_sources(conn, ids=list(wanted)) if wanted else set[SourceId]()
-    checked = [_of_known_source(one, known) for one in items]
+    wanted = [SourceId(one.source_id) for one in items if isinstance(one, SubmittedUrl) and one.source_id]
+    known = await list_labels(conn, source_ids=wanted) if wanted else {}
+    checked = [
+        SubmitResult(url=one.url, result=Fate.INVALID, reason="source_id: source not found")
+        if isinstance(one, SubmittedUrl) and one.source_id and one.source_id not in known
+        else one
+        for one in items
+    ]
     submissions = [_submission(one) for one in checked if isinstance(one, SubmittedUrl)]
     submitted = iter(await queue.submit(conn, submissions=submissions, now=clock()))
     return [_result(next(submitted)) if isinstance(one, SubmittedUrl) else one for one in checked]
-
-
-def _of_known_source(item: SubmittedUrl | SubmitResult, known: set[SourceId]) -> SubmittedUrl | SubmitResult:
-    if isinstance(item, SubmitResult) or item.source_id is None or item.source_id in known:
-        return item
-    return SubmitResult(url=item.url, result=Fate.INVALID, reason="source_id: source not found")

@@ -10,7 +10,6 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from headwater.accounts.types import Role
 from headwater.api.feed_schemas import (
-    BlockedDomainResponse,
     BlockedDomains,
     DomainToBlock,
     ModeratedFeed,
@@ -19,7 +18,7 @@ from headwater.api.feed_schemas import (
     Rejection,
     moderated_feed,
 )
-from headwater.api.parameters import ByHost, Cursor, Limit, read_cursor
+from headwater.api.parameters import ByHost, Cursor, Limit, PathId, read_cursor, text_filter
 from headwater.api.schemas import PLAIN
 from headwater.asgi.errors import Fault, Problem, problem
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, encode_cursor
@@ -36,17 +35,11 @@ MODERATOR = {"role": Role.MODERATOR}
 DECIDING = MODERATOR | {"refusals": (409,)}
 
 ByStatus = Annotated[Shown, QueryParameter(description="Only with this status.")]
-ByText = Annotated[
-    str | None,
-    QueryParameter(
-        description="Only with this text in the name, URL or submitter.", min_length=1, max_length=200, pattern=PLAIN
-    ),
-]
+ByText = Annotated[str | None, text_filter("Only with this text in the name, URL or submitter.")]
 BySubmitter = Annotated[UUID | None, QueryParameter(description="Only suggestions of this user.")]
 After = Annotated[
     str | None, QueryParameter(description="`next_cursor` of the previous page.", max_length=253, pattern=PLAIN)
 ]
-FeedId = Annotated[UUID, PathParameter(description="The suggestion's id.")]
 Domain = Annotated[str, PathParameter(description="The domain as listed.", max_length=253, pattern=PLAIN)]
 
 
@@ -75,7 +68,7 @@ async def queue(
 
 
 @post("/moderation/{feed_id:uuid}/approve", operation_id="approveFeed", status_code=200, opt=DECIDING)
-async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId) -> ModeratedFeed:
+async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: PathId) -> ModeratedFeed:
     """Approve a suggestion: it is polled at once and listed for all users. Its submitter's karma grows by one."""
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
@@ -85,7 +78,7 @@ async def approve(request: AnyRequest, database: Db, clock: Now, feed_id: FeedId
 
 @post("/moderation/{feed_id:uuid}/reject", operation_id="rejectFeed", status_code=200, opt=DECIDING)
 async def reject(
-    request: AnyRequest, database: Db, clock: Now, feed_id: FeedId, data: JSONBody[Rejection]
+    request: AnyRequest, database: Db, clock: Now, feed_id: PathId, data: JSONBody[Rejection]
 ) -> ModeratedFeed:
     """Reject a suggestion, with a reason for its submitter. It cannot be suggested again."""
     source_id = SourceId(feed_id)
@@ -99,11 +92,8 @@ async def blocked(database: Db, cursor: After = None, limit: Limit = 50) -> Bloc
     """List blocked domains, in alphabetical order."""
     async with database.as_system() as conn:
         found = await domains.list_blocked(conn, after=cursor or "", limit=limit + 1)
-    shown = found[:limit]
-    return BlockedDomains(
-        domains=[BlockedDomainResponse.model_validate(one) for one in shown],
-        next_cursor=shown[-1].domain if len(found) > limit else None,
-    )
+    next_cursor = found[limit - 1].domain if len(found) > limit else None
+    return BlockedDomains.model_validate({"domains": found[:limit], "next_cursor": next_cursor})
 
 
 @post("/blocked-domains", operation_id="blockDomain", opt=DECIDING)

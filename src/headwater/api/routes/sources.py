@@ -6,9 +6,9 @@ from typing import Annotated
 from uuid import UUID
 
 from litestar import Router, delete, get, patch, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
-from headwater.api.parameters import Limit
+from headwater.api.parameters import ByCategory, BySourceText, BySystem, Limit, PathId
 from headwater.api.schemas import PLAIN, field_error
 from headwater.api.source_schemas import DisableRequest, NewSource, SourceChanges, SourceListResponse, SourceResponse
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
@@ -16,7 +16,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, InvalidUrl
 from headwater.sources import operate
 from headwater.sources.store import details
-from headwater.sources.types import IngestionMode, SourceDetails, SourceFilter, SourcePlace
+from headwater.sources.types import IngestionMode, SourceFilter, SourcePlace
 from headwater.types import Clock, SourceId, SourceState
 
 CONFLICTS = {"refusals": (409,)}
@@ -28,24 +28,13 @@ FeedActive = Annotated[
     ),
 ]
 ByEnabled = Annotated[bool | None, QueryParameter(description="Only enabled, or only disabled sources.")]
-ByCategory = Annotated[
-    str | None, QueryParameter(description="Only of this category.", min_length=1, max_length=100, pattern=PLAIN)
-]
 ByMode = Annotated[IngestionMode | None, QueryParameter(description="Only with this ingestion mode.")]
-BySystem = Annotated[
-    bool | None, QueryParameter(description="true: only system sources; false: only those added by users.")
-]
 ByCritical = Annotated[bool | None, QueryParameter(description="Only critical, or only other sources.")]
 ByStatus = Annotated[SourceState | None, QueryParameter(description="Only with this status.")]
-ByText = Annotated[
-    str | None,
-    QueryParameter(description="Only with this text in the name or URL.", min_length=1, max_length=200, pattern=PLAIN),
-]
 ByHost = Annotated[
     str | None, QueryParameter(description="Only with a feed or site on this host.", max_length=253, pattern=PLAIN)
 ]
 Cursor = Annotated[UUID | None, QueryParameter(description="`next_cursor` of the previous page.")]
-Id = Annotated[UUID, PathParameter(description="The source's id.")]
 
 
 @get("/", operation_id="listSources")
@@ -59,30 +48,21 @@ async def list_sources(
     is_system: BySystem = None,
     is_critical: ByCritical = None,
     status: ByStatus = None,
-    q: ByText = None,
+    q: BySourceText = None,
     host: ByHost = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> SourceListResponse:
     """List sources, newest first."""
     wanted = SourceFilter(
-        feed_active=feed_active,
-        enabled=enabled,
-        category=category,
-        ingestion_mode=ingestion_mode,
-        is_system=is_system,
-        is_critical=is_critical,
-        state=status,
-        text=q,
-        host=host,
-    )
+        feed_active=feed_active, enabled=enabled, category=category, ingestion_mode=ingestion_mode, is_system=is_system,
+        is_critical=is_critical, state=status, text=q, host=host,
+    )  # fmt: skip
     async with database.as_system() as conn:
         after = SourcePlace(cursor) if cursor else None
         found = await details.list_details(conn, wanted=wanted, now=clock(), after=after, limit=limit + 1)
-    shown = found[:limit]
-    return SourceListResponse(
-        sources=[SourceResponse.model_validate(one) for one in shown], next_cursor=next_cursor(found, limit)
-    )
+    next_cursor = str(found[limit - 1].id) if len(found) > limit else None
+    return SourceListResponse.model_validate({"sources": found[:limit], "next_cursor": next_cursor})
 
 
 @post("/", operation_id="createSource", opt=CONFLICTS)
@@ -95,7 +75,7 @@ async def create(request: AnyRequest, database: Db, clock: Now, data: JSONBody[N
 
 
 @get("/{source_id:uuid}", operation_id="findSource")
-async def find(database: Db, clock: Now, source_id: Id) -> SourceResponse:
+async def find(database: Db, clock: Now, source_id: PathId) -> SourceResponse:
     """Show a source."""
     async with database.as_system() as conn:
         return await _response(conn, SourceId(source_id), clock)
@@ -103,7 +83,7 @@ async def find(database: Db, clock: Now, source_id: Id) -> SourceResponse:
 
 @patch("/{source_id:uuid}", operation_id="changeSource", opt=CONFLICTS)
 async def change(
-    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[SourceChanges]
+    request: AnyRequest, database: Db, clock: Now, source_id: PathId, data: JSONBody[SourceChanges]
 ) -> SourceResponse:
     """Change a source. A new `feed_url` clears the errors of the feed and is polled at once."""
     async with open_source(database, source_id) as (conn, source):
@@ -113,7 +93,7 @@ async def change(
 
 
 @delete("/{source_id:uuid}", operation_id="deleteSource")
-async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> None:
+async def remove(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> None:
     """Delete a source, and the articles that no other source lists."""
     async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
@@ -121,7 +101,7 @@ async def remove(request: AnyRequest, database: Db, clock: Now, source_id: Id) -
 
 @patch("/{source_id:uuid}/feed-disable", operation_id="disableFeed", opt=CONFLICTS)
 async def disable(
-    request: AnyRequest, database: Db, clock: Now, source_id: Id, data: JSONBody[DisableRequest]
+    request: AnyRequest, database: Db, clock: Now, source_id: PathId, data: JSONBody[DisableRequest]
 ) -> SourceResponse:
     """Disable the feed of a source, until its cooldown ends or until it is enabled."""
     async with open_source(database, source_id) as (conn, source):
@@ -131,7 +111,7 @@ async def disable(
 
 
 @patch("/{source_id:uuid}/feed-enable", operation_id="enableFeed", opt=CONFLICTS)
-async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -> SourceResponse:
+async def enable(request: AnyRequest, database: Db, clock: Now, source_id: PathId) -> SourceResponse:
     """Enable the feed of a source: its errors are cleared, and it is polled at once."""
     async with open_source(database, source_id) as (conn, source):
         await operate.enable(conn, source, actor=actor_of(request), now=clock())
@@ -141,26 +121,15 @@ async def enable(request: AnyRequest, database: Db, clock: Now, source_id: Id) -
 source_routes = Router("/sources", route_handlers=[list_sources, create, find, change, remove, disable, enable])
 
 
-def next_cursor(found: list[SourceDetails], limit: int) -> str | None:
-    """The id of the last source of the page, if there are more."""
-    return str(found[limit - 1].id) if len(found) > limit else None
-
-
 @contextmanager
 def as_field_errors(**urls: str | None) -> Iterator[None]:
     """Report Invalid as an error of the body, and InvalidUrl as an error of the field that has the URL."""
     try:
         yield
-    except InvalidUrl as error:
-        field = next((name for name, url in urls.items() if url is not None and _starts_with(url, error.url)), "")
-        raise field_error("body", field, str(error)) from error
     except Invalid as error:
-        raise field_error("body", "", str(error)) from error
-
-
-def _starts_with(url: str, shown: str) -> bool:
-    """Errors show the beginning of long URLs."""
-    return url.strip().startswith(shown.rstrip("…"))
+        shown = error.url.rstrip("…") if isinstance(error, InvalidUrl) else None  # the beginning of a long URL
+        matching = (name for name, url in urls.items() if url and shown and url.strip().startswith(shown))
+        raise field_error("body", next(matching, ""), str(error)) from error
 
 
 async def _response(conn: Connection, source_id: SourceId, clock: Clock) -> SourceResponse:
