@@ -116,6 +116,82 @@ def test_an_outage_of_our_own_is_one_incident_however_many_processes_see_it() ->
     assert "fetching and polling" in one.summary
 
 
+# Feeds and hosts without a success
+
+
+def failing(since: timedelta | None, *, number: int = 1, **more: object) -> FeedFact:
+    feed = a_feed(f"Feed {number}", number=number)
+    started = START - since if since is not None else None
+    return replace(feed, failing_since=started, **more)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("since", "alerts"), [(None, False), (HOUR, False), (24 * HOUR, False), (24 * HOUR + MINUTE, True)]
+)
+@pytest.mark.parametrize(
+    ("group", "condition"),
+    [("disabled", Condition.SYSTEM_FEED_DISABLED_LONG), ("critical", Condition.CRITICAL_FEED_FAILING)],
+)
+def test_a_feed_without_a_success_for_more_than_a_day(
+    since: timedelta | None, alerts: bool, group: str, condition: Condition
+) -> None:
+    feed = failing(since)
+    found = holding(facts(**{group: [feed]}), [], LIMITS)
+
+    assert [(one.condition, one.subject, one.since) for one in found] == (
+        [(condition, str(feed.id), feed.failing_since)] if alerts else []
+    )
+
+
+def test_the_feeds_of_a_paused_host_are_one_incident() -> None:
+    first = failing(30 * HOUR, number=1, host="b.example", paused_for="upstream_failure")
+    second = failing(26 * HOUR, number=2, host="b.example")
+    other = failing(25 * HOUR, number=3, host="a.example")
+    recent = failing(HOUR, number=4, host="b.example")
+    one, two = holding(facts(disabled=[first, second, other, recent]), [], LIMITS)
+
+    assert (one.subject, two.subject, two.since) == ("host:a.example", "host:b.example", START - 30 * HOUR)
+    assert two.summary == (
+        "b.example has been failing since 2026-02-28 06:00 UTC (upstream failure) and is paused; "
+        "its feeds are not polled: Feed 1, Feed 2."
+    )
+    assert "failing since 2026-02-28 11:00 UTC and is paused" in one.summary
+
+
+def test_the_paused_host_of_a_critical_feed_alerts_at_once_unless_the_feed_is_disabled() -> None:
+    paused, disabled = failing(MINUTE, host="a.example"), failing(MINUTE, host="b.example", disabled_at=START)
+    unknown = failing(None, host="c.example")
+    found = holding(facts(critical=[paused, disabled, unknown]), [], LIMITS)
+
+    assert [(one.subject, one.since) for one in found] == [
+        ("host:a.example", START - MINUTE),
+        ("host:c.example", START),
+    ]
+
+
+def test_a_critical_feed_on_a_paused_host_is_not_reported_twice() -> None:
+    feed = failing(48 * HOUR, host="a.example")
+
+    assert held(facts(critical=[feed])) == [(Condition.CRITICAL_FEED_FAILING, "host:a.example")]
+
+
+def test_a_critical_feed_that_is_disabled_says_why() -> None:
+    feed = replace(a_feed(off_for=HOUR, errors=7), reason="not_found")
+    (one,) = holding(facts(critical=[feed]), [], LIMITS)
+
+    assert one.summary == "BBC has failed 7 times in a row, and is disabled (not found)."
+    assert holding(facts(critical=[replace(feed, disabled_at=None)]), [], LIMITS)[0].summary == (
+        "BBC has failed 7 times in a row."
+    )
+
+
+def test_a_clock_problem_holds_while_there_is_one() -> None:
+    (one,) = holding(facts(clock_problem="The clock is a day ahead."), [], LIMITS)
+
+    assert (one.condition, one.since) == (Condition.CLOCK_PROBLEM, START)
+    assert one.summary.startswith("The clock is a day ahead. Nothing is deleted")
+
+
 # A stage that stopped
 
 
@@ -156,6 +232,15 @@ def test_a_pause_of_the_evaluation_proves_nothing_about_a_stage() -> None:
     assert held(now, gap) == []
 
 
+@pytest.mark.parametrize(("every", "alerts"), [(7.5, True), (7.6, False)])
+def test_a_stage_is_watched_when_no_pause_of_the_evaluation_is_longer_than_half_the_time(
+    every: float, alerts: bool
+) -> None:
+    now, past = watched(DUE, DUE, DUE, every=every * MINUTE)
+
+    assert held(now, past) == ([(Condition.STAGE_STOPPED, "fetching")] if alerts else [])
+
+
 @pytest.mark.parametrize(("stage", "alerts"), [("polling", False), ("fetching", False), ("extracting", True)])
 def test_while_our_network_is_down_only_stages_that_need_none_can_have_stopped(stage: str, alerts: bool) -> None:
     now, past = watched(*[DUE] * 20, stage=stage)
@@ -190,6 +275,22 @@ def test_a_queue_only_grows_when_its_low_tides_rise(sizes: Sequence[int], alerts
     now, past = sized(*sizes)
 
     assert held(now, past) == ([(Condition.QUEUE_GROWS, "frontier")] if alerts else [])
+
+
+@pytest.mark.parametrize(("size", "alerts"), [(999, False), (1000, True)])
+def test_a_queue_alerts_from_a_thousand_on(size: int, alerts: bool) -> None:
+    now, past = sized(*range(size - 360, size + 1, 10))
+    found = holding(now, past, LIMITS)
+
+    assert [(one.subject, one.since) for one in found] == ([("frontier", START - 6 * HOUR)] if alerts else [])
+
+
+def test_a_sample_from_the_very_beginning_of_the_window_counts() -> None:
+    ages = [6, 4.5, 3.5, 2.5, 1.5, 0]
+    samples = [FactSample(START - age * HOUR, {}, {"frontier": 1000 + at}) for at, age in enumerate(ages)]
+
+    assert held(Facts(samples[-1]), samples[:-1]) == [(Condition.QUEUE_GROWS, "frontier")]
+    assert held(Facts(samples[-1]), [replace(samples[0], at=samples[0].at - MINUTE), *samples[1:-1]]) == []
 
 
 def test_a_pause_of_the_evaluation_proves_nothing_about_a_queue() -> None:

@@ -100,12 +100,66 @@ def test_a_refusal_says_what_the_address_is() -> None:
     assert (blocked.value.address, blocked.value.reason) == ("::ffff:10.0.0.1", "private")
 
 
-@pytest.mark.parametrize(
-    "port", [0, 1, 21, 22, 23, 25, 53, 110, 143, 465, 587, 993, 2049, 4190, 6000, 6667, 6697, 10080]
-)
-def test_a_port_where_no_web_server_is_gets_no_request(port: int) -> None:
-    with pytest.raises(BlockedAddress, match=rf"^port {port} is kept for "):
+# https://fetch.spec.whatwg.org/#port-blocking
+REFUSED_BY_BROWSERS = {
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
+    110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531,
+    532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060,
+    5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+}  # fmt: skip
+
+
+def is_refused(port: int) -> bool:
+    try:
         check_port(port)
+    except BlockedAddress as refused:
+        return str(refused).startswith(f"port {port} is kept for ")
+    return False
+
+
+def test_exactly_the_ports_that_browsers_refuse_get_no_request() -> None:
+    assert {port for port in range(65_536) if is_refused(port)} == REFUSED_BY_BROWSERS
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("::ffff:ffff", "a deprecated form of IPv4 address"),
+        ("::1:0:0", "reserved"),
+        ("::ffff:0:ffff:ffff", "inside a translator"),
+        ("::ffff:1:0:0", "reserved"),
+        ("64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "inside a translator"),
+        ("64:ff9b:2::", "reserved"),
+        ("64:ff9b::a00:1", "private"),
+        ("64:ff9b::1:0:0", "reserved"),
+        ("::ffff:10.0.0.1", "private"),
+        ("2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "reserved for protocols"),
+        ("2001:200::", None),
+        ("2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", None),
+        ("2001:db9::", None),
+        ("2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+        ("2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "a deprecated tunnel"),
+        ("2003::", None),
+        ("2620:4f:7fff:ffff:ffff:ffff:ffff:ffff", None),
+        ("2620:4f:8001::", None),
+        ("3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+        ("3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "for documentation"),
+        ("3fff:1000::", None),
+        ("fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "reserved"),
+        ("fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "private"),
+        ("fe00::", "reserved"),
+        ("febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "link-local"),
+        ("fec0::", "reserved"),
+        ("2606:2800::5efe:10.0.0.1", "private"),  # ISATAP
+        ("2606:2800::200:5efe:10.0.0.1", "private"),
+        ("2606:2800::300:5efe:10.0.0.1", "private"),
+        ("2606:2800::400:5efe:10.0.0.1", None),
+        ("2606:2800::5eff:10.0.0.1", None),
+        ("2606:2800::5efe:93.184.216.34", None),
+    ],
+)
+def test_the_edges_of_ipv6_ranges(address: str, reason: str | None) -> None:
+    assert refusal(ip_address(address), allow_loopback=False) == reason
 
 
 @pytest.mark.parametrize("port", [80, 443, 81, 591, 3000, 5000, 8000, 8008, 8080, 8443, 8888, 49152, 65535])

@@ -26,7 +26,7 @@ def test_every_decision_of_a_file_is_changed_once_and_no_annotation_or_docstring
 
     assert found == [
         "module: `3` → `4`",
-        "module: `{'one'}` → `{'one~'}`",
+        "module: `{'one'}` → `{*()}`",
         "is_over: `count is None or word in WORDS` → `count is None and word in WORDS`",
         "is_over: `count is None` → `count is not None`",
         "is_over: `word in WORDS` → `word not in WORDS`",
