@@ -134,6 +134,24 @@ async def test_a_hundred_people_at_a_door_that_hangs_are_one_request(
     assert hostile.asked["/hang"] == 1
 
 
+async def test_known_keys_outlive_a_key_set_that_is_unavailable_when_the_issuer_is_discovered_again(
+    hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock, provider: Provider
+) -> None:
+    elsewhere.lead("/nowhere", "")
+    door = OpenId(elsewhere, clock, OpenIdOptions(provider.url, CLIENT_ID, SecretStr(CLIENT_SECRET), BACK))
+    provider.told = {"exp": int(clock().timestamp()) + 20_000}
+    attempt = OpenIdAttempt("seed")
+    first = await door.identify(attempt, code=await code_of(door, attempt), issuer="")
+    elsewhere.lead("/jwks", f"{hostile.url}/html")
+    provider.metadata = {"authorization_endpoint": f"{provider.url}/authorize?again=1"}
+    clock.move(hours=2)
+    async with asyncio.timeout(PATIENCE_S):
+        while "again=1" not in await door.address(attempt):
+            await asyncio.sleep(0.01)
+
+    assert await door.identify(attempt, code=await code_of(door, attempt), issuer="") == first
+
+
 async def test_who_knows_an_issuer_does_not_wait_for_it_when_it_hangs_later(
     hostile: Hostile, elsewhere: Elsewhere, clock: MovableClock, provider: Provider
 ) -> None:

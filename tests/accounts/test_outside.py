@@ -154,6 +154,17 @@ async def test_keys_are_asked_for_once_and_again_when_one_is_new(
     assert publisher.asked == 2
 
 
+async def test_keys_are_requested_again_after_the_clock_was_set_back(
+    issuer: Issuer, publisher: Publisher, clock: MovableClock
+) -> None:
+    clock.move(days=1)
+    await issuer.identify(signed(claims(exp=NOW + 100_000)))
+    publisher.keys = [ELLIPTIC]
+    clock.move(days=-1)
+
+    assert await issuer.identify(signed(claims(), ELLIPTIC, "ES256")) == ANN
+
+
 async def test_a_key_that_was_withdrawn_is_not_believed_for_long(
     issuer: Issuer, publisher: Publisher, clock: MovableClock
 ) -> None:

@@ -47,7 +47,7 @@ class PublishedKeys:
 
     def __init__(self, client: Client, url: str, clock: Clock) -> None:
         self._client = client
-        self._url = url
+        self.url = url
         self._clock = clock
         self._keys: dict[str | None, Key] = {}
         self._asked_at: datetime | None = None
@@ -60,7 +60,7 @@ class PublishedKeys:
         a minute.
         """
         now = self._clock()
-        since = now - self._asked_at if self._asked_at else None
+        since = abs(now - self._asked_at) if self._asked_at else None  # the clock may have been set back
         is_due = since is None or since >= FRESH or (since >= AGAIN and self._choose(kid) is None)
         if is_due and self._asking is None:
             self._asked_at = now
@@ -69,7 +69,7 @@ class PublishedKeys:
         elif self._asking is not None and self._choose(kid) is None:
             await asyncio.shield(self._asking)
         if not self._keys:
-            raise IssuerUnavailable(urlsplit(self._url).hostname or self._url)
+            raise IssuerUnavailable(urlsplit(self.url).hostname or self.url)
         return self._choose(kid)
 
     def _choose(self, kid: str | None) -> Key | None:
@@ -79,17 +79,17 @@ class PublishedKeys:
 
     async def _ask(self) -> None:
         try:
-            answer = await self._client.get(self._url, within=WITHIN, max_bytes=MAX_BYTES)
+            answer = await self._client.get(self.url, within=WITHIN, max_bytes=MAX_BYTES)
             found = _read_set(answer.body) if answer.status == 200 else {}
         except (FetchError, ValueError, RecursionError) as error:
-            log.warning("JWKS unavailable", url=self._url, error=str(error))
+            log.warning("JWKS unavailable", url=self.url, error=str(error))
             return  # known keys stay valid: an issuer that is unavailable has not revoked them
         finally:
             self._asking = None
         if found:
             self._keys = found
         else:
-            log.warning("JWKS unavailable", url=self._url, status=answer.status)
+            log.warning("JWKS unavailable", url=self.url, status=answer.status)
 
 
 def algorithms_of(key: Key) -> list[str]:

@@ -88,6 +88,7 @@ class OpenId:
         self._client = client
         self._clock = clock
         self._options = options
+        self._keys: PublishedKeys | None = None
         self._found: _Provider | None = None
         self._found_at: datetime | None = None
         self._asked_at: datetime | None = None
@@ -195,12 +196,14 @@ class OpenId:
         if found.get("issuer") != options.issuer:
             raise ValueError("its issuer has another name")
         methods = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        keys = PublishedKeys(self._client, self._url(found, "jwks_uri"), self._clock)
+        jwks_url = self._url(found, "jwks_uri")
+        if self._keys is None or self._keys.url != jwks_url:  # known keys stay valid while the JWKS is unavailable
+            self._keys = PublishedKeys(self._client, jwks_url, self._clock)
         return _Provider(
             authorize_at=self._url(found, "authorization_endpoint"),
             token_at=self._url(found, "token_endpoint"),
             takes_basic=isinstance(methods, list) and "client_secret_basic" in methods,
-            issuer=Issuer(keys, self._clock, name=options.issuer, audience=options.client_id),
+            issuer=Issuer(self._keys, self._clock, name=options.issuer, audience=options.client_id),
         )
 
     def _url(self, found: Mapping[str, Any], name: str) -> str:
