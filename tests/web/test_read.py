@@ -13,7 +13,7 @@ from litestar import Litestar
 from headwater.articles.store import content, records
 from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.db import Database
-from headwater.library.types import Place
+from headwater.library.types import ListPosition
 from headwater.sources.store import sources
 from headwater.types import ArticleId
 from headwater.urls import url_key
@@ -130,7 +130,7 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
     page = (await ada.open("/read")).text
     second = ids(page)["Story 2"]
 
-    place = Place(START + timedelta(minutes=2), ArticleId(UUID(second)))
+    place = ListPosition(START + timedelta(minutes=2), ArticleId(UUID(second)))
 
     await ada.submit("/read/all", until=cursor_of(place))
     above = shown((await ada.open("/read")).text)

@@ -1,1 +1,1 @@
-"""One person's view of the stream: what they follow, read, star, search and sum up."""
+"""One user's view: subscriptions, read, starred, search, summaries, export."""

@@ -1,9 +1,9 @@
-"""The search: in words, out the newest articles of one person's feeds that hold them.
+"""Full-text search in the newest articles of a user's feeds.
 
-An index of words knows no order and no readers: for a word that half of all articles hold it names half a million, most
-of them nobody's. So we look at a person's newest articles first, a step at a time. Where that does not fill a page the
-words are rare among them, and the index is asked: rare words it answers at once. What is common elsewhere and rare here
-is looked for in further steps; after a few of them the page goes out as it is, and the next one goes on from there.
+The full-text index has neither order nor users: a common word matches half of all articles, most of other users' feeds.
+So a user's newest articles are searched first, in steps. If that does not fill a page, the words are rare among them,
+and the index is used, which is fast for rare words. Words that are common elsewhere and rare here are searched in
+further steps; after a few, the page is returned as it is, and the next one continues there.
 """
 
 from dataclasses import replace
@@ -11,20 +11,20 @@ from datetime import datetime
 
 from headwater.db import Connection
 from headwater.library.store import lists, matches
-from headwater.library.types import ArticleLine, ArticlesQuery, Found, Place, Shelf
+from headwater.library.types import ArticleLine, ArticlePage, ArticlesQuery, ListPosition, Shelf
 
-STEP = 300  # articles looked at in one step
+STEP = 300  # articles of one step
 STEPS = 4
-RARE = 5_000  # hits among all articles, at most
+RARE = 5_000  # at most so many hits among all articles
 
 
-async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None) -> Found:
-    """A page of hits, the newest first. On the starred shelf, of the stars; also of feeds that are followed no more."""
+async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None) -> ArticlePage:
+    """A page of hits, the newest first; for starred articles, also of feeds without a subscription."""
     if query.shelf is Shelf.STARRED:
         return page_of(await matches.search_starred(conn, words=words, query=query, since=since), query.limit)
     lines, then = await _look(conn, words, query, since)
     if then is None or len(lines) == query.limit:
-        return Found(lines, then)
+        return ArticlePage(lines, then)
     hits = await matches.find_hits(conn, words=words, most=RARE)
     if hits is not None:
         return page_of(await matches.list_among(conn, article_ids=hits, query=query, since=since), query.limit)
@@ -34,18 +34,18 @@ async def search(conn: Connection, *, words: str, query: ArticlesQuery, since: d
         lines += more
         if then is None or len(lines) == query.limit:
             break
-    return Found(lines, then)
+    return ArticlePage(lines, then)
 
 
-def page_of(lines: list[ArticleLine], limit: int) -> Found:
-    """A full page goes on after its last line."""
-    return Found(lines, lines[-1].place if len(lines) == limit else None)
+def page_of(lines: list[ArticleLine], limit: int) -> ArticlePage:
+    """A full page continues after its last line."""
+    return ArticlePage(lines, lines[-1].place if len(lines) == limit else None)
 
 
 async def _look(
     conn: Connection, words: str, query: ArticlesQuery, since: datetime | None
-) -> tuple[list[ArticleLine], Place | None]:
-    """The hits of one step, and where the next one begins."""
+) -> tuple[list[ArticleLine], ListPosition | None]:
+    """The hits of one step, and where the next begins."""
     listed = await lists.list_newest(conn, query=replace(query, limit=STEP))
     recent = [line for line in listed if since is None or line.listed_at >= since]
     hits = set(await matches.find_hits_among(conn, words=words, article_ids=[line.id for line in recent]))

@@ -12,7 +12,7 @@ ARTICLES_PER_PAGE = 30
 
 
 class FeedStatus(StrEnum):
-    """The filter of a reader's list, in the words of seed 002. The state itself is a `SourceState`."""
+    """The filter of a user's list of feeds, as seed 002 names it. The state itself is a `SourceState`."""
 
     ALL = "all"
     WORKING = "working"
@@ -31,7 +31,7 @@ class FeedsQuery:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One person's source, under the name they gave it."""
+    """One user's link to a source, with their name for it."""
 
     id: UUID
     source_id: SourceId
@@ -41,14 +41,9 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedItem:
+class FeedItem(Subscription):
     """A line of the list of feeds."""
 
-    id: UUID
-    source_id: SourceId
-    name: str
-    url: str
-    category: str | None
     state: SourceState
     last_polled_at: datetime | None
     next_poll_at: datetime | None  # None: disabled until a user enables it, or without a feed
@@ -67,7 +62,7 @@ class FeedItem:
 
     @property
     def is_off(self) -> bool:
-        """Not polled any more, or not before its cooldown ends."""
+        """Disabled, or not polled before its cooldown ends."""
         return self.state not in {SourceState.PENDING, SourceState.WORKING, SourceState.FAILING}
 
 
@@ -82,7 +77,7 @@ class FeedPage:
 
 
 class Shelf(StrEnum):
-    """Which articles a list is made of."""
+    """Which articles to list."""
 
     ALL = "all"
     UNREAD = "unread"
@@ -90,8 +85,8 @@ class Shelf(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a page of articles begins: after this one."""
+class ListPosition:
+    """The last article of a page: the next page begins after it."""
 
     listed_at: datetime
     article_id: ArticleId
@@ -104,7 +99,7 @@ class ArticlesQuery:
     shelf: Shelf = Shelf.UNREAD
     feed: UUID | None = None
     category: str | None = None
-    after: Place | None = None
+    after: ListPosition | None = None
     limit: int = ARTICLES_PER_PAGE
 
 
@@ -124,14 +119,13 @@ class ArticleLine:
     is_starred: bool
 
     @property
-    def place(self) -> Place:
-        """Where it stands in its list."""
-        return Place(self.listed_at, self.id)
+    def place(self) -> ListPosition:
+        return ListPosition(self.listed_at, self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class ArticleFull:
-    """An article to read: what its page says where it was extracted, else what its feed says. Both are sanitised."""
+    """An article to read: the extracted page, else the feed's content. Both are sanitised."""
 
     id: ArticleId
     number: int
@@ -151,7 +145,7 @@ class ArticleFull:
 
 @dataclass(frozen=True, slots=True)
 class UnreadFeed:
-    """How much is unread, for the list beside the articles; counted up to a bound."""
+    """A feed with its number of unread articles, up to a limit."""
 
     id: UUID
     name: str
@@ -160,8 +154,8 @@ class UnreadFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A page of a list, and where it goes on. A search may go on without a line yet: there is more to look at."""
+class ArticlePage:
+    """A page of a list, and where the next begins. A page of a search may be empty before the end."""
 
     lines: list[ArticleLine]
-    then: Place | None
+    then: ListPosition | None

@@ -1,7 +1,7 @@
-"""From a user's rows to a ZIP of JSON files, written while it is sent.
+"""The export of a user as a ZIP of JSON files, written while it is sent.
 
-In: a user id, and files made elsewhere (OPML). Out: pieces of the ZIP. Neither the archive nor a whole table is ever in
-memory: rows are read a page at a time, each in a short transaction, and no transaction waits for a slow download.
+Neither the archive nor a whole table is ever in memory: rows are read a page at a time, each in a short transaction,
+and no transaction waits for a slow download.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -53,7 +53,7 @@ TABLES: Mapping[str, ReadPage] = {
 async def export(
     database: Database, user_id: UserId, *, files: Mapping[str, bytes], now: datetime
 ) -> AsyncIterator[bytes]:
-    """The pieces of the ZIP, in order. Raises Unavailable."""
+    """The ZIP in pieces, with `files` made elsewhere (OPML). Raises Unavailable."""
     sink = _Sink()
 
     def called(name: str) -> ZipInfo:
@@ -64,7 +64,9 @@ async def export(
 
     with ZipFile(sink, "w") as archive:
         archive.writestr(called("README.txt"), README.format(now=now))
-        archive.writestr(called("profile.json"), await _profile(database, user_id))
+        async with database.as_user(user_id) as conn:
+            profile = msgspec.json.encode(await store.read_profile(conn))
+        archive.writestr(called("profile.json"), msgspec.json.format(profile, indent=2))
         for name, content in files.items():
             archive.writestr(called(name), content)
         yield sink.take()
@@ -95,18 +97,6 @@ async def _json(found: AsyncIterator[store.Rows]) -> AsyncIterator[bytes]:
         yield before + b",\n".join(msgspec.json.encode(row) for row in rows)
         before = b",\n"
     yield b"[]\n" if before == b"[\n" else b"\n]\n"
-
-
-async def _profile(database: Database, user_id: UserId) -> bytes:
-    async with database.as_user(user_id) as conn:
-        found = {
-            "profile": (await store.list_profile(conn))[0],
-            "sessions": await store.list_sessions(conn),
-            "tokens": await store.list_tokens(conn),
-            "identities": await store.list_identities(conn),
-            "counting": (await store.list_consent(conn))[0],
-        }
-    return msgspec.json.format(msgspec.json.encode(found), indent=2)
 
 
 class _Sink:

@@ -13,43 +13,38 @@ from headwater.db import Connection, fetch_rows
 Rows = Sequence[dict[str, Any]]
 
 
-async def list_profile(conn: Connection) -> Rows:
-    """The user."""
-    return await fetch_rows(
+async def read_profile(conn: Connection) -> dict[str, Any]:
+    """The user, with sessions, API tokens (without their secrets), identities and consent to analytics."""
+    (profile,) = await fetch_rows(
         conn, "SELECT id, email, role, karma, confirmed_at, privacy_accepted_at, created_at FROM users"
     )
-
-
-async def list_sessions(conn: Connection) -> Rows:
-    """Sessions."""
-    return await fetch_rows(
+    sessions = await fetch_rows(
         conn, "SELECT id, started_at, seen_at, address, user_agent FROM sessions ORDER BY started_at"
     )
-
-
-async def list_tokens(conn: Connection) -> Rows:
-    """API tokens, without the tokens themselves."""
-    return await fetch_rows(conn, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
-
-
-async def list_identities(conn: Connection) -> Rows:
-    """Identities at outside issuers."""
-    return await fetch_rows(conn, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
+    tokens = await fetch_rows(conn, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
+    identities = await fetch_rows(conn, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
+    (consent,) = await fetch_rows(
+        conn,
+        """
+        SELECT (SELECT given_at FROM analytics_consents) AS given_at,
+            (SELECT refused_at FROM analytics_refusals) AS refused_at
+        """,
+    )
+    return {
+        "profile": profile, "sessions": sessions, "tokens": tokens, "identities": identities, "counting": consent
+    }  # fmt: skip
 
 
 async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    """Subscriptions."""
     return await fetch_rows(
         conn,
         """
         SELECT subscriptions.id, subscriptions.name,
             coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site,
             subscriptions.category,
-            CASE
-                WHEN last_polled_at IS NULL THEN 'pending'
-                WHEN last_error IS NULL THEN 'working'
-                ELSE 'error'
-            END AS status, nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
+            CASE WHEN last_polled_at IS NULL THEN 'pending' WHEN last_error IS NULL THEN 'working' ELSE 'error' END
+                AS status,
+            nullif(read_until, '-infinity') AS read_until, subscriptions.created_at
         FROM subscriptions
         JOIN sources ON sources.id = source_id
         LEFT JOIN feed_state USING (source_id)
@@ -94,10 +89,8 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
     return await fetch_rows(
         conn,
         """
-        SELECT article_id AS id, url,
-            coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
-            coalesce(described.published_at, articles.published_at) AS published_at, is_read,
-            read_at, starred_at
+        SELECT article_id AS id, url, coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
+            coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at
         FROM marks
         JOIN articles ON articles.id = article_id
         LEFT JOIN LATERAL told_to_reader(article_id) AS described ON true
@@ -109,12 +102,11 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
 
 
 async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    """Summaries."""
     return await fetch_rows(
         conn,
         """
-        SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error,
-            created_at, finished_at
+        SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error, created_at,
+            finished_at
         FROM summaries WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
@@ -122,18 +114,14 @@ async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
 
 
 async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    """Events."""
     return await fetch_rows(
         conn,
-        """
-        SELECT id, event_type, metadata, created_at FROM events WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
-        """,
+        "SELECT id, event_type, metadata, created_at FROM events WHERE id > %(after)s ORDER BY id LIMIT %(limit)s",
         {"after": after, "limit": limit},
     )
 
 
 async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    """Lines of imported files."""
     return await fetch_rows(
         conn,
         """
@@ -144,17 +132,6 @@ async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Row
         ORDER BY import_lines.id LIMIT %(limit)s
         """,
         {"after": after, "limit": limit},
-    )
-
-
-async def list_consent(conn: Connection) -> Rows:
-    """Consent to analytics, or its refusal."""
-    return await fetch_rows(
-        conn,
-        """
-        SELECT (SELECT given_at FROM analytics_consents) AS given_at,
-            (SELECT refused_at FROM analytics_refusals) AS refused_at
-        """,
     )
 
 

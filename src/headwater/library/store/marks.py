@@ -5,7 +5,7 @@ from uuid import UUID
 
 from headwater.db import Connection
 from headwater.library.store.lists import IN_FEED, IS_UNREAD
-from headwater.library.types import Place
+from headwater.library.types import ListPosition
 from headwater.types import ArticleId, UserId
 
 
@@ -95,7 +95,7 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
 
 
 async def mark_above_read(
-    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: Place, now: datetime
+    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: ListPosition, now: datetime
 ) -> None:
     """Mark the articles at a position and above it as read."""
     await conn.execute(

@@ -1,1 +1,1 @@
-"""What the last day brought, in short: written by a language model, or made on this machine."""
+"""Summaries of the last day, by a language model or extractive."""

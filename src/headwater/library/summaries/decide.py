@@ -1,4 +1,4 @@
-"""What a model is asked, how its citations become links, and what a person is shown. Pure."""
+"""The prompt, links for citations, and what the page shows. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from headwater.reading.references import unescape
 FAILED = "Failed to generate summary. Please try again later."
 UNAVAILABLE = "AI service is temporarily unavailable"
 
-CONTENT_MAX = 12_000  # characters of an answer; what was asked for has half of them
+CONTENT_MAX = 12_000  # characters; twice the usual length of a response
 EXCERPT_MAX = 1_200
 TITLE_MAX = 300
-SAID_FOR = timedelta(minutes=10)  # how long the page shows a failure
+SHOWN_FOR = timedelta(minutes=10)  # how long the page shows a failure
 
-# It refuses: no key, no money, not now. Any other 4xx says that our request was wrong.
+# The service refuses: no key, no credit, rate limit. Any other 4xx means that our request was wrong.
 _REFUSALS = {401, 402, 403, 408, 409, 425, 429}
 _BREAK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|blockquote|pre|hr|figure|figcaption)\b[^<>]*>")
 _TAG = re.compile(r"<[^<>]*>?")
@@ -44,12 +44,14 @@ def tidy(text: str) -> str:
 
 
 def prompt_of(template: str, articles: Sequence[DayArticle], limit: int) -> str:
-    """The template with the articles, numbered from 1; never longer than `limit`, however much they say."""
+    """The template with the articles, numbered from 1; never longer than `limit`."""
     room = (limit - len(template)) // max(1, len(articles))
-    return template.replace("{articles}", "\n".join(_told(n, article, room) for n, article in enumerate(articles, 1)))
+    return template.replace(
+        "{articles}", "\n".join(_excerpt(n, article, room) for n, article in enumerate(articles, 1))
+    )
 
 
-def _told(number: int, article: DayArticle, room: int) -> str:
+def _excerpt(number: int, article: DayArticle, room: int) -> str:
     head = (
         f"\n[{number}]\nTitle: {_cut(tidy(article.title), min(TITLE_MAX, room // 3))}\n"
         f"Source: {_cut(tidy(article.feed_name), min(100, room // 6))}\n"
@@ -63,15 +65,15 @@ def _cut(text: str, limit: int) -> str:
 
 
 def clean_answer(text: str, *, is_cut_off: bool) -> str:
-    """A model's answer as it is kept; empty when it says nothing."""
+    """The text of a response as stored; may be empty."""
     text = _UNWANTED.sub("", text.replace("\r\n", "\n")).strip()[:CONTENT_MAX]
     return f"{text}…" if text and is_cut_off else text
 
 
 def cite(content: str, articles: Sequence[DayArticle]) -> str:
-    """Markdown in which `[3]` leads to the third article. Numbers that no article has are left out.
+    """Markdown in which `[3]` links to the third article. Unknown numbers are left out.
 
-    A number that the answer links by itself leads to our article too: a citation never links to another site.
+    A number that the response links itself links to our article, too: a citation never links to another site.
     """
 
     def link(match: re.Match[str]) -> str:
@@ -102,12 +104,12 @@ def words_of(failing: Failing) -> str:
 
 
 def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> ShownSummary:
-    """What a person sees, from their newest row and their newest finished one."""
+    """What the page shows, from the newest row and the newest finished one."""
     if newest is None or newest.status is SummaryStatus.READY:
         return ShownSummary(ready)
     if newest.status is SummaryStatus.MAKING:
         if -CLOCKS_APART <= now - newest.created_at < options.given_up_after:
             return ShownSummary(ready, making=newest)
         return ShownSummary(ready, error=FAILED)
-    is_fresh = now - (newest.finished_at or newest.created_at) < SAID_FOR
+    is_fresh = now - (newest.finished_at or newest.created_at) < SHOWN_FOR
     return ShownSummary(ready, error=(newest.error or FAILED) if is_fresh else "")

@@ -1,9 +1,9 @@
 """A summary without a language model: the day's main stories, each with its best sentences. Pure.
 
-Articles become vectors of weighted words; similar ones are one story, however many feeds report it.
-A story counts for the feeds that report it and for how much of the day's talk it carries; one that repeats a story
-already chosen counts for less. Of its best article two sentences are quoted: what the title and the story speak of,
-what stands early, and what was not said yet. Sentences that a feed repeats under every article are ignored.
+Articles become vectors of weighted words; similar ones are one story. The weight of a story is the number of its feeds
+and its similarity to all articles of the day; a story similar to one already chosen counts less. Two sentences of its
+best article are quoted: similar to title and story, near the beginning, and without repetition. Sentences that a feed
+repeats in several articles are ignored.
 """
 
 import math
@@ -18,8 +18,8 @@ from headwater.library.summaries.types import DayArticle
 
 STORIES = 6
 HEADLINES = 6
-SAME_STORY = 0.24  # likeness of two articles; of different stories it is hardly ever above 0.15
-DAY = 20  # articles that a short day is filled up with, so that words are rare in it too
+SAME_STORY = 0.24  # similarity of two articles; of different stories it is rarely above 0.15
+DAY = 20  # articles assumed in addition, so that words are rare on a day with few
 ALSO_IN = 5  # other feeds, by name
 QUOTED_MAX = 380  # characters
 TITLE_SHOWN = 160
@@ -31,8 +31,8 @@ Vector = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """An article, taken apart."""
+class _ParsedArticle:
+    """An article with its sentences and vector."""
 
     article: DayArticle
     place: int  # among the newest
@@ -44,7 +44,7 @@ class _Read:
 class _Story:
     """Articles of one story; the one to quote comes first."""
 
-    members: tuple[_Read, ...]
+    members: tuple[_ParsedArticle, ...]
     vector: Vector
     weight: float
 
@@ -53,7 +53,7 @@ def summarise(articles: Sequence[DayArticle]) -> str:
     """The day in Markdown, with links to the articles; the same articles in the same order give the same text."""
     stories = _ranked(_grouped(_read(articles)))
     main, more = stories[:STORIES], stories[STORIES : STORIES + HEADLINES]
-    parts = [_opening(articles, len(stories)), "\n".join(f"- {_told(story)}" for story in main)]
+    parts = [_opening(articles, len(stories)), "\n".join(f"- {_item(story)}" for story in main)]
     if more:
         parts.append("Also: " + "; ".join(_link(story.members[0].article) for story in more) + ".")
     return "\n\n".join(parts)
@@ -73,21 +73,20 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else many}"
 
 
-# Reading.
-
-
-def _read(articles: Sequence[DayArticle]) -> list[_Read]:
+def _read(articles: Sequence[DayArticle]) -> list[_ParsedArticle]:
     sentences = _own_sentences(articles)
     counts = [_terms(article, lines) for article, lines in zip(articles, sentences, strict=True)]
     held = Counter(word for terms in counts for word in terms)
     return [
-        _Read(article, place, lines, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()}))
+        _ParsedArticle(
+            article, place, lines, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()})
+        )
         for place, (article, lines, terms) in enumerate(zip(articles, sentences, counts, strict=True))
     ]
 
 
 def _own_sentences(articles: Sequence[DayArticle]) -> list[tuple[str, ...]]:
-    """What each article says, without what its feed puts under all of them: how to subscribe, who has the rights."""
+    """The sentences of each article, without those that its feed repeats, such as copyright notices."""
     found = [(article.feed_name, sentences_in(article.text[:TEXT_READ])) for article in articles]
     times = Counter((feed, sentence) for feed, sentences in found for sentence in set(sentences))
     return [
@@ -97,7 +96,7 @@ def _own_sentences(articles: Sequence[DayArticle]) -> list[tuple[str, ...]]:
 
 
 def _terms(article: DayArticle, sentences: Sequence[str]) -> Mapping[str, float]:
-    """How much a word counts: in the title more, at the beginning of the text at all."""
+    """The weight of each word: of the title, and of the beginning of the text."""
     lead = Counter(islice((word for sentence in sentences for word in words_in(sentence)), LEAD_WORDS))
     terms = {word: 1 + math.log(times) for word, times in lead.items()}
     for word in dict.fromkeys(words_in(article.title)):
@@ -114,33 +113,30 @@ def _unit(vector: Mapping[str, float]) -> Vector:
     return {word: weight / length for word, weight in vector.items()}
 
 
-def _likeness(one: Vector, other: Vector) -> float:
+def _similarity(one: Vector, other: Vector) -> float:
     if len(other) < len(one):
         one, other = other, one
     return sum(weight * other[word] for word, weight in one.items() if word in other)
 
 
-# Stories.
-
-
-def _grouped(reads: Sequence[_Read]) -> list[_Story]:
-    """Each article joins the story that it is most like on average, or begins one."""
-    groups: list[list[_Read]] = []
+def _grouped(reads: Sequence[_ParsedArticle]) -> list[_Story]:
+    """Each article joins the most similar story, on average, or begins one."""
+    groups: list[list[_ParsedArticle]] = []
     for read in reads:
-        best, likeness = None, SAME_STORY
+        best, similarity = None, SAME_STORY
         for group in groups:
-            mean = sum(_likeness(read.vector, member.vector) for member in group) / len(group)
-            if mean >= likeness:
-                best, likeness = group, mean
+            mean = sum(_similarity(read.vector, member.vector) for member in group) / len(group)
+            if mean >= similarity:
+                best, similarity = group, mean
         if best is None:
             groups.append([read])
         else:
             best.append(read)
-    talk = _talk(reads)
-    return [_story(group, talk) for group in groups]
+    day = _centre_of(reads)
+    return [_story(group, day) for group in groups]
 
 
-def _talk(reads: Sequence[_Read]) -> Vector:
+def _centre_of(reads: Sequence[_ParsedArticle]) -> Vector:
     """The topics of the day: the sum of all articles."""
     total: defaultdict[str, float] = defaultdict(float)
     for read in reads:
@@ -149,34 +145,31 @@ def _talk(reads: Sequence[_Read]) -> Vector:
     return _unit(total)
 
 
-def _story(group: Sequence[_Read], talk: Vector) -> _Story:
-    centre = _talk(group)
-    members = sorted(group, key=lambda read: (not read.sentences, -_likeness(read.vector, centre), read.place))
+def _story(group: Sequence[_ParsedArticle], day: Vector) -> _Story:
+    centre = _centre_of(group)
+    members = sorted(group, key=lambda read: (not read.sentences, -_similarity(read.vector, centre), read.place))
     feeds = len({read.article.feed_name for read in group})
-    weight = math.log2(1 + feeds) + _likeness(centre, talk) - (0 if members[0].sentences else 0.3)
+    weight = math.log2(1 + feeds) + _similarity(centre, day) - (0 if members[0].sentences else 0.3)
     return _Story(tuple(members), centre, weight)
 
 
 def _ranked(stories: Sequence[_Story]) -> list[_Story]:
-    """The weightiest first, each held against what those before it say."""
+    """The story with the highest weight first, reduced by its similarity to those before it."""
     left = sorted(stories, key=lambda story: (-story.weight, story.members[0].place))
     chosen: list[_Story] = []
     while left and len(chosen) < STORIES:
-        best = max(left, key=lambda story: story.weight * (1 - _told_already(story, chosen)))
+        best = max(left, key=lambda story: story.weight * (1 - _repeated(story, chosen)))
         left.remove(best)
         chosen.append(best)
     return chosen + left
 
 
-def _told_already(story: _Story, chosen: Sequence[_Story]) -> float:
-    return max((_likeness(story.vector, other.vector) for other in chosen), default=0.0)
+def _repeated(story: _Story, chosen: Sequence[_Story]) -> float:
+    return max((_similarity(story.vector, other.vector) for other in chosen), default=0.0)
 
 
-# Telling.
-
-
-def _told(story: _Story) -> str:
-    """A title and its feed; on a line of their own the sentences, and who else has the story."""
+def _item(story: _Story) -> str:
+    """The title and its feed; on the next line, the sentences and other feeds of the story."""
     first = story.members[0]
     head = f"**{_link(first.article)}** · {escaped(first.article.feed_name)}"
     body = " ".join(filter(None, (escaped(_quoted(first, story)), _also_in(story))))
@@ -192,8 +185,8 @@ def _also_in(story: _Story) -> str:
     return f"*Also in* {', '.join(links[:ALSO_IN])}{more}." if links else ""
 
 
-def _quoted(read: _Read, story: _Story) -> str:
-    """Up to two sentences, in the order in which they stand."""
+def _quoted(read: _ParsedArticle, story: _Story) -> str:
+    """Up to two sentences, in their order."""
     title = set(words_in(read.article.title))
     words = [set(words_in(sentence)) for sentence in read.sentences]
     chosen: list[int] = []

@@ -1,7 +1,4 @@
-"""One question to a language model behind an OpenAI-compatible endpoint. What the service does is a value.
-
-Takes a prompt, leaves what was written and what it cost. The key goes into the request and nowhere else.
-"""
+"""One request to a language model with an OpenAI-compatible API. The key is used in the request only."""
 
 import asyncio
 from decimal import Decimal
@@ -51,15 +48,14 @@ class _Fault(BaseModel):
 
 
 class _Refusal(BaseModel):
-    """Whether OpenRouter reports a provider's failure under status 200."""
+    """OpenRouter reports failures of a provider with status 200."""
 
     error: _Fault
 
 
 async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
-    """Ask once, within the time limit."""
-    # Imported when it is needed, as it takes a second that every command would wait for; in a thread, so that no other
-    # request does.
+    """Send the prompt once, within the timeout."""
+    # Imported when needed, because it takes a second; in a thread, so that no other request waits.
     await asyncio.to_thread(import_module, "openai")
     import openai  # noqa: PLC0415
 
@@ -92,7 +88,7 @@ async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
 
 
 def read_answer(body: bytes, model: str) -> SummaryOutcome:
-    """What an answer says."""
+    """Parse a response."""
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError:
@@ -100,7 +96,7 @@ def read_answer(body: bytes, model: str) -> SummaryOutcome:
     choice = completion.choices[0]
     content = clean_answer(choice.message.content, is_cut_off=choice.finish_reason == "length")
     if not content:
-        return NotWritten(Failing.BROKEN, "an empty answer")
+        return NotWritten(Failing.BROKEN, "empty response")
     usage = completion.usage or _Usage()
     used = clean_answer(completion.model or "", is_cut_off=False)[:200] or model
     return Written(content, used, usage.prompt_tokens, usage.completion_tokens, usage.cost)

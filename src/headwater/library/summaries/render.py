@@ -5,18 +5,18 @@ import re
 import nh3
 from markdown_it import MarkdownIt
 
-# No images: they would report to their server when a summary is read.
+# No images: loading them would report the user to their server.
 _TAGS = {"a", "blockquote", "br", "code", "em", "h3", "hr", "li", "ol", "p", "pre", "strong", "ul"}
 _HREF = re.compile(r"https?://[^\s]+|/articles/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": False})
 
 
 def to_html(content: str) -> str:
-    """Sanitised HTML; links lead to articles of ours and to the web, and nowhere else."""
+    """Sanitised HTML, with links to our articles and to http(s) only."""
     tokens = _MARKDOWN.parse(content)
     for token in tokens:
         if token.type in {"heading_open", "heading_close"}:
-            token.tag = "h3"  # it stands in a section of the page
+            token.tag = "h3"  # below the heading of the page
     html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
     return nh3.clean(
         html,

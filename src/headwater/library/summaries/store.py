@@ -91,7 +91,7 @@ def _summary(row: Sequence[Any]) -> Summary:
 
 
 async def give_up(conn: Connection, *, before: datetime, error: str, now: datetime) -> None:
-    """What was begun before a moment, and never finished, has failed."""
+    """Mark summaries as failed that were started before a time and not finished."""
     await conn.execute(
         """
         UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
@@ -101,8 +101,8 @@ async def give_up(conn: Connection, *, before: datetime, error: str, now: dateti
     )
 
 
-async def mend_future(conn: Connection, *, after: datetime, began_at: datetime) -> None:
-    """Set when summaries began that a clock which was ahead has dated after a moment."""
+async def repair_future(conn: Connection, *, after: datetime, began_at: datetime) -> None:
+    """Change the start of summaries that a clock which was ahead dated after a time."""
     await conn.execute(
         """
         UPDATE summaries
@@ -115,7 +115,7 @@ async def mend_future(conn: Connection, *, after: datetime, began_at: datetime) 
 
 
 async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: datetime) -> bool:
-    """Begin a summary; false when one is being made."""
+    """Start a summary; False if one is being made."""
     cur = await conn.execute(
         """
         INSERT INTO summaries (id, user_id, status, created_at)
@@ -127,13 +127,13 @@ async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: dat
     return cur.rowcount == 1
 
 
-async def forget_failed(conn: Connection, *, before: datetime) -> None:
-    """Delete failed summaries that were begun before a moment; later ones still count against the daily limit."""
+async def remove_failed(conn: Connection, *, before: datetime) -> None:
+    """Delete failed summaries that were started before a time; later ones count against the daily limit."""
     await conn.execute("DELETE FROM summaries WHERE status = 'failed' AND created_at <= %(before)s", {"before": before})
 
 
 async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[datetime]:
-    """When the user's summaries since a time were started, the latest first, with failed ones: each was paid for."""
+    """When the user's summaries since a time were started, the latest first; failed ones cost too."""
     return await fetch_column(
         conn,
         """
@@ -147,7 +147,7 @@ async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[d
 async def finish(
     conn: Connection, *, summary_id: UUID, written: Written, article_count: int, now: datetime
 ) -> Summary | None:
-    """It is ready; also when it was given up meanwhile, since it is paid for. None when its person is gone."""
+    """Store a summary, also if it was marked as failed meanwhile. None if the user was deleted."""
     cur = await conn.execute(
         """
         UPDATE summaries
@@ -173,7 +173,7 @@ async def finish(
 
 
 async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime) -> None:
-    """There will be none; the words are for the person."""
+    """Mark a summary as failed, with the message for the user."""
     await conn.execute(
         """
         UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
@@ -184,7 +184,7 @@ async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime)
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
-    """Delete summaries of a removed user. Returns how many went."""
+    """Delete summaries of a removed user. Returns how many."""
     cur = await conn.execute(
         """
         DELETE FROM summaries

@@ -1,4 +1,4 @@
-"""A summary, what it is made of, and how the writing of one can end. Pure data."""
+"""Summaries, their articles and outcomes. Pure data."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -10,13 +10,13 @@ from headwater.types import ArticleId
 
 ARTICLES_MAX = 100
 PERIOD = timedelta(hours=24)
-CLOCKS_APART = timedelta(minutes=5)  # between machines: what began later than that after now was dated by a wrong clock
-ON_THIS_MACHINE = "extractive"  # in the place of a model's name
+CLOCKS_APART = timedelta(minutes=5)  # between machines; a later start was written by a wrong clock
+ON_THIS_MACHINE = "extractive"  # instead of the name of a model
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryOptions:
-    """How summaries are written; from settings. Without a key they are made on this machine."""
+    """Options of summaries, from settings. Without a key they are extractive."""
 
     api_key: str | None = field(default=None, repr=False)
     base_url: str = "https://openrouter.ai/api/v1"
@@ -26,17 +26,17 @@ class SummaryOptions:
     timeout: timedelta = timedelta(seconds=60)  # of one try
     retry_after: timedelta = timedelta(seconds=2)
     prompt_max: int = 60_000  # characters
-    daily_limit: int = 20  # summaries of one reader within 24 hours; 0: no limit
-    total_limit: int = 1_000  # questions to the service within a day, of all readers; 0: no limit
+    daily_limit: int = 20  # of one user in 24 hours; 0: no limit
+    total_limit: int = 1_000  # requests of all users in 24 hours; 0: no limit
 
     @property
     def given_up_after(self) -> timedelta:
-        """After this the process that made it is taken for dead: two tries and the wait between take less."""
+        """After this a summary has failed: its process died. Two tries and the wait between them take less."""
         return max(timedelta(minutes=3), 2 * self.timeout + self.retry_after + timedelta(seconds=30))
 
 
 class SummaryStatus(StrEnum):
-    """How far a summary is."""
+    """The status of a summary."""
 
     MAKING = "making"
     READY = "ready"
@@ -58,13 +58,13 @@ class Summary:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """No language model had a part in it."""
+        """Made without a language model."""
         return self.model == ON_THIS_MACHINE
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSummary:
-    """What a person sees: their latest summary, the one that is being made, what went wrong with the last try."""
+    """What the page shows: the latest summary, the one being made, the error of the last."""
 
     summary: Summary | None = None
     making: Summary | None = None
@@ -72,13 +72,12 @@ class ShownSummary:
 
     @property
     def can_generate(self) -> bool:
-        """Nothing is being made."""
         return self.making is None
 
 
 @dataclass(frozen=True, slots=True)
 class DayArticle:
-    """An article of the last day, as it is summed up. Its text is plain."""
+    """An article of the last day, with plain text."""
 
     id: ArticleId
     title: str
@@ -89,7 +88,7 @@ class DayArticle:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A text, and what it took."""
+    """The text of a summary, and its cost."""
 
     content: str
     model: str
@@ -101,13 +100,13 @@ class Written:
 class Failing(StrEnum):
     """Why there is no text."""
 
-    UNAVAILABLE = "unavailable"  # not reached, too slow, or it will not have us
-    BROKEN = "broken"  # it answered, and not with a summary
+    UNAVAILABLE = "unavailable"  # unreachable, too slow, or refused
+    BROKEN = "broken"  # a response without a summary
 
 
 @dataclass(frozen=True, slots=True)
 class NotWritten:
-    """There is no text, and why; the reason is for the log."""
+    """Why there is no text; the reason is for the log."""
 
     failing: Failing
     reason: str

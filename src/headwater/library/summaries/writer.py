@@ -1,11 +1,12 @@
-"""From a person's articles of the last day to a summary, in order.
+"""From a user's articles of the last day to a summary.
 
-A row in the making comes first, so that a second click finds it; then the writing, outside any transaction; then the
-result and its event in one. Whatever happens, the row is answered; if this process dies, time answers it.
+First a row with status making, so that a second click finds it; then the writing, outside any transaction; then the
+result and its event in one transaction. If the process dies, the row fails after a time.
 """
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from importlib.resources import files
 from typing import assert_never
@@ -40,12 +41,12 @@ from headwater.types import Clock, UserId
 
 log = get_logger()
 
-ALL_QUESTIONS = "summaries:all"
+ALL_REQUESTS = "summaries:all"
 PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encoding="utf-8")
 
 
 class SummaryWriter:
-    """Makes summaries, and shows them."""
+    """Writes and shows summaries."""
 
     def __init__(self, database: Database, clock: Clock, options: SummaryOptions) -> None:
         self._database = database
@@ -53,7 +54,7 @@ class SummaryWriter:
         self._options = options
 
     async def latest(self, user_id: UserId) -> ShownSummary:
-        """What a person sees; nothing is changed."""
+        """What the page shows."""
         async with self._database.as_user(user_id) as conn:
             newest, ready = await store.find_newest(conn), await store.find_ready(conn)
         return shown(newest, ready, self._clock(), self._options)
@@ -71,7 +72,7 @@ class SummaryWriter:
             outcome = await self._write(articles)
             if isinstance(outcome, Written):
                 return ShownSummary(await self._finish(summary_id, user_id, outcome, len(articles)))
-        except BaseException:  # cancelled too: the row must not wait for its time
+        except BaseException:  # also when cancelled: the row should not wait for its timeout
             with suppress(Unavailable):
                 await self._fail(summary_id, user_id, FAILED)
             raise
@@ -83,20 +84,20 @@ class SummaryWriter:
         """Claim the making of a summary; None if it is being made. Raises NoArticles, QuotaReached."""
         now = self._clock()
         async with self._database.as_user(user_id) as conn:
-            await store.mend_future(conn, after=now + CLOCKS_APART, began_at=now - PERIOD)
+            await store.repair_future(conn, after=now + CLOCKS_APART, began_at=now - PERIOD)
             await store.give_up(conn, before=now - self._options.given_up_after, error=FAILED, now=now)
             if not await store.begin(conn, summary_id=summary_id, user_id=user_id, now=now):
                 return None
-            # One summary of a person is made at a time, in all processes: nothing is begun between counting and this.
+            # A user has one summary in the making, over all processes: none is started before this count.
             await self._check_limit(conn, now)
-            await store.forget_failed(conn, before=now - PERIOD)
+            await store.remove_failed(conn, before=now - PERIOD)
             articles = await store.list_articles(conn, since=now - PERIOD, limit=ARTICLES_MAX)
             if not articles:
                 raise NoArticles
         return articles
 
     async def _check_limit(self, conn: Connection, now: datetime) -> None:
-        """Count the summary that was just begun. Raises QuotaReached: then it was not begun."""
+        """Count the summary that was just started. Raises QuotaReached, which rolls it back."""
         limit = self._options.daily_limit
         if not limit:
             return
@@ -105,31 +106,25 @@ class SummaryWriter:
             raise QuotaReached("summaries", limit, PERIOD, begun[-1] + PERIOD - now)
 
     async def _write(self, articles: list[DayArticle]) -> SummaryOutcome:
-        if self._options.api_key is None or not await self._may_ask():
+        if self._options.api_key is None or not await self._may_request():
             return Written(await asyncio.to_thread(summarise, articles), ON_THIS_MACHINE)
         prompt = prompt_of(PROMPT, articles, self._options.prompt_max)
         outcome = await ask(prompt, self._options)
         if isinstance(outcome, NotWritten):
-            log.info("summary tried again", model=self._options.model, reason=outcome.reason)
+            log.info("summary retried", model=self._options.model, reason=outcome.reason)
             await asyncio.sleep(self._options.retry_after.total_seconds())
-            outcome = await ask(prompt, self._options) if await self._may_ask() else outcome
+            outcome = await ask(prompt, self._options) if await self._may_request() else outcome
         if isinstance(outcome, NotWritten):
             return outcome
-        return Written(
-            cite(outcome.content, articles),
-            outcome.model,
-            outcome.prompt_tokens,
-            outcome.completion_tokens,
-            outcome.cost,
-        )
+        return replace(outcome, content=cite(outcome.content, articles))
 
-    async def _may_ask(self) -> bool:
-        """Count one question to the service, of whichever reader: many accounts cost no more than allowed."""
+    async def _may_request(self) -> bool:
+        """Count one request to the service, of any user, so that many accounts cost no more than allowed."""
         if not self._options.total_limit:
             return True
         now = self._clock()
         async with self._database.as_system() as conn:
-            asked, _ = await attempts.count(conn, bucket=ALL_QUESTIONS, now=now, ends_at=now + PERIOD)
+            asked, _ = await attempts.count(conn, bucket=ALL_REQUESTS, now=now, ends_at=now + PERIOD)
         if asked == self._options.total_limit + 1:
             log.warning("summaries are made on this machine for now", reason="HEADWATER_SUMMARY_TOTAL_LIMIT is reached")
         return asked <= self._options.total_limit

@@ -21,10 +21,10 @@ from headwater.library.types import (
     ARTICLES_PER_PAGE,
     ArticleFull,
     ArticleLine,
+    ArticlePage,
     ArticlesQuery,
     FeedsQuery,
-    Found,
-    Place,
+    ListPosition,
     Shelf,
 )
 from headwater.types import ArticleId
@@ -177,18 +177,18 @@ def line_cursor(line: ArticleLine) -> str:
     return encode_cursor(line.listed_at, line.id)
 
 
-def cursor_of(place: Place) -> str:
+def cursor_of(place: ListPosition) -> str:
     return encode_cursor(place.listed_at, place.article_id)
 
 
-def _place(cursor: str) -> Place | None:
+def _place(cursor: str) -> ListPosition | None:
     if not cursor:
         return None
     listed_at, article_id = decode_cursor(cursor)
-    return Place(listed_at, ArticleId(article_id))
+    return ListPosition(listed_at, ArticleId(article_id))
 
 
-async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> Found:
+async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> ArticlePage:
     if words:
         return await search(conn, words=words, query=query, since=since)
     match query.shelf:
