@@ -154,3 +154,16 @@ def test_polls_by_hand_of_a_paused_host_do_not_lengthen_its_pause() -> None:
     by_hand = decide_host(paused.state, FEEDS[0], MISSING, policy_named("default"), START + HOUR / 2)
 
     assert (by_hand.state, by_hand.counts) == (paused.state, False)
+
+
+def test_a_host_keeps_no_more_feeds_than_a_pause_needs() -> None:
+    *_, last = play(*[(number, MISSING) for number in range(5)])
+
+    assert last.state.alike_sources == tuple(FEEDS[:3])
+
+
+@pytest.mark.parametrize("kind", [FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED])
+def test_what_never_reached_the_host_changes_nothing_about_it(kind: FailureClass) -> None:
+    steps = play(*[(number, PollFailed(kind, "x")) for number in range(4)])
+
+    assert [(step.state, step.counts, step.paused) for step in steps] == [(HOST, True, False)] * 4

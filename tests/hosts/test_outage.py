@@ -3,8 +3,18 @@
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
-from headwater.hosts.outage import KNOWN_FOR, OUTAGE_WINDOW, HostAttempt, OutageDetector, is_known
+from headwater.hosts.outage import (
+    KNOWN_FOR,
+    OURS,
+    OUTAGE_WINDOW,
+    HostAttempt,
+    OutageDetector,
+    OutageReporter,
+    is_known,
+)
+from headwater.types import FailureClass
 from tests.clock import START
 
 SECOND = timedelta(seconds=1)
@@ -128,3 +138,51 @@ def test_host_names_of_one_domain_are_one_site() -> None:
         detector.note(HostAttempt(f"h{number}.example.co.uk", START, failed_by_network=True, is_known=True), START)
 
     assert (detector.is_outage, detector.failing_sites) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("ago", "expected"), [(timedelta(days=7), True), (timedelta(days=7) + SECOND, False), (timedelta(0), True)]
+)
+def test_known_means_seven_days(ago: timedelta, expected: bool) -> None:
+    assert is_known(START - ago, START) is expected
+
+
+@pytest.mark.parametrize(("age", "expected"), [(600, True), (601, False)])
+def test_a_failure_counts_for_ten_minutes(age: int, expected: bool) -> None:
+    detector = a_detector(*(failing(number) for number in range(4)))
+
+    assert detector.note(failing(4, second=age), START + age * SECOND) is expected
+
+
+def test_an_answer_is_never_our_own_failure() -> None:
+    assert an_outage().note(answering(second=-1), START) is False
+
+
+def test_an_answer_to_a_request_of_the_same_moment_leaves_the_failures() -> None:
+    four = [failing(number, second=5) for number in range(4)]
+
+    assert a_detector(*four, answering(second=5), failing(4, second=6)).is_outage
+
+
+@pytest.mark.parametrize("kind", FailureClass)
+def test_only_failures_of_network_and_dns_can_be_ours(kind: FailureClass) -> None:
+    assert (kind in OURS) is (kind.value in {"network", "dns"})
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends() -> None:
+    reporter = OutageReporter(OutageDetector(), "polling")
+
+    def note(number: int, second: int, *, failed: bool) -> bool:
+        at = START + second * SECOND
+        return reporter.note(f"bad{number}.example", at, START, at, failed_by_network=failed)
+
+    with capture_logs() as logs:
+        ours = [note(number, number, failed=True) for number in range(7)]
+        answered = [note(0, 8, failed=False), note(0, 9, failed=False)]
+
+    assert ours == [False] * 4 + [True] * 3
+    assert answered == [False, False]
+    assert [(line["event"], line.get("sites")) for line in logs] == [
+        ("own network is down", 5),
+        ("own network is back", None),
+    ]
