@@ -3,7 +3,7 @@ from encodings import __path__ as codecs_of_python
 
 import pytest
 
-from headwater.reading.encodings import codec_of
+from headwater.reading.decode import codec_of
 
 # The labels of https://encoding.spec.whatwg.org/#names-and-labels, under the codec that reads what browsers read.
 LABELS = {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from headwater.reading.references import unescape, unescape_attribute
+from headwater.reading.text import unescape, unescape_attribute
 
 
 @pytest.mark.parametrize(

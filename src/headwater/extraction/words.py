@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from headwater.reading.references import unescape
-from headwater.reading.text import storable
+from headwater.reading.text import storable, unescape
 
 MAX_LINE = 1_000
 MAX_ITEMS = 50

@@ -1,11 +1,44 @@
-"""Every way in which feeds, pages and sitemaps write a date, as an aware UTC datetime or None. Never raises."""
+"""Dates as feeds, pages and sitemaps write them, to aware UTC datetimes or None. Never raises."""
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
-from headwater.reading.months import MONTHS, ZONES, month_number
-
 MAX_LENGTH = 80
+
+_ENGLISH = "jan feb mar apr may jun jul aug sep oct nov dec"
+# One line per language: the first letters that distinguish its months, with accents as feeds write them.
+_OTHERS = (
+    "ιαν φεβ μάρ απρ μάι ιούν ιούλ αύγ σεπ οκτ νοέ δεκ",
+    "ιαν φεβ μαρ απρ μαϊ ιουν ιουλ αυγ σεπ οκτ νοε δεκ",
+    "ιαν φεβ μαώ απρ μαι ιον ιολ αυγ σεπ οκτ νοέ δεκ",
+    "ιαν φεβ μάώ απρ μαΐ ιον ιολ αυγ σεπ οκτ νοέ δεκ",
+    "janu febru márc ápri máj júni júli augu szept októ nove dece",
+    "janu febru márc ápri máuj júni júli augu szept októ nove dece",
+    "jän feb mär apr mai jun jul aug sep okt nov dez",
+    "jan feb mrz apr mai jun jul aug sept okt nov dez",
+    "janv févr mars avr mai juin juil août sept oct nov déc",
+    "janv fevr mars avri mai juin juil aout sept oct nov dec",
+    "ene feb mar abr may jun jul ago sep oct nov dic",
+    "gen feb mar apr mag giu lug ago set ott nov dic",
+    "jan fev mar abr mai jun jul ago set out nov dez",
+    "jan feb mrt apr mei jun jul aug sep okt nov dec",
+    "sty lut mar kwi maj cze lip sie wrz paź lis gru",
+    "янв фев мар апр мая июн июл авг сен окт ноя дек",
+    "янв фев мар апр май июн июл авг сен окт ноя дек",
+    "oca şub mar nis may haz tem ağu eyl eki kas ara",
+)
+
+_ENGLISH_MONTHS = {name: number for number, name in enumerate(_ENGLISH.split(), 1)}
+_MONTHS = {name.title(): number for name, number in _ENGLISH_MONTHS.items()}
+_OTHER_MONTHS = {name: number for line in _OTHERS for number, name in enumerate(line.split(), 1)}
+
+_BY_OFFSET: tuple[tuple[float, str], ...] = (
+    *((-12, "m"), (-10, "hst"), (-9, "akst"), (-8, "pst pt akdt pst8pdt"), (-7, "mst mt pdt mst7mdt")),
+    *((-6, "cst ct mdt cst6cdt"), (-5, "est et cdt est5edt"), (-4, "ast at edt"), (-3, "adt"), (-1, "a")),
+    *((0, "ut utc gmt z wet"), (1, "n met cet bst west"), (2, "mest cest eet"), (3, "eest msk"), (5.5, "ist")),
+    *((8, "sgt hkt awst"), (9, "jst kst"), (10, "aest"), (11, "aedt"), (12, "y nzst"), (13, "nzdt")),
+)
+_ZONES = {name: hours for hours, names in _BY_OFFSET for name in names.split()}
 
 _HALF = r"(?:\s*(?P<half>[ap])\.?m\b\.?)?"
 _MINUTE = r"[:.h](?P<minute>\d{1,2})(?:[:.](?P<second>\d{1,2})(?:[.,]\d{1,20})?)?"
@@ -20,7 +53,7 @@ _ZONE = r"(?P<zone>(?!\d).*)?"
 _FORMS = tuple(
     re.compile("".join(form), re.IGNORECASE)
     for form in (
-        # Mon, 02 Jan 2006 15:04:05 -0700, and everything that people make of it
+        # Mon, 02 Jan 2006 15:04:05 -0700, and its many variants
         (
             rf"{_WEEKDAY}(?P<day>\d{{1,2}}){_NTH}[\s.,/-]+(?:de\s)?{_NAME}[\s.,/-]+(?:de\s)?",
             rf"(?P<year>\d{{4}}|\d\d)(?:[\s,T]+(?:at\s)?{_TIME})?{_ZONE}",
@@ -82,14 +115,18 @@ def parse_date(text: str | None) -> datetime | None:
     if len(text) > MAX_LENGTH:
         return None
     try:
-        return _rfc822_by_position(text) or _common(text) or _by_forms(" ".join(text.split()))
+        if moment := _rfc822_by_position(text) or _common(text):
+            return moment
+        text = " ".join(text.split())
+        found = (form.fullmatch(text) for form in _FORMS)
+        return next((moment for one in found if one and (moment := _moment(one.groupdict()))), None)
     except (ValueError, OverflowError):
         return None
 
 
 def _rfc822_by_position(text: str) -> datetime | None:
     """`Mon, 02 Jan 2006 15:04:05 -0700`, as most feeds write it, each part at a fixed position."""
-    month = MONTHS.get(text[8:11]) if text[3:5] == ", " else None
+    month = _MONTHS.get(text[8:11]) if text[3:5] == ", " else None
     if month is None:
         return None
     zone = text[26:]
@@ -107,7 +144,7 @@ def _common(text: str) -> datetime | None:
     if not (found := _PLAIN_822.fullmatch(text)):
         return None
     day, name, year, hour, minute, second, sign, hours, minutes = found.groups()
-    month = month_number(name)
+    month = _month_number(name)
     if month is None or second == "60" or hour == "24":
         return None
     moment = datetime(int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=UTC)
@@ -125,13 +162,6 @@ def _iso(text: str) -> datetime | None:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _by_forms(text: str) -> datetime | None:
-    for form in _FORMS:
-        if (found := form.fullmatch(text)) and (moment := _moment(found.groupdict())):
-            return moment
-    return None
-
-
 def _day(parts: dict[str, str | None]) -> date | None:
     year = int(parts["year"] or 0)
     if len(parts["year"] or "") <= 2:
@@ -143,7 +173,7 @@ def _day(parts: dict[str, str | None]) -> date | None:
         if day.year != year:
             raise ValueError("no such day")
         return day
-    month = month_number(parts["name"] or "") if parts.get("name") else int(parts.get("month") or 1)
+    month = _month_number(parts["name"] or "") if parts.get("name") else int(parts.get("month") or 1)
     return date(year, month, int(parts.get("day") or 1)) if month else None
 
 
@@ -179,8 +209,18 @@ def _zone(parts: dict[str, str | None]) -> timezone | None:
         size = timedelta(hours=int(offset["hours"]), minutes=int(offset["minutes"] or 0))
         return None if _DIGIT.search(text, offset.end()) else timezone(size if offset["sign"] == "+" else -size)
     name = text.strip("()[]. ").lower().removeprefix("etc/")
-    if not name or name in ZONES:
-        return timezone(timedelta(hours=ZONES.get(name, 0)))
+    if not name or name in _ZONES:
+        return timezone(timedelta(hours=_ZONES.get(name, 0)))
     # After a time any words are a zone, written out or unknown; after a day they must look like one.
     timed = parts.get("hour") or parts.get("compact")
     return UTC if _NAMED_ZONE.fullmatch(text) or (timed and not _DIGIT.search(text)) else None
+
+
+def _month_number(name: str) -> int | None:
+    """1 to 12 for the name of a month or its beginning, in any of these languages."""
+    if month := _MONTHS.get(name):
+        return month
+    name = name.lower()
+    if (english := _ENGLISH_MONTHS.get(name[:3])) and name.isascii():
+        return english
+    return next((found for length in (5, 4, 3) if (found := _OTHER_MONTHS.get(name[:length]))), None)

@@ -23,38 +23,19 @@ TAGS = FLOW | INLINE | _TEXT | VOID | _STRUCTURE
 DROPPED_WHOLE = frozenset({"math", "script", "select", "style", "svg", "template", "textarea", "title"})
 
 _EVERYWHERE = frozenset({"dir", "lang", "title"})
-_CELL = frozenset({"abbr", "align", "colspan", "headers", "rowspan", "scope", "valign"})
-_SIZE = frozenset({"height", "width"})
-_EDIT = frozenset({"cite", "datetime"})
-_OWN: dict[str, frozenset[str]] = {
-    "a": frozenset({"href", "hreflang", "name"}),
-    "area": frozenset({"alt", "coords", "href", "shape"}),
-    "audio": frozenset({"controls", "preload", "src"}),
-    "blockquote": frozenset({"cite"}),
-    "code": frozenset({"class"}),
-    "col": frozenset({"span"}),
-    "colgroup": frozenset({"span"}),
-    "data": frozenset({"value"}),
-    "del": _EDIT,
-    "details": frozenset({"open"}),
-    "font": frozenset({"color"}),
-    "img": frozenset({"align", "alt", "sizes", "src", "srcset", "usemap"}) | _SIZE,
-    "ins": _EDIT,
-    "li": frozenset({"value"}),
-    "map": frozenset({"name"}),
-    "meter": frozenset({"max", "min", "value"}),
-    "ol": frozenset({"reversed", "start", "type"}),
-    "pre": frozenset({"class"}),
-    "progress": frozenset({"max", "value"}),
-    "q": frozenset({"cite"}),
-    "source": frozenset({"media", "sizes", "src", "srcset", "type"}),
-    "table": frozenset({"border", "cellpadding", "cellspacing", "summary"}),
-    "td": _CELL,
-    "th": _CELL,
-    "time": frozenset({"datetime"}),
-    "track": frozenset({"kind", "label", "src", "srclang"}),
-    "video": frozenset({"controls", "poster", "preload", "src"}) | _SIZE,
-}
+_OWN = {
+    tag: _words(names)
+    for tags, names in {
+        "a": "href hreflang name", "area": "alt coords href shape", "audio": "controls preload src",
+        "blockquote q": "cite", "code pre": "class", "col colgroup": "span", "data li": "value",
+        "del ins": "cite datetime", "details": "open", "font": "color",
+        "img": "align alt height sizes src srcset usemap width", "map": "name", "meter": "max min value",
+        "ol": "reversed start type", "progress": "max value", "source": "media sizes src srcset type",
+        "table": "border cellpadding cellspacing summary", "td th": "abbr align colspan headers rowspan scope valign",
+        "time": "datetime", "track": "kind label src srclang", "video": "controls height poster preload src width",
+    }.items()
+    for tag in tags.split()
+}  # fmt: skip
 ATTRIBUTES = {tag: _OWN.get(tag, frozenset[str]()) | _EVERYWHERE for tag in TAGS}
 
 SCHEMES = frozenset({"ftp", "geo", "http", "https", "magnet", "mailto", "tel", "xmpp"})

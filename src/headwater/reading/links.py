@@ -55,10 +55,6 @@ def _lenient(text: str, base: str) -> str | None:
         return f"{web[1].lower()}://{host_and_path}" if host_and_path[:1] not in {"", "?", "#"} else None
     if _SCHEME.match(text) and not text.lower().startswith(("http:", "https:")):
         return None
-    return _joined(text, base)
-
-
-def _joined(text: str, base: str) -> str | None:
     try:
         joined = can_ada.parse(base) + text
     except ValueError:

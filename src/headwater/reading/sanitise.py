@@ -48,8 +48,10 @@ def sanitise(html: str, base: str) -> str:
         return html.replace(">", "&gt;") if ">" in html else html
     clean = sanitise_fast(html, base)
     if clean is None:
-        clean = _parsed(_SHELLS.sub("", html), base)
-    return _as_text(html) if _is_too_long(clean, html) else clean.strip()
+        shelled = _SHELLS.sub("", html)
+        clean = _as_text(shelled) if _is_hostile(shelled) else _cleaner(base).clean(shelled)
+    # Links become long by a long base, and formatting tags may be reopened many times.
+    return _as_text(html) if len(clean) > max(MAX_GROWTH * len(html), GROWS_FREELY) else clean.strip()
 
 
 def from_text(text: str) -> str:
@@ -57,17 +59,8 @@ def from_text(text: str) -> str:
     return escape(text.strip(), quote=False)
 
 
-def _parsed(html: str, base: str) -> str:
-    return _as_text(html) if _is_hostile(html) else _cleaner(base).clean(html)
-
-
 def _as_text(html: str) -> str:
     return from_text(_MARKUP.sub(" ", html))
-
-
-def _is_too_long(clean: str, html: str) -> bool:
-    """Whether links became absolute by a long base, or formatting was reopened, too many times."""
-    return len(clean) > max(MAX_GROWTH * len(html), GROWS_FREELY)
 
 
 def _is_hostile(html: str) -> bool:

@@ -33,7 +33,7 @@ from headwater.reading.html_rules import (
 )
 from headwater.reading.limits import MAX_DEPTH
 from headwater.reading.links import WEB, resolved
-from headwater.reading.references import unescape_attribute
+from headwater.reading.text import unescape_attribute
 
 MAX_REMEMBERED = 2048
 SHORT = 200

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from headwater.reading.limits import MAX_ATTRIBUTES_LENGTH
-from headwater.reading.references import unescape_attribute
+from headwater.reading.text import unescape_attribute
 
 _ATTRIBUTES = r"""(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?)*+"""
 _TAG = re.compile(

@@ -12,8 +12,8 @@ from headwater.net import Response
 from headwater.reading.decode import decode
 from headwater.reading.limits import MAX_ATTRIBUTES_LENGTH
 from headwater.reading.links import link_target
-from headwater.reading.references import unescape
 from headwater.reading.tags import attributes_of, tags
+from headwater.reading.text import unescape
 from headwater.sources.well_known import says_feed
 from headwater.urls import host_of, url_key
 

@@ -13,7 +13,7 @@ from headwater.library.summaries.types import (
     SummaryOptions,
     SummaryStatus,
 )
-from headwater.reading.references import unescape
+from headwater.reading.text import unescape
 
 FAILED = "Failed to generate summary. Please try again later."
 UNAVAILABLE = "AI service is temporarily unavailable"
