@@ -82,3 +82,15 @@ async def test_after_a_jump_of_the_clock_nothing_goes_until_a_person_confirms_it
     assert "200 days ahead of the last run" in refused.stderr
     assert "--confirm" in refused.stderr
     assert (confirmed.returncode, again.returncode) == (0, 0)
+
+
+async def test_a_run_that_was_killed_while_the_clock_was_ahead_does_not_stop_the_next_one(
+    headwater: Commands, database: Database
+) -> None:
+    async with database.as_system() as conn:
+        await conn.execute("UPDATE retention_state SET lease = gen_random_uuid(), due_at = now() + interval '400 days'")
+
+    done = await headwater.run("retention", "run", "--confirm")
+
+    assert done.returncode == 0
+    assert "2024-01 is deleted" in done.stdout
