@@ -56,8 +56,6 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class MonthComparison:
-    """The results of both strategies, and what must not happen in ours."""
-
     adaptive: Measured
     hourly: Measured
     articles: int

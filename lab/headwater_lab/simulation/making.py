@@ -65,7 +65,6 @@ def host_faults(days: int, chance: Random) -> list[SimulatedFault]:
 
 
 def short(chance: Random, end: float, mean: float) -> SimulatedFault:
-    """A short time in which it is down, or times out."""
     begins = chance.uniform(0, end)
     return SimulatedFault(begins, begins + chance.expovariate(1 / mean), chance.choice((DOWN, DOWN, TIMEOUT)))
 
@@ -118,7 +117,6 @@ _ON_PLATFORMS = {
 
 
 def make_feed(number: int, host: SimulatedHost, days: int, mix: FeedMix, chance: Random) -> SimulatedFeed:
-    """A feed on the host of this number."""
     faults = in_order(feed_faults(days, chance))
     per_day = min(10 ** chance.gauss(log10(mix.median_per_day), mix.decades), MOST_PER_DAY)
     software = _ON_PLATFORMS.get(host.platform) or _drawn(per_day, chance)

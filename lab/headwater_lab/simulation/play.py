@@ -17,7 +17,6 @@ FAILS_IN = {FailureClass.NETWORK: 30.0, FailureClass.DNS: 5.0}
 
 
 def play(world: World, strategy: Strategy, options: PollingOptions, tick: Tick = lambda: None) -> Played:
-    """Poll this world for as many days as it has."""
     return _Play(world, strategy).run(options, tick)
 
 

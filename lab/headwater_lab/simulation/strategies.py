@@ -111,7 +111,6 @@ class Adaptive:
         return NotModified(_NO_VALIDATORS, Freshness(timedelta(seconds=left)))
 
     def _note_attempt(self, host: int, at: float, *, by_network: bool) -> bool:
-        """As the worker does."""
         now, before = moment(at), self._outage.is_outage
         known = is_known(self._answered_at.get(host), now)
         is_ours = self._outage.note(HostAttempt(self._world.hosts[host].name, now, by_network, known), now)

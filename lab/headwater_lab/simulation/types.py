@@ -61,8 +61,6 @@ class StrategyLog:
 
 
 class Strategy(Protocol):
-    """Decides what follows each poll."""
-
     log: StrategyLog
 
     def wants_full(self, feed: int, at: float) -> bool:

@@ -73,7 +73,6 @@ class SimulatedHost:
 
     @property
     def platform(self) -> str:
-        """Its name without the number of the machine."""
         return self.name.rstrip("0123456789")
 
 
@@ -103,8 +102,6 @@ class SimulatedFeed:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All feeds and hosts, and the faults of our own network."""
-
     seed: int
     days: int
     mix: FeedMix

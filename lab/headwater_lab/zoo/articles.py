@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """One article; `url` is absolute, `paragraphs` are plain text."""
-
     number: int
     url: str
     title: str
@@ -94,7 +92,6 @@ class Publisher:
 
 
 def compose(language: Language, choice: SeededChoice) -> tuple[str, tuple[str, ...], str]:
-    """A headline, paragraphs, and an author."""
     author, *witnesses = choice.sample(language.people, 3)
     headline_verb, _, report_verb = choice.pick(language.verbs).partition("/")
     story = {

@@ -84,7 +84,6 @@ def _page(host: int, number: int) -> ZooDocument:
 
 
 def _story(host: int, number: int) -> tuple[str, str]:
-    """Title and summary, made unique by host and number."""
     title, summary = _stock()[(number + host) % _STORIES]
     return f"{title}, dispatch {number}", f"{summary} Dispatch {number} from bureau {host}."
 

@@ -324,7 +324,6 @@ ANY_PATH = "*"
 
 
 async def lobby(call: ZooRequest) -> web.StreamResponse:
-    """The front page in place of the feed."""
     return call.serve("/")
 
 

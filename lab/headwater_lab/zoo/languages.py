@@ -8,8 +8,6 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language, with its word lists and the sentences that use them."""
-
     who: tuple[str, ...]
     verbs: tuple[str, ...]
     things: tuple[str, ...]

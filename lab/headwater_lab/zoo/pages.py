@@ -41,7 +41,6 @@ AUDIO_BYTES = len(AUDIO)
 
 
 def landscape(number: int) -> bytes:
-    """An SVG landscape, in colours that depend on the number."""
     hue, sun = number * 47 % 360, 120 + number * 83 % 400
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 360" role="img" aria-label="A landscape">'
@@ -60,8 +59,6 @@ _PER_PAGE = 25
 
 
 class PageRenderer:
-    """Renders the pages of a site."""
-
     def __init__(self, publisher: Publisher, base_of: Callable[[str], str]) -> None:
         self._publisher = publisher
         self._base_of = base_of
@@ -74,7 +71,9 @@ class PageRenderer:
         if match := _ARTICLE.fullmatch(path):
             return self._article(site, path, int(match[1]), now)
         if match := _MEDIA.fullmatch(path):
-            return _media(match[1], int(match[2]))
+            if match[1] == "pictures":
+                return ZooDocument(landscape(int(match[2])), "image/svg+xml")
+            return ZooDocument(AUDIO, "audio/mpeg")
         if match := _LISTING.fullmatch(path):
             return self._listing(site, match[1], int(match[2] or 1), now)
         return _notice(site, path) or sitemaps.document(site, path, self._publisher, self._base_of(site.host), now)
@@ -121,21 +120,14 @@ def _card(article: Article) -> str:
     )
 
 
-def _media(kind: str, number: int) -> ZooDocument:
-    if kind == "pictures":
-        return ZooDocument(landscape(number), "image/svg+xml")
-    return ZooDocument(AUDIO, "audio/mpeg")
-
-
 def _notice(site: Site, path: str) -> ZooDocument | None:
     notices = {
         "/about": f"{site.title} is a site for tests.",
         "/guestbook": "The guestbook is full.",
         "/members/secrets": "robots.txt asked you not to come here.",
     }
-    return (
-        html(f"<!doctype html><title>{escape(site.title)}</title><p>{notices[path]}</p>") if path in notices else None
-    )
+    page = f"<!doctype html><title>{escape(site.title)}</title><p>{notices.get(path)}</p>"
+    return html(page) if path in notices else None
 
 
 _STYLE = """

@@ -123,7 +123,11 @@ class Zoo:
         """Control requests of tests in another process; they are not logged."""
         match request.method, request.path.removeprefix(_CONTROL):
             case "GET", "visits":
-                return await self._visits_as_lines(request)
+                response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+                await response.prepare(request)
+                for line in self._log.lines():
+                    await response.write(line)
+                return response
             case "DELETE", "visits":
                 self.forget_visits()
                 return web.Response(status=204)
@@ -132,13 +136,6 @@ class Zoo:
                 return web.json_response({"edition": self.crowd.edition})
             case _:
                 return web.Response(status=404)
-
-    async def _visits_as_lines(self, request: web.BaseRequest) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-        await response.prepare(request)
-        for line in self._log.lines():
-            await response.write(line)
-        return response
 
 
 def canonical_host(host_header: str) -> str:
@@ -150,9 +147,8 @@ def canonical_host(host_header: str) -> str:
 
 def for_browsers(request: web.BaseRequest, document: ZooDocument) -> ZooDocument:
     """A page requested as `*.zoo.localhost`, with its links under that name."""
-    if canonical_host(request.host) == request.host.partition(":")[0] or not document.content_type.startswith(
-        "text/html"
-    ):
+    is_page = document.content_type.startswith("text/html")
+    if not is_page or canonical_host(request.host) == request.host.partition(":")[0]:
         return document
     body = document.body.replace(f"{DOMAIN}:".encode(), f"{_BROWSER_DOMAIN}:".encode())
     return ZooDocument(body, document.content_type, None, None, document.headers, document.status)

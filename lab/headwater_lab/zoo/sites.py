@@ -21,8 +21,6 @@ Validators = Literal["both", "etag", "weak", "date", "none", "stuck"]
 
 @dataclass(frozen=True, slots=True)
 class ZooFeed:
-    """One feed of a site, and how it is served."""
-
     path: str
     dialect: Dialect = "rss2"
     content_type: str | None = None  # None: that of the dialect; "": a header without a value
@@ -38,8 +36,6 @@ class ZooFeed:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site that publishes."""
-
     host: str
     title: str
     tagline: str

@@ -35,8 +35,6 @@ class Visit:
 
 
 class RequestLog:
-    """The requests in the order of arrival."""
-
     def __init__(self) -> None:
         self._finished: deque[Visit] = deque(maxlen=_KEPT)
         self._open: dict[int, Visit] = {}
@@ -66,7 +64,6 @@ class RequestLog:
         self._open.clear()
 
     def lines(self) -> Iterator[bytes]:
-        """JSON, one visit a line."""
         for visit in self.visits():
             yield json.dumps(asdict(visit)).encode() + b"\n"
 

@@ -147,7 +147,6 @@ def _port(settings: Settings) -> Finding:
 
 
 def _is_headwater(host: str, port: int) -> bool:
-    """Whether Headwater's metrics are served there."""
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
     connection = HTTPConnection(reached, port, timeout=PORT_TIMEOUT_S)
     try:

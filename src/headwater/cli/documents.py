@@ -61,7 +61,6 @@ def load_file(name: str, max_bytes: int) -> LoadedDocument | ReadFailure:
 
 
 def print_record(name: str, record: Mapping[str, object], default: Callable[[object], object] = plain) -> None:
-    """What was found in a file or at a URL, as one line of JSON."""
     print_json({"url" if WEB.match(name) else "file": name} | dict(record), default)
 
 

@@ -33,8 +33,6 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class ImportCounts:
-    """The progress of an import."""
-
     last_line: int = 0
     position: int = 0
     fates: dict[Fate, int] = field(default_factory=lambda: dict.fromkeys(Fate, 0))

@@ -23,7 +23,6 @@ T = TypeVar("T")
 
 
 def in_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
-    """Run `work` with the runtime of the settings."""
     settings = load_quietly()
 
     async def main() -> T:

@@ -124,7 +124,6 @@ def _columns(compared: MonthComparison) -> Iterator[str]:
 
 
 def findings(compared: MonthComparison) -> Iterator[str]:
-    """The results, in sentences."""
     ours, theirs = compared.adaptive, compared.hourly
     saved = 1 - ours.requests / theirs.requests
     yield (

@@ -83,13 +83,11 @@ def print_error(text: str) -> None:
 
 
 def exit_failed(failed: object) -> None:
-    """End the command with exit code 1 where `failed` is true."""
     if failed:
         raise typer.Exit(ExitCode.FAILED)
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """A count with its noun: 1 article, 2 articles."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -119,7 +117,6 @@ def print_json(value: object, default: Callable[[object], object] = plain) -> No
 
 
 def print_result(value: object, text: str, *, as_json: bool) -> None:
-    """A result as JSON or as text."""
     if as_json:
         print_json(value)
     else:
@@ -127,7 +124,6 @@ def print_result(value: object, text: str, *, as_json: bool) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table that fits the terminal."""
     table = Table(*columns, box=None, header_style="bold", pad_edge=False)
     for row in rows:
         table.add_row(*(_escape(cell) for cell in row))

@@ -102,7 +102,6 @@ async def _print_first_steps(runtime: Runtime) -> None:
 
 
 def app_of(runtime: Runtime, listener: socket.socket) -> Litestar:
-    """The web server's application on this socket."""
     web = replace(
         web_options(runtime.settings, listens_at=address_of(listener)),
         trials=make_trials(runtime.tools),
