@@ -125,7 +125,7 @@ async def test_a_line_holds_what_is_needed_to_judge(mo: Person, desk: Desk) -> N
         "Good News",
         feed.url,
         "ada@example.com",
-        "reputation 0, 0 approved, 0 rejected",
+        "karma 0, 0 approved, 0 rejected",
         "2 articles",
         "The harbour opens",
         "Bold &amp; brave",
@@ -145,7 +145,7 @@ async def test_approving_answers_in_place(mo: Person, desk: Desk) -> None:
 
     assert said.status_code == 200
     assert "is approved" in said.text
-    assert "a reputation of 1 now" in said.text
+    assert "now has 1 karma" in said.text
     assert 'hx-swap-oob="true">0<' in said.text
     assert await desk.status() == [("approved", None)]
     assert await desk.karma() == 1

@@ -7,9 +7,8 @@ that guessing tokens is limited too.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from hashlib import sha256
-from typing import Any
 
 from litestar.connection import ASGIConnection
 from litestar.datastructures import MutableScopeHeaders
@@ -17,6 +16,7 @@ from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.accounts.decide import network_of
+from headwater.asgi.handlers import AnyConnection
 from headwater.asgi.session import visitor_of
 from headwater.types import Clock
 
@@ -37,11 +37,9 @@ class Allowance:
 
     limit: int
     used: int
-    resets_at: datetime
 
     @property
     def left(self) -> int:
-        """Requests left in the current minute."""
         return max(0, self.limit - self.used)
 
 
@@ -59,7 +57,7 @@ class RequestCounter:
         now = self._clock()
         if not timedelta(0) < self._resets_at - now <= WINDOW:  # over, or the clock was set back
             self._counts.clear()
-            self._resets_at = _end_of_minute(now)
+            self._resets_at = now.replace(second=0, microsecond=0) + WINDOW
         found = [self._spend(network_of(address), self._limits.per_address)]
         # An address over its limit cannot use up the limit of a token.
         if token and (found[0] is None or found[0].used <= found[0].limit):
@@ -74,7 +72,7 @@ class RequestCounter:
         if not limit:
             return None
         self._counts[key] += 1
-        return Allowance(limit, self._counts[key], self._resets_at)
+        return Allowance(limit, self._counts[key])
 
 
 def limit_rate(limits: RateLimits, clock: Clock) -> Callable[[ASGIApp], ASGIApp]:
@@ -83,13 +81,17 @@ def limit_rate(limits: RateLimits, clock: Clock) -> Callable[[ASGIApp], ASGIApp]
 
     def limited(app: ASGIApp) -> ASGIApp:
         async def handle(scope: Scope, receive: Receive, send: Send) -> None:
-            connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
+            connection: AnyConnection = ASGIConnection(scope)
             token = connection.headers.get("authorization", "").partition(" ")[2].strip()
             allowance = counter.count(address=visitor_of(connection).address, token=token)
             if allowance is None:
                 await app(scope, receive, send)
                 return
-            headers = _headers(allowance, counter.seconds_left())
+            headers = {  # those of the IETF draft on rate limits
+                "RateLimit-Limit": str(allowance.limit),
+                "RateLimit-Remaining": str(allowance.left),
+                "RateLimit-Reset": str(counter.seconds_left()),
+            }
             if allowance.used > allowance.limit:
                 raise HTTPException(
                     f"More than {allowance.limit} requests within a minute.",
@@ -109,16 +111,3 @@ def limit_rate(limits: RateLimits, clock: Clock) -> Callable[[ASGIApp], ASGIApp]
         return handle
 
     return limited
-
-
-def _headers(allowance: Allowance, seconds: int) -> dict[str, str]:
-    """The headers of the IETF draft on rate limits."""
-    return {
-        "RateLimit-Limit": str(allowance.limit),
-        "RateLimit-Remaining": str(allowance.left),
-        "RateLimit-Reset": str(seconds),
-    }
-
-
-def _end_of_minute(now: datetime) -> datetime:
-    return now.replace(second=0, microsecond=0) + WINDOW

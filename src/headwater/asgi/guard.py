@@ -35,20 +35,16 @@ _HOST = re.compile(rb"(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-
 _PORT_MAX = 65_535
 
 # No inline code, no content from other sites, no framing.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https: http:; connect-src 'self'; "
-    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
 SECURITY_HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: https: http:; connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 # Labels come from these and from the routes, never from the request: each value is a time series.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-OTHER_METHOD = "other"
-NO_ROUTE = "none"
 
 
 def guard(app: ASGIApp) -> ASGIApp:
@@ -74,7 +70,6 @@ def guard(app: ASGIApp) -> ASGIApp:
 
 
 def is_head(scope: Scope) -> bool:
-    """Whether only the headers are requested."""
     return bool(scope["state"].get(IS_HEAD))
 
 
@@ -170,8 +165,8 @@ def observe(app: ASGIApp) -> ASGIApp:
             await app(scope, receive, note_status)
         finally:
             took = time.perf_counter() - started
-            method = scope["method"] if scope["method"] in METHODS else OTHER_METHOD
-            route = scope.get("path_template") or NO_ROUTE
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            route = scope.get("path_template") or "none"
             metrics.HTTP_REQUESTS.labels(method=method, route=route, status=status).inc()
             metrics.HTTP_SECONDS.labels(method=method, route=route).observe(took)
             log.debug(

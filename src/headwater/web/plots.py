@@ -68,15 +68,12 @@ def failures_over_time(bars: Sequence[Bar], step: timedelta) -> Columns:
     targets: list[PlotPart] = []
     for number, bar in enumerate(bars):
         x, y = number * width, HEIGHT
-        targets.append(PlotPart("target", _round(x), 0, _round(width), HEIGHT, _column_label(bar, step)))
+        targets.append(_part("target", x, 0, width, HEIGHT, _column_label(bar, step)))
         for trouble in Trouble:
             if count := bar.of(trouble):
                 height = HEIGHT * count / most
                 y -= height
-                kind = trouble.name.lower()
-                parts.append(
-                    PlotPart(kind, _round(x + width * GAP / 2), _round(y), _round(width * (1 - GAP)), _round(height))
-                )
+                parts.append(_part(trouble.name.lower(), x + width * GAP / 2, y, width * (1 - GAP), height))
     return Columns(parts, most, targets)
 
 
@@ -95,9 +92,9 @@ def uptime_over_time(bars: Sequence[Bar]) -> Curve:
             runs[-1].append((number * width, y))
         runs[-1].append(((number + 1) * width, y))
     drawn = [points for points in runs if points]
-    lines = [" ".join(f"{_round(x):g},{_round(y):g}" for x, y in points) for points in drawn]
+    lines = [" ".join(f"{round(x, 2):g},{round(y, 2):g}" for x, y in points) for points in drawn]
     areas = [
-        f"{_round(points[0][0]):g},100 {line} {_round(points[-1][0]):g},100"
+        f"{round(points[0][0], 2):g},100 {line} {round(points[-1][0], 2):g},100"
         for points, line in zip(drawn, lines, strict=True)
     ]
     return Curve(lines, areas, floor)
@@ -112,11 +109,7 @@ def poll_strip(polls: Sequence[PollEvent], most: int) -> list[PlotPart]:
         height = HEIGHT * (STRIP_LEAST + (1 - STRIP_LEAST) * _slowness(poll.took_ms))
         trouble = trouble_of(poll.outcome)
         kind = trouble.name.lower() if trouble else poll.outcome
-        parts.append(
-            PlotPart(
-                kind, _round(x), _round(HEIGHT - height), _round(width * (1 - GAP)), _round(height), poll_label(poll)
-            )
-        )
+        parts.append(_part(kind, x, HEIGHT - height, width * (1 - GAP), height, poll_label(poll)))
     return parts
 
 
@@ -140,5 +133,5 @@ def _slowness(took_ms: int) -> float:
     return min(log10(max(took_ms, 1)) / log10(SLOWEST_MS), 1.0)
 
 
-def _round(number: float) -> float:
-    return round(number, 2)
+def _part(kind: str, x: float, y: float, width: float, height: float, label: str = "") -> PlotPart:
+    return PlotPart(kind, round(x, 2), round(y, 2), round(width, 2), round(height, 2), label)

@@ -48,32 +48,24 @@ NAME_MAX = 255
 HOSTS_SHOWN = 20
 RETRY_PAGES = 5  # of a thousand URLs each, per step
 TEXT_MAX = 200
+RESULTS = {Fate.QUEUED: "is queued", Fate.KNOWN: "is already known", Fate.REVIVED: "was given up and is queued again"}
 NOTICE = "frontier-said"  # the element that shows messages
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedUrls:
-    ids: list[str] | str = ""
+class FrontierForm:
+    """The fields of all forms of the page; each form has some of them."""
+
+    ids: list[str] | str = ""  # of selected URLs
     back: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RetryAllForm:
-    """The filter, the cursor of the next step, and the number of URLs so far."""
-
     status: str = ""
     source: str = ""
     host: str = ""
     origin: str = ""
     q: str = ""
-    cursor: str = ""
+    cursor: str = ""  # of the next step of retrying all
     so_far: str = "0"
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitForm:
-    url: str = ""
-    source: str = ""
+    url: str = ""  # to submit
     priority: str = ""
 
 
@@ -138,7 +130,7 @@ async def stats(database: Db, clock: Now, frontier_options: NamedDependency[Fron
 
 @fragment(post, "/admin/frontier/submit", "Failed to submit", place="frontier-submit-said", role=Role.SUPER_ADMIN)
 async def submit(
-    request: AnyRequest, data: URLEncodedBody[SubmitForm], database: Db, clock: Now
+    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
 ) -> Template | Redirect:
     """Queue a URL. Raises Invalid."""
     priority = read_number(data.priority or "5")
@@ -154,17 +146,12 @@ async def submit(
         [submitted] = await queue.submit(conn, submissions=[submission], now=clock())
     if submitted.fate is Fate.INVALID:
         raise Invalid(f"This URL cannot be fetched: {submitted.reason}.")
-    words = {
-        Fate.QUEUED: "is queued",
-        Fate.KNOWN: "is already known",
-        Fate.REVIVED: "had been given up and is queued again",
-    }
-    return _notice(request, f"{submitted.url} {words[submitted.fate]}.")
+    return _notice(request, f"{submitted.url} {RESULTS[submitted.fate]}.")
 
 
 @fragment(post, "/admin/frontier/retry", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
 async def retry(
-    request: AnyRequest, data: URLEncodedBody[SelectedUrls], database: Db, clock: Now
+    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
 ) -> Template | Redirect:
     """Retry URLs at once. Raises Invalid, UrlNotFound."""
     async with database.transaction() as conn:
@@ -182,7 +169,7 @@ async def retry(
 
 @fragment(post, "/admin/frontier/delete", "Failed to delete", place=NOTICE, role=Role.SUPER_ADMIN)
 async def remove(
-    request: AnyRequest, data: URLEncodedBody[SelectedUrls], database: Db, clock: Now
+    request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
 ) -> Template | Redirect:
     """Delete URLs. They are queued again if they are found again. Raises Invalid, UrlNotFound."""
     async with database.transaction() as conn:
@@ -197,7 +184,7 @@ async def remove(
 
 
 @fragment(post, "/admin/frontier/retry-all", "Failed to retry", place=NOTICE, role=Role.SUPER_ADMIN)
-async def retry_all(request: AnyRequest, data: URLEncodedBody[RetryAllForm], database: Db, clock: Now) -> Template:
+async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now) -> Template:
     """Retry failed and given-up URLs that match the filter: one step. Raises Invalid."""
     wanted = read_filter(data.status, data.source, data.host, data.origin, data.q)
     if wanted.status not in {None, *RETRIED}:
@@ -247,12 +234,10 @@ def read_source(text: str) -> SourceId | None:
 
 
 def read_cursor(cursor: str) -> UrlCursor | None:
-    """The start of a page. Raises Invalid."""
     return UrlCursor(*decode_cursor(cursor)) if cursor else None
 
 
 def cursor_of(place: UrlCursor | None) -> str:
-    """The cursor of the next page; empty after the last."""
     return encode_cursor(place.discovered_at, place.id) if place else ""
 
 
@@ -265,7 +250,6 @@ def read_number(text: str) -> int:
 
 
 def filter_values(wanted: UrlFilter) -> dict[str, str]:
-    """A filter as query parameters."""
     names = {"status": "status", "source": "source_id", "host": "host", "origin": "origin", "q": "text"}
     return {name: str(value) for name, field in names.items() if (value := getattr(wanted, field)) is not None}
 
