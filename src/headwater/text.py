@@ -35,6 +35,11 @@ def printable(text: str) -> str:
     return _REFUSED.sub("", text)
 
 
+def one_line(text: str) -> str:
+    """The text on one line: each run of spaces, line breaks and unprintable characters is one space."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
 def is_blank(text: str) -> bool:
     """Whether nothing is visible: only spaces, control and format characters (U+200B, U+2060), or none."""
     return all(unicodedata.category(character) in _UNSEEN for character in text)

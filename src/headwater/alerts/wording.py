@@ -5,7 +5,9 @@ from typing import Any
 
 from headwater.alerts.decide import moment
 from headwater.alerts.types import Incident, Message, NoticeKind
+from headwater.text import one_line
 
+MAX_LINE = 500  # names come from feeds and users, and must not add headers or paragraphs
 LISTED = 20
 PAYLOAD_LISTED = 200  # most receivers refuse what is larger than some hundred kilobytes
 
@@ -28,7 +30,7 @@ def subject_of(message: Message) -> str:
             subject = "This is a test"
         case _:
             subject = _counts(began, ended)
-    return f"[Headwater] {_one_line(subject)}"
+    return f"[Headwater] {one_line(subject)[:MAX_LINE]}"
 
 
 def text_of(message: Message, *, site: str) -> str:
@@ -74,7 +76,12 @@ def _fields(incident: Incident, status: str) -> dict[str, Any]:
 def _listed(prefix: str, incidents: Sequence[Incident]) -> list[str]:
     lines: list[str] = []
     for one in incidents[:LISTED]:
-        lines += [f"{prefix}{one.title} ({one.severity})", f"  {_one_line(one.summary)}", f"  {_span(one)}", ""]
+        lines += [
+            f"{prefix}{one.title} ({one.severity})",
+            f"  {one_line(one.summary)[:MAX_LINE]}",
+            f"  {_span(one)}",
+            "",
+        ]
     if len(incidents) > LISTED:
         lines += [f"… and {len(incidents) - LISTED} more.", ""]
     return lines
@@ -93,11 +100,6 @@ def _counts(began: Sequence[Incident], ended: Sequence[Incident]) -> str:
         if some
     ]
     return ", ".join(parts)
-
-
-def _one_line(text: str) -> str:
-    """Without line breaks: names come from feeds and users, and must not add headers or paragraphs."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:500]
 
 
 def _escape(text: str) -> str:

@@ -28,8 +28,8 @@ from headwater.cli.terminal import (
     print_result,
     print_table,
     print_text,
-    printable,
     progress,
+    without_controls,
 )
 from headwater.cli.url_lines import STANDARD_INPUT, Format
 from headwater.db import Connection
@@ -74,7 +74,7 @@ async def submit(
         submissions = [Submission(url, Origin.MANUAL, source_id=source_id, priority=priority) for url in given]
         results = await queue.submit(conn, submissions=submissions, now=runtime.tools.clock())
     for one in results:
-        text = f"{one.fate:8} {printable(one.url)}{f': {one.reason}' if one.reason else ''}"
+        text = f"{one.fate:8} {without_controls(one.url)}{f': {one.reason}' if one.reason else ''}"
         print_result({"url": one.url, "fate": one.fate, "id": one.id, "reason": one.reason}, text, as_json=as_json)
     exit_failed(any(result.fate is Fate.INVALID for result in results))
 

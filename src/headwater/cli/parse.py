@@ -25,9 +25,9 @@ from headwater.cli.terminal import (
     plain,
     print_table,
     print_text,
-    printable,
     progress,
     run,
+    without_controls,
 )
 from headwater.errors import HostBusy
 from headwater.feeds import FeedParseError, NotAFeed, ParsedFeed, parse_feed
@@ -114,11 +114,11 @@ def _plain(value: object) -> object:
 
 def _print(name: str, found: ParsedFeed | ReadFailure) -> None:
     if isinstance(found, ReadFailure):
-        print_text(printable(f"{name}: {found.reason} [{found.error}]"))
+        print_text(without_controls(f"{name}: {found.reason} [{found.error}]"))
         return
     count = counted(len(found.entries), "entry", "entries")
-    print_text(printable(f"{found.title or 'Without a title'} ({found.format}, {count}): {name}"))
+    print_text(without_controls(f"{found.title or 'Without a title'} ({found.format}, {count}): {name}"))
     if found.entries:
         dated = ((entry, entry.published_at or entry.updated_at) for entry in found.entries)
         titled = ((f"{when:%Y-%m-%d %H:%M}" if when else "", one.title or one.url or one.id) for one, when in dated)
-        print_table(["when", "title"], [(when, printable(title)) for when, title in titled])
+        print_table(["when", "title"], [(when, without_controls(title)) for when, title in titled])

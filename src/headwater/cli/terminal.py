@@ -170,10 +170,10 @@ def own_command() -> str:
         return str(script)
 
 
-def printable(text: str, keep: str = "") -> str:
+def without_controls(text: str, keep: str = "") -> str:
     """Text without control characters, except those in `keep`: feeds and URLs come from outside."""
     return "".join(letter if letter.isprintable() or letter in keep else "�" for letter in text)
 
 
 def _escape(text: str) -> str:
-    return printable(text, keep="\n").replace("[", r"\[")
+    return without_controls(text, keep="\n").replace("[", r"\[")

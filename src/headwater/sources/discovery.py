@@ -30,9 +30,9 @@ from headwater.sources.page_links import (
     header_links,
     is_about_comments,
     links_of,
-    one_line,
 )
 from headwater.sources.well_known import customary_feeds, known_feeds
+from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
 log = get_logger()
@@ -290,7 +290,7 @@ class _Search:
         assert self._current is not None, "something was asked for"
         # A warning: a command that tells its own story logs errors, and this is told in it.
         log.warning("feed discovery broke", url=self._current.url, exc_info=error)
-        self._reject(self._current, one_line(f"Headwater itself failed: {type(error).__name__}: {error}"))
+        self._reject(self._current, one_line(f"Headwater itself failed: {type(error).__name__}: {error}")[:200])
 
     def _reject(self, candidate: Candidate, reason: str) -> None:
         sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."

@@ -15,9 +15,11 @@ from headwater.reading.links import link_target
 from headwater.reading.tags import attributes_of, tags
 from headwater.reading.text import unescape
 from headwater.sources.well_known import says_feed
+from headwater.text import one_line
 from headwater.urls import host_of, url_key
 
 PAGE_BYTES = 1_000_000  # less than elsewhere: it is read outside the sandbox
+MAX_TITLE = 200
 MAX_LINKS = 50  # of each kind: more than anybody would look through
 
 
@@ -87,7 +89,7 @@ def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:
     if "feed" in rel or (is_alternate and (_FEED_TYPE.fullmatch(kind) or kind in _VAGUE_TYPES or not kind)):
         is_certain = "feed" in rel or _FEED_TYPE.fullmatch(kind)
         if href and (is_certain or not _NO_FEEDS.search(href)) and (kind or is_certain or _HINT.search(href)):
-            yield href, How.DECLARED, one_line(attributes.get("title", ""))
+            yield href, How.DECLARED, one_line(attributes.get("title", ""))[:MAX_TITLE]
 
 
 def _anchored(raw: str, inside: str) -> Iterator[_Link]:
@@ -98,7 +100,7 @@ def _anchored(raw: str, inside: str) -> Iterator[_Link]:
     href = attributes.pop("href", "")
     if not href or href.startswith("#") or _NO_FEEDS.search(href):
         return
-    title = one_line(attributes.get("title", "") or re.sub(r"<[^>]*>?", " ", unescape(inside)))
+    title = one_line(attributes.get("title", "") or re.sub(r"<[^>]*>?", " ", unescape(inside)))[:MAX_TITLE]
     if READER_SCHEME.match(href) or _FEED_TYPE.fullmatch(attributes.get("type", "")):
         yield href, How.LINKED, title
     elif _HINT.search(href) or _MENTION.search(" ".join([*attributes.values(), inside])):
@@ -135,10 +137,6 @@ def absolute(href: str | None, base: str) -> str | None:
 def _web_scheme(match: re.Match[str]) -> str:
     """`feed://host/x` is http://host/x, and `feed:https://host/x` is what it wraps."""
     return "http://" if match[0].endswith("//") else ""
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
 
 
 def is_about_comments(candidate: Candidate) -> bool:

@@ -8,7 +8,7 @@ from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal, InvalidUrl
 from headwater.sources.custom.types import Known, ModerationStatus, Proposal, QueueCursor, QueuePage, Submission
-from headwater.text import is_blank
+from headwater.text import is_blank, one_line
 from headwater.types import UserId
 from headwater.urls import complete_url, host_of, parse_url
 
@@ -49,11 +49,6 @@ def _checked_url(url: str) -> str:
     if not _WEB.match(url):
         raise InvalidUrl(url, "it must start with http:// or https://")
     return parse_url(url)
-
-
-def one_line(text: str) -> str:
-    """Without line breaks and what else cannot be seen."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def check_reason(reason: str) -> str:

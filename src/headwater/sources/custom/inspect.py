@@ -15,10 +15,10 @@ from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.custom.decide import one_line
 from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample
 from headwater.sources.discovery import ACCEPT
 from headwater.sources.page_links import How, header_links, is_about_comments, links_of
+from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, parse_url
 
 WITHIN = timedelta(seconds=5)
