@@ -24,40 +24,34 @@ from headwater.types import ArticleId, SourceId, UserId
 
 async def find_answer(conn: Connection) -> ConsentAnswer | None:
     """The user's answer; None if there is none yet."""
-    found = await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT CASE
             WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN 'yes'
             WHEN EXISTS (SELECT FROM analytics_refusals WHERE user_id = current_person()) THEN 'no'
         END
-        """,
-    )
+    """
+    found = await fetch_value(conn, statement)
     return ConsentAnswer(found) if found else None
 
 
 async def consent(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     """Count this user from now on."""
     await conn.execute("DELETE FROM analytics_refusals WHERE user_id = %(user_id)s", {"user_id": user_id})
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO analytics_consents (user_id, given_at) VALUES (%(user_id)s, %(now)s)
         ON CONFLICT (user_id) DO NOTHING
-        """,
-        {"user_id": user_id, "now": now},
-    )
+    """
+    await conn.execute(statement, {"user_id": user_id, "now": now})
 
 
 async def refuse(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     """Withdraw a user's consent; their clicks are deleted at once, by a foreign key."""
     await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user_id)s, %(now)s)
         ON CONFLICT (user_id) DO NOTHING
-        """,
-        {"user_id": user_id, "now": now},
-    )
+    """
+    await conn.execute(statement, {"user_id": user_id, "now": now})
 
 
 async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction, now: datetime) -> None:
@@ -66,8 +60,7 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
     It counts for the first of their sources that listed it, else the first of all. A withdrawal of consent at the same
     moment is waited for, and nothing is counted.
     """
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO feed_item_clicks (id, user_id, article_id, source_id, kind, clicked_at)
         SELECT %(id)s, user_id, %(article_id)s, source_id, %(kind)s, %(now)s
         FROM analytics_consents
@@ -81,9 +74,8 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
         WHERE user_id = current_person()
         FOR KEY SHARE OF analytics_consents
         ON CONFLICT ON CONSTRAINT feed_item_clicks_once DO NOTHING
-        """,
-        {"id": new_id(), "article_id": article_id, "kind": deed.value, "now": now},
-    )
+    """
+    await conn.execute(statement, {"id": new_id(), "article_id": article_id, "kind": deed.value, "now": now})
 
 
 async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
@@ -106,8 +98,7 @@ async def count_readers(conn: Connection) -> Readers:
 
 async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, limit: int) -> Ranking:
     """The most popular sources since a time. Reads the clicks since then, and no article."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH clicked AS (
             SELECT source_id, count(DISTINCT user_id) AS readers,
                 count(DISTINCT (user_id, article_id)) FILTER (WHERE kind IN ('open', 'click')) AS reads,
@@ -155,19 +146,15 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
         SELECT totals.shown, hidden, source_id, name, followers, reads, opens, clicks, stars
         FROM totals
         LEFT JOIN listed ON true
-        """,
-        {"since": since, "order": order.value, "limit": limit, "fewest": FEWEST},
-    )
+    """
+    cur = await conn.execute(statement, {"since": since, "order": order.value, "limit": limit, "fewest": FEWEST})
     rows = await cur.fetchall()
     return Ranking([Popularity(*row[2:]) for row in rows if row[2] is not None], rows[0][0], rows[0][1])
 
 
 async def list_moments(conn: Connection, *, period: PopularityPeriod, until: datetime) -> list[PopularityStep]:
     """Reads of all users with consent, step by step up to a time, the oldest first."""
-    return await fetch_all(
-        conn,
-        PopularityStep,
-        """
+    statement = """
         SELECT moment AS at,
             CASE WHEN count(DISTINCT user_id) FILTER (WHERE kind <> 'star') >= %(fewest)s
                 THEN count(DISTINCT (user_id, article_id)) FILTER (WHERE kind <> 'star')
@@ -184,15 +171,18 @@ async def list_moments(conn: Connection, *, period: PopularityPeriod, until: dat
             AND clicked_at >= %(until)s::timestamptz - %(length)s::interval
             AND clicked_at < %(until)s::timestamptz
         GROUP BY moment ORDER BY moment
-        """,
+    """
+    return await fetch_all(
+        conn,
+        PopularityStep,
+        statement,
         {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
     )
 
 
 async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
     """Delete the oldest clicks before a time. Returns how many; call it again while that is the limit."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH old AS MATERIALIZED (
             SELECT user_id, id
             FROM feed_item_clicks WHERE clicked_at < %(before)s
@@ -200,35 +190,30 @@ async def remove_before(conn: Connection, *, before: datetime, limit: int) -> in
         )
         DELETE FROM feed_item_clicks USING old
         WHERE feed_item_clicks.user_id = old.user_id AND feed_item_clicks.id = old.id
-        """,
-        {"before": before, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"before": before, "limit": limit})
     return cur.rowcount
 
 
 async def remove_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
     """Delete clicks of a removed source. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM feed_item_clicks
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM feed_item_clicks WHERE source_id = %(source_id)s LIMIT %(limit)s))
             AND source_id = %(source_id)s
-        """,
-        {"source_id": source_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"source_id": source_id, "limit": limit})
     return cur.rowcount
 
 
 async def remove_of_user(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Delete clicks of a removed user, then their consent or refusal. Returns how many rows."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM feed_item_clicks
         WHERE user_id = %(user_id)s
             AND id = ANY(ARRAY(SELECT id FROM feed_item_clicks WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     if cur.rowcount:
         return cur.rowcount
     consents = await conn.execute("DELETE FROM analytics_consents WHERE user_id = %(user_id)s", {"user_id": user_id})

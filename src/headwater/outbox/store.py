@@ -27,8 +27,7 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
     # One row per URL, always in the same order, so that two writers of the same URLs cannot deadlock.
     last = {entry.url_key: entry for entry in entries}
     ordered = [last[key] for key in sorted(last)]
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
         SELECT url_key, article_id, version, extract(epoch FROM clock_timestamp()) * 1000000, action, at, at
         FROM coalesce(%(now)s::timestamptz, now()) AS at,
@@ -40,7 +39,9 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
             queued_version = greatest(outbox.queued_version + 1, excluded.queued_version),
             queued_at = CASE WHEN outbox.reason IS NULL THEN outbox.queued_at ELSE excluded.queued_at END,
             ready_at = excluded.ready_at, lease = NULL, attempts = 0, reason = NULL
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "now": now,
             "url_keys": [entry.url_key for entry in ordered],
@@ -55,10 +56,7 @@ async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int
 ) -> list[ClaimedEntry]:
     """Claim the longest-waiting entries."""
-    return await fetch_all(
-        conn,
-        ClaimedEntry,
-        """
+    statement = """
         WITH ready AS MATERIALIZED (
             SELECT url_key
             FROM outbox WHERE ready_at <= %(now)s ORDER BY ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
@@ -66,8 +64,9 @@ async def claim(
         UPDATE outbox SET ready_at = %(leased_until)s, lease = %(lease)s, attempts = attempts + 1
         FROM ready WHERE outbox.url_key = ready.url_key
         RETURNING article_id, outbox.url_key, version, action, queued_version, lease, attempts - 1 AS attempts
-        """,
-        {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit},
+    """
+    return await fetch_all(
+        conn, ClaimedEntry, statement, {"lease": lease, "now": now, "leased_until": leased_until, "limit": limit}
     )
 
 
@@ -81,24 +80,22 @@ async def postpone(
     conn: Connection, *, entries: Sequence[ClaimedEntry], until: datetime, was_sent: bool = True
 ) -> None:
     """Send entries again at a time. If they were not sent, this does not count as an attempt."""
-    await conn.execute(
-        f"""
+    statement = f"""
         UPDATE outbox SET ready_at = %(until)s, lease = NULL, attempts = attempts - (NOT %(was_sent)s)::integer
         FROM {_MINE} WHERE {_IS_MINE}
-        """,
-        {**_keys(entries), "until": until, "was_sent": was_sent},
-    )
+    """
+    await conn.execute(statement, {**_keys(entries), "until": until, "was_sent": was_sent})
 
 
 async def reject(conn: Connection, *, rejected: Sequence[tuple[ClaimedEntry, str]]) -> None:
     """Keep refused entries with the reason, until a newer version is queued or an operator retries them."""
-    await conn.execute(
-        f"""
+    statement = f"""
         UPDATE outbox SET ready_at = 'infinity', lease = NULL, reason = mine.reason
         FROM unnest(%(url_keys)b::bytea[], %(leases)b::uuid[], %(reasons)b::text[]) AS mine (url_key, lease, reason)
         WHERE {_IS_MINE}
-        """,
-        {**_keys([entry for entry, _ in rejected]), "reasons": [reason for _, reason in rejected]},
+    """
+    await conn.execute(
+        statement, {**_keys([entry for entry, _ in rejected]), "reasons": [reason for _, reason in rejected]}
     )
 
 
@@ -108,28 +105,24 @@ def _keys(entries: Sequence[ClaimedEntry]) -> dict[str, object]:
 
 async def revive(conn: Connection, *, now: datetime) -> int:
     """Retry refused entries. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE outbox SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
         WHERE reason IS NOT NULL
-        """,
-        {"now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"now": now})
     return cur.rowcount
 
 
 async def listen(conn: Connection, *, target: str) -> bool:
     """Queue changes from now on. True if this is another index than before: then all content is queued."""
-    cur = await conn.execute(
-        """
+    statement = """
         INSERT INTO outbox_listening (target, since)
         VALUES (%(target)s, pg_current_xact_id())
         ON CONFLICT (is_only) DO UPDATE
         SET target = excluded.target, since = excluded.since, filled_to = NULL, filled_at = NULL
         WHERE outbox_listening.target <> excluded.target
-        """,
-        {"target": target},
-    )
+    """
+    cur = await conn.execute(statement, {"target": target})
     return cur.rowcount == 1
 
 
@@ -153,47 +146,41 @@ async def fill(conn: Connection, *, now: datetime, limit: int) -> int:
 
     Waits for transactions that began before `listen`: what they write was not queued, and is not visible yet.
     """
-    return (
-        await fetch_value(
-            conn,
-            """
-            WITH listening AS MATERIALIZED (
-                SELECT filled_to
-                FROM outbox_listening
-                WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot())
-                FOR UPDATE SKIP LOCKED
-            ), known AS MATERIALIZED (
-                SELECT content.*
-                FROM listening
-                CROSS JOIN LATERAL (
-                    SELECT article_id, url_key, version, extracted_at
-                    FROM content
-                    WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
-                    ORDER BY article_id LIMIT %(limit)s
-                ) AS content
-            ), queued AS (
-                -- No newer than what was queued when it changed: the index does not write it twice.
-                INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
-                SELECT url_key, article_id, version,
-                    extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
-                FROM known, CAST(%(now)s AS timestamptz) AS at
-                ORDER BY url_key
-                ON CONFLICT (url_key) DO UPDATE
-                SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
-                WHERE outbox.reason IS NOT NULL
-            ), moved AS (
-                UPDATE outbox_listening SET filled_to = coalesce(
-                        (SELECT article_id FROM known ORDER BY article_id DESC LIMIT 1), outbox_listening.filled_to
-                    ),
-                    filled_at = CASE WHEN NOT EXISTS (SELECT FROM known) THEN %(now)s::timestamptz END
-                FROM listening
-            )
-            SELECT count(*) FROM known
-            """,
-            {"now": now, "limit": limit},
+    statement = """
+        WITH listening AS MATERIALIZED (
+            SELECT filled_to
+            FROM outbox_listening
+            WHERE filled_at IS NULL AND since < pg_snapshot_xmin(pg_current_snapshot())
+            FOR UPDATE SKIP LOCKED
+        ), known AS MATERIALIZED (
+            SELECT content.*
+            FROM listening
+            CROSS JOIN LATERAL (
+                SELECT article_id, url_key, version, extracted_at
+                FROM content
+                WHERE article_id > coalesce(listening.filled_to, '00000000-0000-0000-0000-000000000000')
+                ORDER BY article_id LIMIT %(limit)s
+            ) AS content
+        ), queued AS (
+            -- No newer than what was queued when it changed: the index does not write it twice.
+            INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
+            SELECT url_key, article_id, version,
+                extract(epoch FROM least(extracted_at, clock_timestamp())) * 1000000, 'index', at, at
+            FROM known, CAST(%(now)s AS timestamptz) AS at
+            ORDER BY url_key
+            ON CONFLICT (url_key) DO UPDATE
+            SET queued_at = excluded.queued_at, ready_at = excluded.ready_at, attempts = 0, reason = NULL
+            WHERE outbox.reason IS NOT NULL
+        ), moved AS (
+            UPDATE outbox_listening SET filled_to = coalesce(
+                    (SELECT article_id FROM known ORDER BY article_id DESC LIMIT 1), outbox_listening.filled_to
+                ),
+                filled_at = CASE WHEN NOT EXISTS (SELECT FROM known) THEN %(now)s::timestamptz END
+            FROM listening
         )
-        or 0
-    )
+        SELECT count(*) FROM known
+    """
+    return await fetch_value(conn, statement, {"now": now, "limit": limit}) or 0
 
 
 async def oldest_at(conn: Connection) -> datetime | None:
@@ -203,41 +190,32 @@ async def oldest_at(conn: Connection) -> datetime | None:
 
 async def count(conn: Connection) -> OutboxCounts:
     """How many entries wait or were refused."""
-    found = await fetch_one(
-        conn,
-        OutboxCounts,
-        """
+    statement = """
         SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
             min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,
             EXISTS (SELECT FROM outbox_listening) AS is_listening,
             EXISTS (SELECT FROM outbox_listening WHERE filled_at IS NULL) AS is_filling
         FROM outbox
-        """,
-    )
+    """
+    found = await fetch_one(conn, OutboxCounts, statement)
     assert found is not None
     return found
 
 
 async def list_refused(conn: Connection, *, limit: int) -> list[RefusedEntry]:
     """Refused entries, the latest first."""
-    return await fetch_all(
-        conn,
-        RefusedEntry,
-        """
+    statement = """
         SELECT article_id, url_key, version, reason, queued_at
         FROM outbox WHERE reason IS NOT NULL ORDER BY queued_at DESC LIMIT %(limit)s
-        """,
-        {"limit": limit},
-    )
+    """
+    return await fetch_all(conn, RefusedEntry, statement, {"limit": limit})
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> int:
     """Make entries ready that wait for more than a day, as a clock that was ahead wrote it. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE outbox SET ready_at = %(now)s, lease = NULL
         WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
-        """,
-        {"now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"now": now})
     return cur.rowcount

@@ -10,8 +10,7 @@ from headwater.types import ArticleId
 
 async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, int]:
     """The approximate size of each document in bytes, without reading long values."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT content.article_id, coalesce(octet_length(coalesce(content.text, original.text)), 0)
             + coalesce(octet_length(coalesce(content.html, original.html)), 0)
             + pg_column_size(content.linked_data) + 2000
@@ -20,18 +19,14 @@ async def measure(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapp
             SELECT text, html FROM content AS whose WHERE whose.article_id = content.duplicate_of OFFSET 0
         ) AS original ON true
         WHERE content.article_id = ANY(%(ids)b::uuid[])
-        """,
-        {"ids": list(article_ids)},
-    )
+    """
+    cur = await conn.execute(statement, {"ids": list(article_ids)})
     return dict(await cur.fetchall())
 
 
 async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping[ArticleId, IndexDocument]:
     """The documents of these articles; without those that have no content."""
-    rows = await fetch_all(
-        conn,
-        IndexDocument,
-        """
+    statement = """
         SELECT content.article_id::text AS id, content.url, listed.source_id::text, listed.source_name,
             coalesce(nullif(content.title, ''), nullif(articles.title, ''), content.url) AS title,
             coalesce(content.text, original.text) AS raw_text, coalesce(content.html, original.html) AS raw_html,
@@ -60,9 +55,8 @@ async def read(conn: Connection, *, article_ids: Sequence[ArticleId]) -> Mapping
             LIMIT 1
         ) AS listed ON true
         WHERE content.article_id = ANY(%(ids)b::uuid[])
-        """,
-        {"ids": list(article_ids)},
-    )
+    """
+    rows = await fetch_all(conn, IndexDocument, statement, {"ids": list(article_ids)})
     return {ArticleId(UUID(found.id)): found for found in rows}
 
 

@@ -14,8 +14,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
 
     A lease that ends later than allowed was written by a clock that was ahead, and is ignored.
     """
-    cur = await conn.execute(
-        """
+    statement = """
         WITH users AS (
             UPDATE user_ids SET lease = %(lease)s, ready_at = %(leased_until)s
             WHERE id = ANY(
@@ -42,7 +41,9 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
         SELECT 'user', id FROM users
         UNION ALL
         SELECT 'source', id FROM sources
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             "lease": lease,
             "now": now,
@@ -56,8 +57,7 @@ async def claim(conn: Connection, *, lease: UUID, now: datetime, leased_until: d
 
 async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -> bool:
     """Extend the lease, and lock the row until the transaction ends; False if the lease was lost."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH source AS (
             UPDATE source_ids SET ready_at = %(leased_until)s
             WHERE id = %(id)s AND lease = %(lease)s AND removed_at IS NOT NULL
@@ -68,9 +68,8 @@ async def renew(conn: Connection, *, removal: Removal, leased_until: datetime) -
             RETURNING id
         )
         SELECT FROM source UNION ALL SELECT FROM person
-        """,
-        {"id": removal.id, "lease": removal.lease, "leased_until": leased_until},
-    )
+    """
+    cur = await conn.execute(statement, {"id": removal.id, "lease": removal.lease, "leased_until": leased_until})
     return cur.rowcount == 1
 
 
@@ -88,22 +87,18 @@ async def finish(conn: Connection, *, removal: Removal) -> None:
 
 async def release(conn: Connection, *, removal: Removal) -> None:
     """Let another worker continue at once."""
-    await conn.execute(
-        """
+    statement = """
         WITH source AS (
             UPDATE source_ids SET ready_at = '-infinity', lease = NULL WHERE id = %(id)s AND lease = %(lease)s
         )
         UPDATE user_ids SET ready_at = '-infinity', lease = NULL WHERE id = %(id)s AND lease = %(lease)s
-        """,
-        {"id": removal.id, "lease": removal.lease},
-    )
+    """
+    await conn.execute(statement, {"id": removal.id, "lease": removal.lease})
 
 
 async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | None:
     """The time of the oldest deletion that waits for a worker."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT min(removed_at)
         FROM (
             (
@@ -118,6 +113,5 @@ async def oldest_waiting_at(conn: Connection, *, now: datetime) -> datetime | No
                 ORDER BY ready_at LIMIT 1000
             )
         ) AS waiting
-        """,
-        {"now": now},
-    )
+    """
+    return await fetch_value(conn, statement, {"now": now})

@@ -31,25 +31,21 @@ async def _briefly(conn: Connection) -> AsyncIterator[None]:
 
 async def claim(conn: Connection, *, lease: UUID, now: datetime, ends_at: datetime, is_early: bool = False) -> bool:
     """Claim a run that is due; early, also one that is not due yet, unless one is running."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE retention_state SET due_at = %(ends_at)s, lease = %(lease)s
         WHERE due_at <= %(now)s OR (%(is_early)s AND lease IS NULL)
-        """,
-        {"lease": lease, "now": now, "ends_at": ends_at, "is_early": is_early},
-    )
+    """
+    cur = await conn.execute(statement, {"lease": lease, "now": now, "ends_at": ends_at, "is_early": is_early})
     return cur.rowcount == 1
 
 
 async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: datetime) -> None:
     """End a run, and set when the next is due."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE retention_state SET due_at = %(due_at)s, lease = NULL, finished_at = %(now)s
         WHERE lease = %(lease)s
-        """,
-        {"lease": lease, "now": now, "due_at": due_at},
-    )
+    """
+    await conn.execute(statement, {"lease": lease, "now": now, "due_at": due_at})
 
 
 async def find_state(conn: Connection) -> RetentionState:
@@ -71,15 +67,12 @@ async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) 
 
 async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
     """The latest publication date in a month."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT max(published_at)
         FROM articles
         WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
-        """,
-        {"month": month},
-    )
+    """
+    return await fetch_value(conn, statement, {"month": month})
 
 
 async def make_months(conn: Connection, *, until: date) -> int:
@@ -95,19 +88,15 @@ async def list_months(conn: Connection) -> list[date]:
 
 async def count_month(conn: Connection, *, month: date) -> Month:
     """How many articles are in a month, and how many of them are starred."""
-    found = await fetch_one(
-        conn,
-        Month,
-        """
+    statement = """
         SELECT %(month)s::date AS month, count(*) AS articles,
             count(*) FILTER (
                 WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
             ) AS starred
         FROM articles
         WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
-        """,
-        {"month": month},
-    )
+    """
+    found = await fetch_one(conn, Month, statement, {"month": month})
     assert found is not None, "a count is a row"
     return found
 

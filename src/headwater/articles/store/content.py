@@ -48,16 +48,13 @@ async def _lock_hashes(conn: Connection, *, records: Sequence[NewContent]) -> No
 
 
 async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) -> dict[ArticleId, Stored]:
-    rows = await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT article_id, title, description, keywords, authors, published_at, canonical_url, section, language,
             image_url, open_graph, linked_data, word_count, content_hash, simhash, origins, duplicate_of,
             near_duplicate_of, version
         FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
-        """,
-        {"ids": list(article_ids)},
-    )
+    """
+    rows = await fetch_rows(conn, statement, {"ids": list(article_ids)})
     return {row["article_id"]: _stored(**row) for row in rows}
 
 
@@ -73,12 +70,12 @@ def _stored(
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
     """The articles that have these texts, the oldest first."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT content_hash, article_id, url, sha256(convert_to(coalesce(html, ''), 'UTF8'))
         FROM content WHERE content_hash = ANY(%(hashes)s::bytea[]) AND duplicate_of IS NULL ORDER BY article_id
-        """,
-        {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]},
+    """
+    cur = await conn.execute(
+        statement, {"hashes": [record.extracted.content_hash for record in records if record.extracted.content_hash]}
     )
     originals: dict[bytes, list[Original]] = {}
     for content_hash, article_id, url, html in await cur.fetchall():
@@ -89,8 +86,7 @@ async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) ->
 async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dict[ArticleId, ArticleId]:
     """The nearest and oldest near-duplicate of each: found by one equal quarter of the simhash."""
     wanted = [record for record in records if record.extracted.simhash is not None]
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT wanted.article_id, alike.article_id
         FROM unnest(%(ids)b::uuid[], %(simhashes)b::bigint[]) AS wanted (article_id, simhash)
         CROSS JOIN LATERAL (
@@ -113,7 +109,9 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
                 AND bit_count((candidate.simhash # wanted.simhash)::bit(64)) <= 3
             ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id LIMIT 1
         ) AS alike
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {"ids": [record.article_id for record in wanted], "simhashes": [record.extracted.simhash for record in wanted]},
     )
     return dict(await cur.fetchall())
@@ -121,8 +119,7 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
 
 async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> None:
     async with conn.cursor() as cur:
-        await cur.executemany(
-            """
+        statement = """
             INSERT INTO content (
                 article_id, url, url_key, title, text, html, description, keywords, authors, published_at,
                 canonical_url, section, language, image_url, open_graph, linked_data, origins, word_count, content_hash,
@@ -149,9 +146,8 @@ async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> N
                     excluded.content_hash, excluded.simhash, excluded.duplicate_of,
                     excluded.near_duplicate_of, excluded.richness, excluded.version, excluded.extracted_at
                 )
-            """,
-            rows,
-        )
+        """
+        await cur.executemany(statement, rows)
 
 
 def _row(new: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, object]:
@@ -183,10 +179,7 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
 
     Words are reduced by each article's own language. Of very many hits the newest thousand are ranked.
     """
-    return await fetch_all(
-        conn,
-        Hit,
-        """
+    statement = """
         WITH asked AS MATERIALIZED (
             -- In most languages the words have the same stems: each query is run once.
             SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
@@ -232,6 +225,5 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
         FROM best
         JOIN content USING (article_id)
         ORDER BY rank DESC, article_id DESC
-        """,
-        {"words": words, "limit": limit, "offset": offset},
-    )
+    """
+    return await fetch_all(conn, Hit, statement, {"words": words, "limit": limit, "offset": offset})

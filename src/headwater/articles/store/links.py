@@ -22,8 +22,7 @@ async def link(
     # A feed may list an article twice; the first time counts.
     pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
     entries = list(pairs.values())
-    cur = await conn.execute(
-        """
+    statement = """
         WITH entry AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -72,7 +71,9 @@ async def link(
         )
         SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
             (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known)
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             **entry_values(entries),
             "seen_at": seen_at,
@@ -93,8 +94,7 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
 
     A feed that its article's site has begun to serve has that site's id from now on.
     """
-    await conn.execute(
-        """
+    statement = """
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -120,7 +120,9 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
         JOIN locked USING (article_id, source_id)
         WHERE link.article_id = given.article_id AND link.source_id = given.source_id
             AND link.article_id = ANY(%(article_ids)b::uuid[])
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             **entry_values(listed),
             "article_ids": uuids([ids[one.article.url_key] for one in listed]),
@@ -132,17 +134,15 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
 
 async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
     """Link the articles of one source to another. Returns how many were new to it."""
-    cur = await conn.execute(
-        """
+    statement = """
         INSERT INTO article_sources (
             article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
         )
         SELECT article_id, %(to)s, entry_id, seen_at, listed_at, title, author, summary, content, published_at
         FROM article_sources WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING
-        """,
-        {"source_id": source_id, "to": to},
-    )
+    """
+    cur = await conn.execute(statement, {"source_id": source_id, "to": to})
     return cur.rowcount
 
 
@@ -165,8 +165,7 @@ async def unlink(conn: Connection, *, source_id: SourceId, ids: Sequence[Article
 
 async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, SourceId | None]:
     """Those of these URLs that are articles, each with a source that lists it, if any."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT url_key, owner.id
         FROM article_urls
         LEFT JOIN LATERAL (
@@ -178,9 +177,8 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
         ) AS owner ON true
         WHERE url_key = ANY(%(url_keys)b::bytea[])
             AND EXISTS (SELECT FROM articles WHERE articles.id = article_urls.article_id OFFSET 0)
-        """,
-        {"url_keys": byteas(url_keys)},
-    )
+    """
+    cur = await conn.execute(statement, {"url_keys": byteas(url_keys)})
     return {bytes(key): source_id for key, source_id in await cur.fetchall()}
 
 

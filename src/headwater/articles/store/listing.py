@@ -9,10 +9,7 @@ from headwater.types import ArticleId, SourceId
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
     """The newest articles of all sources."""
-    return await fetch_all(
-        conn,
-        ListedArticle,
-        """
+    statement = """
         SELECT id, number, url, coalesce(nullif(articles.title, ''), described.title, url) AS title,
             coalesce(articles.author, described.author) AS author,
             coalesce(articles.summary, described.summary) AS summary,
@@ -47,17 +44,13 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
             ORDER BY seen_at, source_id LIMIT 1
         ) AS described ON true
         ORDER BY listed_at DESC, id DESC
-        """,
-        {"limit": limit},
-    )
+    """
+    return await fetch_all(conn, ListedArticle, statement, {"limit": limit})
 
 
 async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> list[ListedArticle]:
     """The newest articles that one source lists."""
-    return await fetch_all(
-        conn,
-        ListedArticle,
-        """
+    statement = """
         SELECT articles.id, articles.number, articles.url,
             coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,
             coalesce(articles.author, article_sources.author) AS author,
@@ -69,15 +62,13 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         JOIN sources ON sources.id = article_sources.source_id
         WHERE article_sources.source_id = %(source_id)s
         ORDER BY article_sources.listed_at DESC, article_id DESC LIMIT %(limit)s
-        """,
-        {"source_id": source_id, "limit": limit},
-    )
+    """
+    return await fetch_all(conn, ListedArticle, statement, {"source_id": source_id, "limit": limit})
 
 
 async def find_by_numbers(conn: Connection, *, numbers: Sequence[int]) -> dict[int, ArticleId]:
     """The articles with these numbers. A number contains the time of the id, so each is looked up in one month."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT wanted.number, articles.id
         FROM unnest(%(numbers)s::bigint[]) AS wanted (number)
         CROSS JOIN LATERAL (
@@ -87,7 +78,6 @@ async def find_by_numbers(conn: Connection, *, numbers: Sequence[int]) -> dict[i
                 AND id BETWEEN first_id_of_number(wanted.number) AND last_id_of_number(wanted.number)
             OFFSET 0
         ) AS articles
-        """,
-        {"numbers": list(numbers)},
-    )
+    """
+    cur = await conn.execute(statement, {"numbers": list(numbers)})
     return {number: ArticleId(article_id) for number, article_id in await cur.fetchall()}

@@ -10,16 +10,14 @@ from headwater.types import ArticleId, SourceId
 async def lock_by_url(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, ArticleId]:
     """The articles of these URLs; none is deleted before the transaction ends."""
     async with conn.cursor(binary=True) as cur:
-        await cur.execute(
-            """
+        statement = """
             SELECT article_urls.url_key, articles.id
             FROM article_urls
             JOIN articles ON articles.id = article_id
             WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
             ORDER BY articles.id FOR KEY SHARE OF articles
-            """,
-            {"url_keys": byteas(url_keys)},
-        )
+        """
+        await cur.execute(statement, {"url_keys": byteas(url_keys)})
         return dict(await cur.fetchall())
 
 
@@ -36,8 +34,7 @@ async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_
 
     Returns how many; their content, links and marks are deleted too.
     """
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM articles
         WHERE id = ANY(%(ids)b::uuid[])
             AND NOT EXISTS (
@@ -49,7 +46,6 @@ async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_
             AND NOT EXISTS (
                 SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL OFFSET 0
             )
-        """,
-        {"ids": uuids(ids), "except_for": except_for},
-    )
+    """
+    cur = await conn.execute(statement, {"ids": uuids(ids), "except_for": except_for})
     return cur.rowcount

@@ -57,14 +57,12 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEn
 async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, tuple[ArticleId, bool]]:
     """The ids of these URLs, and whether the article still exists."""
     async with conn.cursor(binary=True) as cur:
-        await cur.execute(
-            """
+        statement = """
             SELECT article_urls.url_key, article_id,
                 EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)
             FROM article_urls WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
-            """,
-            {"url_keys": byteas(url_keys)},
-        )
+        """
+        await cur.execute(statement, {"url_keys": byteas(url_keys)})
         return {key: (article_id, is_here) for key, article_id, is_here in await cur.fetchall()}
 
 
@@ -79,8 +77,7 @@ async def _add(
         return {}, []
     keys = [one.article.url_key for one in listed]
     ids = {key: ArticleId(new) for key, new in zip(keys, ids_at(seen_at, len(keys)), strict=True)}
-    cur = await conn.execute(
-        """
+    statement = """
         WITH entry AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -125,7 +122,9 @@ async def _add(
         LEFT JOIN made USING (id)
         LEFT JOIN linked ON linked.article_id = entry.id
         WHERE linked.article_id IS NULL
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             **entry_values(listed),
             "ids": uuids([ids[key] for key in keys]),
@@ -149,8 +148,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
     if not outdated:
         return
     given = [one for one in listed if ids[one.article.url_key] in outdated]
-    await conn.execute(
-        """
+    statement = """
         WITH locked AS MATERIALIZED (
             SELECT id
             FROM articles WHERE id = ANY(%(ids)b::uuid[])
@@ -172,7 +170,9 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
         ) AS given (id, title, author, summary, content, published_at, url, is_own)
         JOIN locked USING (id)
         WHERE articles.id = given.id AND articles.id = ANY(%(ids)b::uuid[])
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             **entry_values(given),
             "ids": uuids([ids[one.article.url_key] for one in given]),
@@ -185,25 +185,24 @@ async def _find_outdated(
     conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]
 ) -> set[ArticleId]:
     """Articles whose shared record differs; usually none."""
+    statement = """
+        SELECT articles.id
+        FROM unnest(
+            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
+            %(published)b::timestamptz[], %(own)b::boolean[]
+        ) AS given (id, title, author, summary, content, published_at, is_own)
+        CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.id OFFSET 0) AS articles
+        WHERE (given.is_own AND NOT articles.is_told_by_site)
+            OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
+            IS DISTINCT FROM (
+                coalesce(nullif(given.title, ''), articles.title), coalesce(given.author, articles.author),
+                coalesce(given.summary, articles.summary), coalesce(given.content, articles.content),
+                coalesce(given.published_at, articles.published_at)
+            )
+    """
     return set(
         await fetch_column(
-            conn,
-            """
-            SELECT articles.id
-            FROM unnest(
-                %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-                %(published)b::timestamptz[], %(own)b::boolean[]
-            ) AS given (id, title, author, summary, content, published_at, is_own)
-            CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.id OFFSET 0) AS articles
-            WHERE (given.is_own AND NOT articles.is_told_by_site)
-                OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
-                IS DISTINCT FROM (
-                    coalesce(nullif(given.title, ''), articles.title), coalesce(given.author, articles.author),
-                    coalesce(given.summary, articles.summary), coalesce(given.content, articles.content),
-                    coalesce(given.published_at, articles.published_at)
-                )
-            """,
-            {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])},
+            conn, statement, {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])}
         )
     )
 
@@ -218,8 +217,7 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Se
     by_feeds = [one for one in listed if not one.is_page]
     if not by_feeds:
         return listed
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1],
             bool_and(listed.is_own)
         FROM unnest(%(source_ids)b::uuid[], %(entry_ids)b::text[], %(url_keys)b::bytea[])
@@ -233,7 +231,9 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Se
         CROSS JOIN LATERAL (SELECT url_key, url FROM articles WHERE id = listed.article_id OFFSET 0) AS articles
         GROUP BY source_id, entry_id
         HAVING count(*) = 1 AND bool_and(articles.url_key <> entry.url_key)
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             "source_ids": uuids([one.source_id for one in by_feeds]),
             "entry_ids": texts([one.article.entry_id for one in by_feeds]),

@@ -68,8 +68,7 @@ def _key_or_none(url: str) -> UrlKey | None:
 
 async def _fetched(conn: Connection, *, keys: Sequence[UrlKey]) -> list[tuple[Any, ...]]:
     """The schedules of fetched pages, under lock."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         SELECT page.*
         FROM {GIVEN_KEYS}
         CROSS JOIN LATERAL (
@@ -77,15 +76,13 @@ async def _fetched(conn: Connection, *, keys: Sequence[UrlKey]) -> list[tuple[An
                 nullif(next_fetch_at, 'infinity'), source_id, band
             FROM frontier_url WHERE {IS_GIVEN} AND status = 'f' FOR UPDATE
         ) AS page
-        """,
-        key_columns(keys),
-    )
+    """
+    cur = await conn.execute(statement, key_columns(keys))
     return await cur.fetchall()
 
 
 async def _settle(conn: Connection, *, pages: Sequence[tuple[UrlKey, Settled, timedelta, datetime | None]]) -> None:
-    await conn.execute(
-        f"""
+    statement = f"""
         UPDATE frontier_url
         SET content_hash = coalesce(given.content_hash, frontier_url.content_hash), interval_s = given.interval_s,
             next_fetch_at = coalesce(given.next_fetch_at, 'infinity'), last_error = given.reason,
@@ -95,7 +92,9 @@ async def _settle(conn: Connection, *, pages: Sequence[tuple[UrlKey, Settled, ti
             %(intervals)s::integer[], %(hashes)b::bytea[], %(reasons)s::text[]
         ) AS given (shard, host_id, url_id, next_fetch_at, interval_s, content_hash, reason)
         WHERE {IS_GIVEN}
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             **key_columns([key for key, _, _, _ in pages]),
             "times": times([next_fetch_at for _, _, _, next_fetch_at in pages]),
@@ -109,15 +108,13 @@ async def _settle(conn: Connection, *, pages: Sequence[tuple[UrlKey, Settled, ti
 async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     """Retry the URLs of a host that robots.txt disallowed. Returns how many."""
     host_id = host_id_of(host)
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE frontier_url
         SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
         WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
         RETURNING source_id, band
-        """,
-        {"now": now, "shard": shard_of(host_id), "host_id": host_id},
-    )
+    """
+    cur = await conn.execute(statement, {"now": now, "shard": shard_of(host_id), "host_id": host_id})
     changes = UrlChanges()
     for source_id, band in await cur.fetchall():
         changes.requeue(host_id, source_id, band, now, "b")
@@ -127,8 +124,7 @@ async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
 
 async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: list[Wake] | None = None) -> list[UUID]:
     """Retry URLs at once, with all their retries. Returns those that exist. `wakes` as in `write_changes`."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH given AS MATERIALIZED (
             SELECT url.*
             FROM {GIVEN_KEYS}
@@ -140,9 +136,8 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: 
         SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
         FROM given WHERE {IS_GIVEN}
         RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
-        """,
-        {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now},
-    )
+    """
+    cur = await conn.execute(statement, {**key_columns(sorted({url_key_of(one) for one in ids})), "now": now})
     changes = UrlChanges()
     retried: set[UUID] = set()
     for host_id, url_id, source_id, band, letter in await cur.fetchall():
@@ -154,8 +149,7 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: 
 
 async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | None = None) -> list[UUID]:
     """Delete URLs and their aliases. Returns those that existed. `wakes` as in `write_changes`."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH given AS MATERIALIZED (SELECT * FROM {GIVEN_KEYS}), gone AS (
             DELETE FROM frontier_url USING given
             WHERE {IS_GIVEN}
@@ -172,9 +166,8 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | N
         SELECT host_id, url_id, source_id, letter FROM gone
         UNION ALL
         SELECT host_id, url_id, NULL, NULL FROM aliases
-        """,
-        key_columns(sorted({url_key_of(one) for one in ids})),
-    )
+    """
+    cur = await conn.execute(statement, key_columns(sorted({url_key_of(one) for one in ids})))
     changes = UrlChanges()
     deleted: set[UUID] = set()
     for host_id, url_id, source_id, letter in await cur.fetchall():
@@ -188,8 +181,7 @@ async def delete(conn: Connection, *, ids: Sequence[UUID], wakes: list[Wake] | N
 async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | None]) -> None:
     """Assign URLs to other sources, or to none."""
     rows = sorted((url_key_of(one), to) for one, to in sources.items())
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH keys AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -204,9 +196,8 @@ async def set_sources(conn: Connection, *, sources: Mapping[UUID, SourceId | Non
         )
         UPDATE frontier_url SET source_id = given.new_source_id
         FROM given WHERE {IS_GIVEN} RETURNING given.source_id, given.new_source_id, status::text
-        """,
-        {**key_columns([key for key, _ in rows]), "source_ids": [to for _, to in rows]},
-    )
+    """
+    cur = await conn.execute(statement, {**key_columns([key for key, _ in rows]), "source_ids": [to for _, to in rows]})
     changes = UrlChanges()
     for before, after, letter in await cur.fetchall():
         changes.count(before, letter, -1)
@@ -219,15 +210,13 @@ async def find_submitted(conn: Connection, *, urls: Sequence[str], except_for: S
     by_key = {key: url for url in urls if (key := _key_or_none(url)) is not None}
     if not by_key:
         return set()
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         SELECT shard, host_id, url_id
         FROM {GIVEN_KEYS}
         JOIN frontier_url USING (shard, host_id, url_id)
         WHERE origin = 'm' AND source_id IS DISTINCT FROM %(except_for)s::uuid
-        """,
-        {**key_columns(sorted(by_key)), "except_for": except_for},
-    )
+    """
+    cur = await conn.execute(statement, {**key_columns(sorted(by_key)), "except_for": except_for})
     return {by_key[UrlKey(*row)] for row in await cur.fetchall()}
 
 
@@ -239,8 +228,7 @@ async def delete_counts(conn: Connection, *, source_id: SourceId) -> None:
 
 async def tidy(conn: Connection, *, now: datetime) -> int:
     """Sum up the counters that batches inserted, and delete expired aliases. Returns how many counters are left."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH turn AS MATERIALIZED (
             SELECT pg_try_advisory_xact_lock(hashtext('frontier_tally')) AS is_mine
         ), noted AS (
@@ -249,8 +237,8 @@ async def tidy(conn: Connection, *, now: datetime) -> int:
         )
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
         SELECT source_id, sum(pending), sum(fetched), sum(failed), sum(dead) FROM noted GROUP BY source_id
-        """
-    )
+    """
+    cur = await conn.execute(statement)
     await conn.execute("DELETE FROM frontier_alias WHERE expires_at <= %(now)s", {"now": now})
     return cur.rowcount
 

@@ -113,8 +113,7 @@ async def _due_urls(
 ) -> list[list[DueUrl]]:
     """The most urgent due URLs of each host; of a host whose lease was lost only the first, in the order of bands."""
     cur = conn.cursor(binary=True)
-    await cur.execute(
-        """
+    statement = """
         SELECT number::integer, min_delay_ms, url_id, url, kind, origin, due.source_id, depth, priority, etag,
             last_modified, fetch_count, retry_count, failing_since, interval_s, status
         FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(strikes)s::smallint[])
@@ -135,7 +134,9 @@ async def _due_urls(
             LIMIT CASE WHEN held.strikes = 0 THEN %(urls)s ELSE 1 END
         ) AS due
         LEFT JOIN LATERAL (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id LIMIT 1) AS source ON true
-        """,
+    """
+    await cur.execute(
+        statement,
         {
             "shards": numbers([shard_of(host.host_id) for host in held]),
             "host_ids": numbers([host.host_id for host in held]),
@@ -165,8 +166,7 @@ async def _due_urls(
 
 async def _give_up(conn: Connection, *, url: ClaimedUrl, now: datetime) -> None:
     """The URL has cost three leases: it is dead."""
-    await conn.execute(
-        """
+    statement = """
         WITH poisoned AS (
             UPDATE frontier_url
             SET status = 'd', next_fetch_at = 'infinity', last_error = %(poison)s, last_fetched_at = %(now)s
@@ -176,8 +176,9 @@ async def _give_up(conn: Connection, *, url: ClaimedUrl, now: datetime) -> None:
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
         SELECT source_id, -(%(was)s = 'p')::integer, -(%(was)s = 'f')::integer, -(%(was)s = 'r')::integer, 1
         FROM poisoned
-        """,
-        {"poison": POISON, "now": now, "was": STATUS_LETTER[url.status], **url_key_of(url.id)._asdict()},
+    """
+    await conn.execute(
+        statement, {"poison": POISON, "now": now, "was": STATUS_LETTER[url.status], **url_key_of(url.id)._asdict()}
     )
 
 
@@ -223,8 +224,7 @@ def _release_of(given: HostAnswer, options: FrontierOptions) -> PageRelease:
 
 async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
     """Write the outcomes. A URL whose status changed since it was claimed stays as it is."""
-    await conn.execute(
-        f"""
+    statement = f"""
         WITH batch AS MATERIALIZED (
             SELECT %(shards)s::smallint[] AS shards, %(host_ids)s::bigint[] AS host_ids,
                 %(url_ids)s::bigint[] AS url_ids, %(was)s::text[] AS was, %(at)s::timestamptz[] AS at,
@@ -259,9 +259,8 @@ async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
             count(*) FILTER (WHERE "is" = 'r') - count(*) FILTER (WHERE was = 'r'),
             count(*) FILTER (WHERE "is" IN ('d', 'b'))
         FROM written WHERE was <> "is" GROUP BY source_id
-        """,
-        _result_columns(results),
-    )
+    """
+    await conn.execute(statement, _result_columns(results))
 
 
 def _result_columns(results: Sequence[Result]) -> dict[str, str]:
@@ -337,8 +336,7 @@ async def _keep_aliases(
     options: FrontierOptions,
 ) -> list[tuple[int, UUID | None, str]]:
     """Replace URLs by aliases of other URLs. Returns the host, source and status of those replaced."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH given AS MATERIALIZED (
             SELECT *
             FROM unnest(
@@ -360,7 +358,9 @@ async def _keep_aliases(
                 expires_at = excluded.expires_at, to_url = excluded.to_url
         )
         SELECT host_id, source_id, status::text FROM gone
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             **key_columns([url_key_of(url.id) for url, _, _ in aliases]),
             "was": letters([STATUS_LETTER[url.status] for url, _, _ in aliases]),

@@ -61,8 +61,7 @@ def _frontier_url(row: tuple[Any, ...]) -> FrontierUrl:
 
 async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | None:  # noqa: A002
     """A URL, or the target of an alias."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH wanted AS MATERIALIZED (
             SELECT %(host_id)s::bigint AS host_id, %(url_id)s::bigint AS url_id
             UNION ALL
@@ -77,9 +76,8 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
         JOIN hosts USING (shard, host_id)
         WHERE shard = mod(mod(host_id, %(shards)s) + %(shards)s, %(shards)s)
         LIMIT 1
-        """,
-        {**url_key_of(id)._asdict(), "now": now, "shards": SHARDS},
-    )
+    """
+    cur = await conn.execute(statement, {**url_key_of(id)._asdict(), "now": now, "shards": SHARDS})
     row = await cur.fetchone()
     return _frontier_url(row) if row else None
 
@@ -92,8 +90,7 @@ async def list_urls(
     is_filtered |= wanted.source_id is not None and wanted.host is not None
     look = LOOKED_THROUGH if is_filtered else limit
     key = None if after is None else url_key_of(after.id)
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH seen AS MATERIALIZED (
             (
                 SELECT *
@@ -130,7 +127,9 @@ async def list_urls(
         ) AS edge ON true
         LEFT JOIN matching ON true
         ORDER BY matching.number
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             **_filter_values(wanted, now),
             "look": look,
@@ -168,8 +167,7 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
     """How many URLs pass a filter: by status and source from counters, else among the first ten thousand."""
     if wanted.host is None and wanted.origin is None and wanted.text is None:
         return UrlTotal(await _count_by_counters(conn, wanted=wanted, now=now), is_exact=True)
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH seen AS MATERIALIZED (
             (SELECT * FROM frontier_url WHERE %(by)s = 'time' ORDER BY discovered_at DESC LIMIT %(look)s)
             UNION ALL
@@ -192,9 +190,8 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
             FROM hosts WHERE hosts.shard = seen.shard AND hosts.host_id = seen.host_id LIMIT 1
         ) AS host ON true
         CROSS JOIN LATERAL (SELECT {_STATUS} AS shown_status) AS shown
-        """,
-        {**_filter_values(wanted, now), "look": COUNTED_THROUGH},
-    )
+    """
+    cur = await conn.execute(statement, {**_filter_values(wanted, now), "look": COUNTED_THROUGH})
     row = await cur.fetchone()
     assert row is not None, "an aggregate is always one row"
     return UrlTotal(row[0], is_exact=row[1] < COUNTED_THROUGH)
@@ -212,16 +209,13 @@ async def _count_by_counters(conn: Connection, *, wanted: UrlFilter, now: dateti
 
 async def stats(conn: Connection, *, now: datetime) -> FrontierStats:
     """How many URLs have each status, in all and by source: from counters, and those being fetched."""
-    counted = await fetch_all(
-        conn,
-        UrlCounts,
-        """
+    statement = """
         SELECT source_id, sum(pending)::bigint AS pending, sum(fetched)::bigint AS fetched,
             sum(failed)::bigint AS failed, sum(dead)::bigint AS dead
         FROM frontier_tally WHERE source_id IS NULL OR EXISTS (SELECT FROM sources WHERE sources.id = source_id)
         GROUP BY source_id ORDER BY source_id NULLS FIRST
-        """,
-    )
+    """
+    counted = await fetch_all(conn, UrlCounts, statement)
     fetching = await _count_fetching(conn, now=now)
     by_source = [_with_fetching(one, fetching.get(one.source_id, 0)) for one in counted]
     return FrontierStats({status: sum(getattr(one, status.value) for one in by_source) for status in Status}, by_source)
@@ -235,8 +229,7 @@ def _with_fetching(counts: UrlCounts, fetching: int) -> UrlCounts:
 
 async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId | None, int]:
     """How many never-fetched URLs of each source are being fetched. Leased hosts are few, and ready within an hour."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT due.source_id, count(*)
         FROM unnest(%(every_band)s::smallint[], %(every_shard)s::smallint[]) AS part (band, shard)
         CROSS JOIN LATERAL (
@@ -254,7 +247,6 @@ async def _count_fetching(conn: Connection, *, now: datetime) -> dict[SourceId |
             LIMIT held.claimed
         ) AS due
         GROUP BY due.source_id
-        """,
-        {**parts(EVERY_BAND, ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE},
-    )
+    """
+    cur = await conn.execute(statement, {**parts(EVERY_BAND, ALL_SHARDS), "now": now, "until": now + LONGEST_LEASE})
     return {SourceId(row[0]) if row[0] else None: row[1] for row in await cur.fetchall()}

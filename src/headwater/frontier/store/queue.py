@@ -216,8 +216,7 @@ async def _add(
     The arrays go through a CTE, so that the plan is the same however long they are: by the index, one URL at a time.
     """
     cur = conn.cursor(binary=True)
-    await cur.execute(
-        """
+    statement = """
         WITH batch AS MATERIALIZED (
             SELECT %(shards)s::smallint[] AS shards, %(host_ids)s::bigint[] AS host_ids,
                 %(url_ids)s::bigint[] AS url_ids, %(urls)s::text[] AS urls, %(source_ids)s::uuid[] AS source_ids,
@@ -296,7 +295,9 @@ async def _add(
         UNION ALL
         SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
         FROM looked WHERE to_url IS NOT NULL OR (is_new AND is_full)
-        """,
+    """
+    await cur.execute(
+        statement,
         {
             **batch_columns(batch),
             "now": now,

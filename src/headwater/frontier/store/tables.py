@@ -91,12 +91,13 @@ async def write_counts(conn: Connection, *, changes: UrlChanges) -> None:
     rows = [(source_id, row) for source_id, row in changes.counts.items() if any(row)]
     if not rows:
         return
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO frontier_tally (source_id, pending, fetched, failed, dead)
         SELECT *
         FROM unnest(%(sources)s::uuid[], %(p)s::integer[], %(f)s::integer[], %(r)s::integer[], %(d)s::integer[])
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "sources": uuids([source_id for source_id, _ in rows]),
             **{letter: numbers([row[column] for _, row in rows]) for column, letter in enumerate(COUNTED)},

@@ -23,22 +23,18 @@ async def read_profile(conn: Connection) -> dict[str, Any]:
     )
     tokens = await fetch_rows(conn, "SELECT id, name, scopes, created_at, used_at FROM api_tokens ORDER BY created_at")
     identities = await fetch_rows(conn, "SELECT issuer, subject FROM outside_identities ORDER BY issuer, subject")
-    (consent,) = await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT (SELECT given_at FROM analytics_consents) AS given_at,
             (SELECT refused_at FROM analytics_refusals) AS refused_at
-        """,
-    )
+    """
+    (consent,) = await fetch_rows(conn, statement)
     return {
         "profile": profile, "sessions": sessions, "tokens": tokens, "identities": identities, "counting": consent
     }  # fmt: skip
 
 
 async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT subscriptions.id, subscriptions.name,
             coalesce(sources.feed_url, sources.url, sources.sitemap_url) AS url, sources.url AS site,
             subscriptions.category,
@@ -50,28 +46,22 @@ async def list_subscriptions(conn: Connection, *, after: UUID, limit: int) -> Ro
         LEFT JOIN feed_state USING (source_id)
         WHERE subscriptions.id > %(after)s
         ORDER BY subscriptions.id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_submitted(conn: Connection, *, after: UUID, limit: int) -> Rows:
     """Sources that the user added. Sources are shared, so a WHERE selects them."""
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT id, name, feed_url, url, created_at
         FROM sources WHERE submitted_by = current_person() AND id > %(after)s ORDER BY id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> Rows:
     """Suggestions for all users."""
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
             submitted_at AS created_at, enabled AS is_active, coalesce(moderation_status, '') AS moderation_status,
             reason
@@ -79,16 +69,13 @@ async def list_custom_feeds(conn: Connection, *, after: UUID, limit: int) -> Row
         JOIN sources ON sources.id = source_id
         WHERE source_id > %(after)s
         ORDER BY source_id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
     """Articles read, marked unread or starred."""
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT article_id AS id, url, coalesce(nullif(described.title, ''), nullif(articles.title, ''), url) AS title,
             coalesce(described.published_at, articles.published_at) AS published_at, is_read, read_at, starred_at
         FROM marks
@@ -96,21 +83,17 @@ async def list_marks(conn: Connection, *, after: UUID, limit: int) -> Rows:
         LEFT JOIN LATERAL told_to_reader(article_id) AS described ON true
         WHERE article_id > %(after)s
         ORDER BY article_id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT id, status, content, model, article_count, prompt_tokens, completion_tokens, cost, error, created_at,
             finished_at
         FROM summaries WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
@@ -122,30 +105,24 @@ async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
 
 
 async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT import_lines.id, file_name, created_at AS imported_at, number, name, url, category, outcome, reason
         FROM import_lines
         JOIN imports ON imports.id = import_id
         WHERE import_lines.id > %(after)s
         ORDER BY import_lines.id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_clicks(conn: Connection, *, after: UUID, limit: int) -> Rows:
     """Clicks that were counted; the article may be deleted by now."""
-    return await fetch_rows(
-        conn,
-        """
+    statement = """
         SELECT feed_item_clicks.id, kind, clicked_at, article_id, articles.url, sources.name AS source
         FROM feed_item_clicks
         JOIN sources ON sources.id = source_id
         LEFT JOIN articles ON articles.id = article_id
         WHERE feed_item_clicks.id > %(after)s
         ORDER BY feed_item_clicks.id LIMIT %(limit)s
-        """,
-        {"after": after, "limit": limit},
-    )
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})

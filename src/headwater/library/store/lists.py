@@ -121,10 +121,7 @@ async def _view(
     """A statement of its own: as part of those that find the positions it would double their planning time."""
     if not article_ids:
         return {}
-    rows = await fetch_all(
-        conn,
-        _View,
-        f"""
+    statement = f"""
         SELECT wanted.id, described.title, described.author, described.summary,
             coalesce(placed.newest_at, '-infinity') AS newest_at
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
@@ -143,7 +140,11 @@ async def _view(
                     OR EXISTS (SELECT FROM marks WHERE marks.article_id = wanted.id AND NOT is_read)
                 )
         ) AS placed
-        """,
+    """
+    rows = await fetch_all(
+        conn,
+        _View,
+        statement,
         {"article_ids": list(article_ids), "feed": query.feed, "category": query.category, "is_unread": is_unread},
     )
     return {row.id: row for row in rows}
@@ -156,10 +157,7 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
     is read: the newest N articles are among the newest N of the N feeds with the newest first article (by rank, since
     feeds may share it). So the cost grows with the number of feeds, never with the number of articles.
     """
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        f"""
+    statement = f"""
         WITH walked AS MATERIALIZED (
             {_WALKED} JOIN subscriptions USING (source_id)
         ), fresh AS MATERIALIZED (
@@ -188,7 +186,11 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
         )
         SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
-        """,
+    """
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        statement,
         page_values(query),
         prepare=False,  # a generic plan is four times as slow with a million articles
     )
@@ -199,10 +201,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
 
     Found as in `_list_newest_places`.
     """
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        f"""
+    statement = f"""
         WITH feed AS MATERIALIZED (
             SELECT source_id, name, read_until FROM subscriptions WHERE {IN_FEED}
         ), walked AS MATERIALIZED (
@@ -249,7 +248,11 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
         )
         SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
-        """,
+    """
+    return await fetch_all(
+        conn,
+        ArticleLine,
+        statement,
         page_values(query),
         prepare=False,  # a generic plan is four times as slow with a million articles
     )
@@ -268,10 +271,7 @@ def page_values(query: ArticlesQuery) -> dict[str, object]:
 
 async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
     """Starred articles, the latest star first, including those of feeds without a subscription."""
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        f"""
+    statement = f"""
         SELECT articles.id, number, url, {DESCRIBED}, marks.starred_at AS listed_at,
             coalesce(
                 (
@@ -290,17 +290,13 @@ async def list_starred(conn: Connection, *, query: ArticlesQuery) -> list[Articl
         WHERE starred_at IS NOT NULL
             AND (starred_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ORDER BY starred_at DESC, article_id DESC LIMIT %(limit)s
-        """,
-        page_values(query),
-    )
+    """
+    return await fetch_all(conn, ArticleLine, statement, page_values(query))
 
 
 async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFull | None:
     """An article of the user's feeds, or a starred one."""
-    return await fetch_one(
-        conn,
-        ArticleFull,
-        """
+    statement = """
         SELECT articles.id, number, articles.url,
             coalesce(nullif(described.title, ''), nullif(articles.title, ''), content.title, articles.url)
                 AS title,
@@ -327,6 +323,5 @@ async def find_article(conn: Connection, *, article_id: ArticleId) -> ArticleFul
         ) AS mine
         LEFT JOIN LATERAL told_to_reader(articles.id) AS described ON true
         WHERE articles.id = %(id)s AND (mine.names IS NOT NULL OR starred_at IS NOT NULL)
-        """,
-        {"id": article_id},
-    )
+    """
+    return await fetch_one(conn, ArticleFull, statement, {"id": article_id})

@@ -19,8 +19,7 @@ async def mark(
     now: datetime,
 ) -> None:
     """Set read or starred; None keeps it. A star keeps what feeds of other sites say of the article."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO marks (
             user_id, article_id, is_read, read_at, starred_at, title, author, summary, content, published_at
         )
@@ -40,7 +39,9 @@ async def mark(
             summary = CASE WHEN %(is_starred)s IS NULL THEN marks.summary ELSE excluded.summary END,
             content = CASE WHEN %(is_starred)s IS NULL THEN marks.content ELSE excluded.content END,
             published_at = CASE WHEN %(is_starred)s IS NULL THEN marks.published_at ELSE excluded.published_at END
-        """,
+    """
+    await conn.execute(
+        statement,
         {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now},
     )
 
@@ -50,8 +51,7 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
 
     Each article is passed once, so the cost does not grow.
     """
-    await conn.execute(
-        f"""
+    statement = f"""
         UPDATE subscriptions SET read_until = coalesce(
             (
                 SELECT listed_at - interval '1 microsecond'
@@ -70,15 +70,13 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
             )
         )
         WHERE source_id IN (SELECT source_id FROM article_sources WHERE article_id = %(article_id)s)
-        """,
-        {"article_id": article_id},
-    )
+    """
+    await conn.execute(statement, {"article_id": article_id})
 
 
 async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | None, until: datetime) -> None:
     """Mark articles listed up to a time as read, in one feed, a category or all feeds."""
-    await conn.execute(
-        f"""
+    statement = f"""
         WITH read AS (
             UPDATE subscriptions SET read_until = greatest(read_until, %(until)s)
             WHERE {IN_FEED}
@@ -89,17 +87,15 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
         JOIN article_sources USING (source_id)
         WHERE marks.article_id = article_sources.article_id AND marks.is_read = false
             AND article_sources.listed_at <= %(until)s
-        """,
-        {"feed": feed, "category": category, "until": until},
-    )
+    """
+    await conn.execute(statement, {"feed": feed, "category": category, "until": until})
 
 
 async def mark_above_read(
     conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: ListPosition, now: datetime
 ) -> None:
     """Mark the articles at a position and above it as read."""
-    await conn.execute(
-        f"""
+    statement = f"""
         INSERT INTO marks (user_id, article_id, is_read, read_at)
         SELECT DISTINCT %(user_id)s::uuid, article_id, true, %(now)s::timestamptz
         FROM subscriptions
@@ -110,7 +106,9 @@ async def mark_above_read(
             AND (listed_at, article_id) >= (%(listed_at)s::timestamptz, %(article_id)s::uuid)
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = true, read_at = excluded.read_at
         WHERE marks.is_read IS DISTINCT FROM true
-        """,
+    """
+    await conn.execute(
+        statement,
         {
             "user_id": user_id,
             "feed": feed,
@@ -124,14 +122,12 @@ async def mark_above_read(
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:
     """Delete marks of a removed user. Returns how many were deleted, and which articles were starred."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM marks
         WHERE user_id = %(user_id)s
             AND article_id = ANY(ARRAY(SELECT article_id FROM marks WHERE user_id = %(user_id)s LIMIT %(limit)s))
         RETURNING article_id, starred_at IS NOT NULL
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     rows = await cur.fetchall()
     return len(rows), [ArticleId(article_id) for article_id, is_starred in rows if is_starred]

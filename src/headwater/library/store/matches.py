@@ -14,8 +14,7 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
 
     None when there may be more than `most`, of all sources.
     """
-    cur = await conn.execute(
-        """
+    statement = """
         WITH texts AS MATERIALIZED (
             SELECT article_id
             FROM search_queries(%(words)s) AS asked
@@ -39,18 +38,15 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
         UNION
         SELECT article_id, EXISTS (SELECT FROM subscriptions WHERE subscriptions.source_id = listed.source_id)
         FROM listed
-        """,
-        {"words": words, "most": most},
-    )
+    """
+    cur = await conn.execute(statement, {"words": words, "most": most})
     hits: list[tuple[ArticleId, bool]] = await cur.fetchall()
     return [article_id for article_id, is_visible in hits if is_visible] if len(hits) < most else None
 
 
 async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
     """Those of these articles that match these words."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id
         FROM unnest(%(article_ids)s::uuid[]) AS wanted (id)
@@ -72,19 +68,15 @@ async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence
                 WHERE coalesce(content.search, original.search) @@ asked.query
                     AND content_config(coalesce(original.language, content.language)) = ANY (asked.configs)
             )
-        """,
-        {"words": words, "article_ids": list(article_ids)},
-    )
+    """
+    return await fetch_column(conn, statement, {"words": words, "article_ids": list(article_ids)})
 
 
 async def list_among(
     conn: Connection, *, article_ids: Sequence[ArticleId], query: ArticlesQuery, since: datetime | None
 ) -> list[ArticleLine]:
     """The newest of these articles that are in the user's feeds."""
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        f"""
+    statement = f"""
         WITH newest AS MATERIALIZED (
             SELECT listed_at, article_id, name
             FROM (
@@ -106,8 +98,9 @@ async def list_among(
         {NEWEST_ARTICLES}
         LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
-        """,
-        {**page_values(query), "article_ids": list(article_ids), "since": since},
+    """
+    return await fetch_all(
+        conn, ArticleLine, statement, {**page_values(query), "article_ids": list(article_ids), "since": since}
     )
 
 
@@ -115,10 +108,7 @@ async def search_starred(
     conn: Connection, *, words: str, query: ArticlesQuery, since: datetime | None
 ) -> list[ArticleLine]:
     """Starred articles that match these words, in the order of `list_starred`."""
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        f"""
+    statement = f"""
         WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id, number, articles.url, {DESCRIBED}, marks.starred_at AS listed_at,
             coalesce(mine.name, '') AS feed_name, coalesce(marks.is_read, mine.is_read, false) AS is_read,
@@ -152,6 +142,5 @@ async def search_starred(
                 )
             )
         ORDER BY starred_at DESC, marks.article_id DESC LIMIT %(limit)s
-        """,
-        {**page_values(query), "words": words, "since": since},
-    )
+    """
+    return await fetch_all(conn, ArticleLine, statement, {**page_values(query), "words": words, "since": since})

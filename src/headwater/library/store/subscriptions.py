@@ -67,11 +67,12 @@ async def add(
 ) -> None:
     """Subscribe to a source. Raises AlreadySubscribed."""
     with translate(subscriptions_one_per_source=AlreadySubscribed()):
-        await conn.execute(
-            """
+        statement = """
             INSERT INTO subscriptions (id, user_id, source_id, name, category, created_at)
             VALUES (%(id)s, %(user_id)s, %(source_id)s, %(name)s, %(category)s, %(now)s)
-            """,
+        """
+        await conn.execute(
+            statement,
             {
                 "id": subscription_id,
                 "user_id": user_id,
@@ -97,31 +98,24 @@ async def count(conn: Connection) -> int:
 
 async def find(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
     """One of the user's subscriptions."""
-    return await fetch_one(
-        conn,
-        Subscription,
-        """
+    statement = """
         SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
             subscriptions.category
         FROM subscriptions
         JOIN sources ON sources.id = source_id
         WHERE subscriptions.id = %(id)s
-        """,
-        {"id": subscription_id},
-    )
+    """
+    return await fetch_one(conn, Subscription, statement, {"id": subscription_id})
 
 
 async def is_followed(conn: Connection, *, url: str) -> bool:
     """Whether a feed of this user is at this URL, whichever URL they added it under."""
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT EXISTS (
             SELECT FROM subscriptions JOIN sources ON sources.id = source_id WHERE sources.feed_url = %(url)s
         )
-        """,
-        {"url": url},
-    )
+    """
+    return await fetch_value(conn, statement, {"url": url})
 
 
 async def change(
@@ -129,12 +123,12 @@ async def change(
 ) -> None:
     """Change the name, category and source. Raises AlreadySubscribed."""
     with translate(subscriptions_one_per_source=AlreadySubscribed()):
-        await conn.execute(
-            """
+        statement = """
             UPDATE subscriptions SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
             WHERE id = %(id)s
-            """,
-            {"id": subscription_id, "name": name, "category": category, "source_id": source_id},
+        """
+        await conn.execute(
+            statement, {"id": subscription_id, "name": name, "category": category, "source_id": source_id}
         )
 
 
@@ -177,10 +171,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
     BETWEEN adds no condition, but the planner estimates it at 0.5 % of the rows: so it uses the index even where one
     source has every article and `=` alone would be estimated at all rows.
     """
-    return await fetch_all(
-        conn,
-        UnreadFeed,
-        """
+    statement = """
         WITH kept AS MATERIALIZED (
             SELECT source_id, count(*)
             FROM marks
@@ -210,9 +201,8 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
             ) AS found
         ) AS unread
         ORDER BY category NULLS LAST, lower(name), subscriptions.id
-        """,
-        {"most": most},
-    )
+    """
+    return await fetch_all(conn, UnreadFeed, statement, {"most": most})
 
 
 async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
@@ -220,8 +210,7 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
 
     Marks each article for which the two subscriptions disagree, or would once it is linked to the second source.
     """
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO marks (user_id, article_id, is_read)
         SELECT mine.user_id, listed.article_id, (
             SELECT bool_and(known.listed_at <= theirs.read_until)
@@ -235,15 +224,13 @@ async def keep_read_state(conn: Connection, *, source_id: SourceId, to: SourceId
         WHERE mine.source_id = %(source_id)s AND listed.seen_at > least(mine.read_until, other.read_until)
             AND listed.listed_at <= greatest(mine.read_until, other.read_until)
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = coalesce(marks.is_read, excluded.is_read)
-        """,
-        {"source_id": source_id, "to": to},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "to": to})
 
 
 async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId) -> None:
     """Delete subscriptions to one source of users who have another; that one takes its category if it has none."""
-    await conn.execute(
-        """
+    statement = """
         WITH dropped AS (
             DELETE FROM subscriptions AS mine USING subscriptions AS other
             WHERE mine.source_id = %(source_id)s AND other.source_id = %(of)s AND other.user_id = mine.user_id
@@ -251,9 +238,8 @@ async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId
         )
         UPDATE subscriptions SET category = coalesce(subscriptions.category, dropped.category)
         FROM dropped WHERE subscriptions.id = dropped.id
-        """,
-        {"source_id": source_id, "of": of},
-    )
+    """
+    await conn.execute(statement, {"source_id": source_id, "of": of})
 
 
 async def move(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
@@ -266,13 +252,10 @@ async def move(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
     """Delete subscriptions of a removed user. Returns their sources."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         DELETE FROM subscriptions
         WHERE user_id = %(user_id)s
             AND source_id = ANY(ARRAY(SELECT source_id FROM subscriptions WHERE user_id = %(user_id)s LIMIT %(limit)s))
         RETURNING source_id
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    return await fetch_column(conn, statement, {"user_id": user_id, "limit": limit})

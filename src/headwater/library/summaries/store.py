@@ -16,8 +16,7 @@ from headwater.types import ArticleId, UserId
 
 async def list_articles(conn: Connection, *, since: datetime, limit: int) -> list[DayArticle]:
     """The newest articles of the user's feeds: the extracted text if there is one, else what the feed says."""
-    cur = await conn.execute(
-        """
+    statement = """
         WITH newest AS (
             SELECT listed_at, article_id, name
             FROM (
@@ -50,9 +49,8 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
         LEFT JOIN content AS original ON original.article_id = content.duplicate_of
         LEFT JOIN LATERAL told_to_reader(newest.article_id) AS described ON true
         ORDER BY newest.listed_at DESC, newest.article_id DESC
-        """,
-        {"since": since, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"since": since, "limit": limit})
     return [_article(row) for row in await cur.fetchall()]
 
 
@@ -63,24 +61,22 @@ def _article(row: Sequence[Any]) -> DayArticle:
 
 async def find_newest(conn: Connection) -> Summary | None:
     """This person's newest summary, however far it is."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT id, status, content, model, article_count, error, created_at, finished_at
         FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1
-        """
-    )
+    """
+    cur = await conn.execute(statement)
     row = await cur.fetchone()
     return _summary(row) if row else None
 
 
 async def find_ready(conn: Connection) -> Summary | None:
     """This person's newest finished summary."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT id, status, content, model, article_count, error, created_at, finished_at
         FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1
-        """
-    )
+    """
+    cur = await conn.execute(statement)
     row = await cur.fetchone()
     return _summary(row) if row else None
 
@@ -92,38 +88,32 @@ def _summary(row: Sequence[Any]) -> Summary:
 
 async def give_up(conn: Connection, *, before: datetime, error: str, now: datetime) -> None:
     """Mark summaries as failed that were started before a time and not finished."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
         WHERE status = 'making' AND created_at <= %(before)s
-        """,
-        {"before": before, "error": error, "now": now},
-    )
+    """
+    await conn.execute(statement, {"before": before, "error": error, "now": now})
 
 
 async def repair_future(conn: Connection, *, after: datetime, began_at: datetime) -> None:
     """Change the start of summaries that a clock which was ahead dated after a time."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE summaries
         SET created_at = %(began_at)s,
             finished_at = CASE WHEN finished_at IS NOT NULL THEN %(began_at)s::timestamptz END
         WHERE created_at > %(after)s
-        """,
-        {"after": after, "began_at": began_at},
-    )
+    """
+    await conn.execute(statement, {"after": after, "began_at": began_at})
 
 
 async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: datetime) -> bool:
     """Start a summary; False if one is being made."""
-    cur = await conn.execute(
-        """
+    statement = """
         INSERT INTO summaries (id, user_id, status, created_at)
         VALUES (%(id)s, %(user_id)s, 'making', %(now)s)
         ON CONFLICT (user_id) WHERE status = 'making' DO NOTHING
-        """,
-        {"id": summary_id, "user_id": user_id, "now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"id": summary_id, "user_id": user_id, "now": now})
     return cur.rowcount == 1
 
 
@@ -134,29 +124,27 @@ async def remove_failed(conn: Connection, *, before: datetime) -> None:
 
 async def list_begun(conn: Connection, *, since: datetime, limit: int) -> list[datetime]:
     """When the user's summaries since a time were started, the latest first; failed ones cost too."""
-    return await fetch_column(
-        conn,
-        """
+    statement = """
         SELECT created_at
         FROM summaries WHERE created_at > %(since)s ORDER BY created_at DESC, id DESC LIMIT %(limit)s
-        """,
-        {"since": since, "limit": limit},
-    )
+    """
+    return await fetch_column(conn, statement, {"since": since, "limit": limit})
 
 
 async def finish(
     conn: Connection, *, summary_id: UUID, written: Written, article_count: int, now: datetime
 ) -> Summary | None:
     """Store a summary, also if it was marked as failed meanwhile. None if the user was deleted."""
-    cur = await conn.execute(
-        """
+    statement = """
         UPDATE summaries
         SET status = 'ready', content = %(content)s, model = %(model)s, article_count = %(article_count)s,
             prompt_tokens = %(prompt_tokens)s, completion_tokens = %(completion_tokens)s, cost = %(cost)s,
             error = NULL, finished_at = %(now)s
         WHERE id = %(id)s
         RETURNING id, status, content, model, article_count, error, created_at, finished_at
-        """,
+    """
+    cur = await conn.execute(
+        statement,
         {
             "id": summary_id,
             "content": written.content,
@@ -174,22 +162,18 @@ async def finish(
 
 async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime) -> None:
     """Mark a summary as failed, with the message for the user."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE summaries SET status = 'failed', error = %(error)s, finished_at = %(now)s
         WHERE id = %(id)s AND status = 'making'
-        """,
-        {"id": summary_id, "error": error, "now": now},
-    )
+    """
+    await conn.execute(statement, {"id": summary_id, "error": error, "now": now})
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Delete summaries of a removed user. Returns how many."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM summaries
         WHERE id = ANY(ARRAY(SELECT id FROM summaries WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     return cur.rowcount
