@@ -44,8 +44,6 @@ class Allowance:
 
 
 class RequestCounter:
-    """Counts the requests of the current minute."""
-
     def __init__(self, limits: RateLimits, clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
@@ -65,7 +63,6 @@ class RequestCounter:
         return min((one for one in found if one is not None), key=lambda one: one.limit - one.used, default=None)
 
     def seconds_left(self) -> int:
-        """Seconds until the next minute."""
         return max(1, round((self._resets_at - self._clock()).total_seconds()))
 
     def _spend(self, key: str, limit: int) -> Allowance | None:

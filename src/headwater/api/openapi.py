@@ -84,7 +84,6 @@ HEADERS = {
 
 
 def describe(routes: Sequence[Router]) -> OpenApi:
-    """The OpenAPI document of these routes."""
     # A separate app, which is not served. Its paths, parameters and enums are used; its other schemas are not, since
     # they lack constraints of the models.
     app = Litestar(
@@ -114,7 +113,6 @@ def describe(routes: Sequence[Router]) -> OpenApi:
 
 
 def operations(document: OpenApi) -> Iterator[tuple[str, OpenApi]]:
-    """Every operation with its path."""
     for path, item in document["paths"].items():
         for operation in item.values():
             yield path, operation

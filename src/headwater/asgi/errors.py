@@ -99,12 +99,10 @@ PROBLEM_TYPES: Mapping[int, ProblemType] = {
 
 
 def status_of(error: HeadwaterError) -> int:
-    """The HTTP status of an error."""
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def retry_header(error: HeadwaterError) -> dict[str, str]:
-    """The header Retry-After of a limit that was reached."""
     if not isinstance(error, TooManyAttempts):
         return {}
     return {"Retry-After": str(max(1, math.ceil(error.retry_after.total_seconds())))}
@@ -172,7 +170,6 @@ def respond(request: AnyRequest, status: int, detail: str, *, headers: Mapping[s
 def problem(
     status: int, detail: str, *, headers: Mapping[str, str] | None = None, errors: Sequence[Fault] = ()
 ) -> Response[Problem]:
-    """The response for an error."""
     type_ = PROBLEM_TYPES.get(status, PROBLEM_TYPES[500] if status >= 500 else PROBLEM_TYPES[400])
     body = Problem(f"{DOCUMENTATION}#{type_.name}", type_.title, status, detail, type_.advice, errors)
     return Response(

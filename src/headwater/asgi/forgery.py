@@ -77,7 +77,6 @@ def require_csrf_token(connection: AnyConnection, _handler: BaseRouteHandler) ->
 
 
 def sign(secret: bytes, visitor: str, session: SessionRow | None) -> str:
-    """The token of a visitor and session."""
     signed = f"{visitor}:{session.id if session else ''}"
     return hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()
 

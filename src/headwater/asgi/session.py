@@ -165,7 +165,6 @@ def visitor_of(connection: AnyConnection) -> Visitor:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

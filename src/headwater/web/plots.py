@@ -114,7 +114,6 @@ def poll_strip(polls: Sequence[PollEvent], most: int) -> list[PlotPart]:
 
 
 def poll_label(poll: PollEvent) -> str:
-    """A poll as text."""
     status = f", {poll.status}" if poll.status else ""
     new = f", {poll.new_articles} new" if poll.new_articles else ""
     return f"{poll.at:%a %d %b %H:%M}: {poll.outcome.replace('_', ' ')}{status}{new}, {poll.took_ms:,} ms"

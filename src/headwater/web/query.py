@@ -23,7 +23,6 @@ def parse_number(text: str, *, digits: int = 6) -> int | None:
 
 
 def parse_id(text: str) -> UUID | None:
-    """An id; None if it is not one."""
     try:
         return UUID(text)
     except ValueError:

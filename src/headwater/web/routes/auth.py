@@ -153,7 +153,6 @@ async def confirm(data: URLEncodedBody[AuthForm], access: NamedDependency[Access
 
 @get("/auth/openid", role=PUBLIC)
 async def openid_login(request: AnyRequest, openid: NamedDependency[OpenId | None]) -> Template | Redirect:
-    """Redirect to the OpenID provider. Raises NotFound."""
     if openid is None:
         raise NotFound("Login with another provider is not set up.")
     attempt = OpenIdAttempt(secrets.token_urlsafe(32))
@@ -199,7 +198,6 @@ def _attempt_cookie(request: AnyRequest, seed: str) -> Cookie:
 
 
 def check_confirmed(password: str, again: str) -> None:
-    """Raises Invalid."""
     if password != again:
         raise Invalid("Passwords do not match")
 

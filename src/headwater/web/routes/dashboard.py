@@ -65,7 +65,6 @@ async def latest(request: AnyRequest, summary_writer: NamedDependency[SummaryWri
 
 @fragment(post, "/summaries", "Failed to generate summary. Please try again later.", place="summary-errors")
 async def generate(request: AnyRequest, summary_writer: NamedDependency[SummaryWriter], clock: Now) -> Template:
-    """Generate a summary. Raises NoArticles, SummaryFailed, AiUnavailable."""
     return _summary(await summary_writer.make(request.user.id), clock)
 
 

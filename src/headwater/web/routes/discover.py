@@ -73,7 +73,6 @@ async def source_list(
 async def follow(
     request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now, quotas: NamedDependency[Quotas]
 ) -> Template | Redirect:
-    """Follow a public source. Raises SourceNotFound, AlreadySubscribed."""
     user_id: UserId = request.user.id
     async with database.as_system() as conn:
         found = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
@@ -99,7 +98,6 @@ async def suggest(
     inspector: NamedDependency[Inspector | None],
     quotas: NamedDependency[Quotas],
 ) -> Template | Redirect:
-    """Suggest a feed. Raises Unavailable, TooManyAttempts."""
     if inspector is None:
         raise Unavailable("Feeds cannot be checked on this server.")
     try:
@@ -117,7 +115,6 @@ async def suggest(
 async def withdraw_suggestion(
     request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Withdraw a suggestion. Raises SubmissionNotFound, AlreadyDecided."""
     now = clock()
     async with database.as_system() as conn:
         await withdraw(conn, user=request.user, source_id=SourceId(source_id), now=now)
@@ -130,7 +127,6 @@ async def withdraw_suggestion(
 async def _list(
     database: Database, user_id: UserId, text: str, category: str, page: str, source: str
 ) -> dict[str, object]:
-    """The context of the list. Raises ValidationException."""
     number, text = page_number(page, text, category, most=TEXT_MAX), text.strip()
     async with database.as_system() as conn:
         categories = await public.list_categories(conn)
@@ -178,7 +174,6 @@ def _refused(error: InvalidProposal | FeedTaken) -> Template:
 
 
 def _proposal(form: SuggestionForm) -> Proposal:
-    """Raises InvalidProposal."""
     interval = form.interval.strip()
     minutes = parse_number(interval)
     if interval and minutes is None:

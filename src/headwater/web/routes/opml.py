@@ -72,7 +72,6 @@ async def upload(
 async def report(
     request: AnyRequest, import_id: FromPath[UUID], database: Db, show: FromQuery[str] = "", after: FromQuery[str] = "0"
 ) -> Template:
-    """The report of an import. Raises NotFound, Invalid."""
     number = parse_number(after, digits=9)
     if show not in {"", *LineOutcome} or number is None:
         raise Invalid("Invalid page. Start at the first page.")

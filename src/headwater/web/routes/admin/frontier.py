@@ -132,7 +132,6 @@ async def stats(database: Db, clock: Now, frontier_options: NamedDependency[Fron
 async def submit(
     request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Queue a URL. Raises Invalid."""
     priority = read_number(data.priority or "5")
     if not 1 <= priority <= 10:
         raise Invalid("The priority is a number from 1 to 10.")
@@ -153,7 +152,6 @@ async def submit(
 async def retry(
     request: AnyRequest, data: URLEncodedBody[FrontierForm], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Retry URLs at once. Raises Invalid, UrlNotFound."""
     async with database.transaction() as conn:
         found = await _find(conn, data.ids, clock)
         await changes.retry(conn, ids=[url.id for url in found], now=clock())
@@ -213,7 +211,6 @@ async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], dat
 
 
 def read_filter(status: str, source: str, host: str, origin: str, text: str) -> UrlFilter:
-    """The filter. Raises Invalid."""
     if status and status not in set(Status):
         raise Invalid(f"Unknown status. Use one of {', '.join(Status)}.")
     if origin and origin not in set(Origin):
@@ -242,7 +239,6 @@ def cursor_of(place: UrlCursor | None) -> str:
 
 
 def read_number(text: str) -> int:
-    """A whole number. Raises Invalid."""
     number = parse_number(text, digits=12)
     if number is None:
         raise Invalid("Not a whole number.")

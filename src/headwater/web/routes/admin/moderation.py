@@ -43,7 +43,6 @@ class ModerationForm:
 async def list_suggestions(
     database: Db, clock: Now, show: FromQuery[str] = "pending", q: FromQuery[str] = "", cursor: FromQuery[str] = ""
 ) -> dict[str, object]:
-    """A page of suggestions. Raises Invalid."""
     if show not in set(Shown):
         raise Invalid(f"Unknown list. Use one of {', '.join(Shown)}.")
     shown, [text] = Shown(show), search_text(q, most=TEXT_MAX)
@@ -88,7 +87,6 @@ async def more(found: NamedDependency[dict[str, object]]) -> Template | Response
 
 @fragment(post, "/admin/moderation/{feed_id:uuid}/approve", "Failed to approve", place=ERRORS, role=Role.MODERATOR)
 async def approve(request: AnyRequest, feed_id: FromPath[UUID], database: Db, clock: Now) -> Template | Redirect:
-    """Approve a suggestion. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
         await judge.approve(conn, source_id, judge=request.user, actor=actor_of(request), now=clock())
@@ -99,7 +97,6 @@ async def approve(request: AnyRequest, feed_id: FromPath[UUID], database: Db, cl
 async def reject(
     request: AnyRequest, feed_id: FromPath[UUID], data: URLEncodedBody[ModerationForm], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Reject a suggestion with a reason. Raises Invalid, SubmissionNotFound, AlreadyDecided."""
     source_id = SourceId(feed_id)
     async with database.as_system() as conn:
         await judge.reject(conn, source_id, reason=data.reason, actor=actor_of(request), now=clock())
@@ -121,7 +118,6 @@ async def domains(
 async def block(
     request: AnyRequest, data: URLEncodedBody[ModerationForm], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Block a domain. Raises Invalid, Conflict."""
     domain, reason = check_domain(data.domain), check_reason(data.reason)
     async with database.as_system() as conn:
         rejected = await judge.block(
@@ -135,7 +131,6 @@ async def block(
 async def unblock(
     request: AnyRequest, data: URLEncodedBody[ModerationForm], database: Db, clock: Now
 ) -> Template | Redirect:
-    """Unblock a domain. Raises NotFound."""
     [domain] = search_text(data.domain, most=TEXT_MAX)
     async with database.as_system() as conn:
         await judge.unblock(conn, domain=domain, actor=actor_of(request), now=clock())

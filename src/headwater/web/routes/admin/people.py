@@ -34,7 +34,6 @@ class NewRole:
 async def list_users(
     request: AnyRequest, database: Db, clock: Now, q: FromQuery[str] = "", page: FromQuery[str] = "1"
 ) -> dict[str, object]:
-    """A page of users. Raises Invalid."""
     number = parse_number(page)
     if not number:
         raise Invalid("Invalid page.")
@@ -91,7 +90,6 @@ async def set_role(
     post, "/admin/people/{person_id:uuid}/sign-out", "Failed to log the user out", place=ERRORS, role=Role.SUPER_ADMIN
 )
 async def end_all(request: AnyRequest, person_id: FromPath[UUID], database: Db, clock: Now) -> Template | Redirect:
-    """End all sessions and tokens of a user. Raises NotFound."""
     async with database.as_system() as conn:
         person = await sign_out(conn, user_id=UserId(person_id))
         await audit.record(

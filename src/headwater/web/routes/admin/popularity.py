@@ -33,7 +33,6 @@ class PopularityBar:
 async def count_reads(
     database: Db, clock: Now, period: FromQuery[str] = "week", sort: FromQuery[str] = "reads"
 ) -> dict[str, object]:
-    """The numbers of a period. Raises Invalid."""
     if period not in set(PopularityPeriod) or sort not in set(PopularityOrder):
         raise Invalid(
             f"Unknown period or order. Periods: {', '.join(PopularityPeriod)}. Orders: {', '.join(PopularityOrder)}."

@@ -27,7 +27,6 @@ class SettingLine:
 def settings(
     request: AnyRequest, setting_lines: NamedDependency[Sequence[SettingLine]], q: FromQuery[str] = ""
 ) -> Template:
-    """All settings, or those that match a search."""
     wanted = q.strip().casefold()[:200]
     found = [one for one in setting_lines if wanted in f"{one.name} {one.description}".casefold()]
     context = {"user": request.user, "lines": found, "text": q.strip()[:200], "total": len(setting_lines)}

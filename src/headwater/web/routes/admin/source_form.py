@@ -35,7 +35,6 @@ class SourceForm:
 
 
 def form_of(source: Source) -> SourceForm:
-    """The form with the current settings."""
     return SourceForm(
         name=source.name,
         # A user's feed URL may contain a secret, so administrators see it masked. If it comes back masked, it is not
@@ -61,7 +60,6 @@ def form_of(source: Source) -> SourceForm:
 
 
 def new_source(form: SourceForm) -> Changes:
-    """The settings of a new source. Raises Invalid."""
     return _changes(form, SourceForm(enabled="yes"), is_new=True)
 
 

@@ -132,7 +132,6 @@ async def list_page(request: AnyRequest, database: Db, clock: Now, after: FromQu
 
 @fragment(post, "/admin/sources", BROKEN, **ADMIN, status_code=204)
 async def create(request: AnyRequest, data: URLEncodedBody[SourceForm], database: Db, clock: Now) -> Response[None]:
-    """Create a source; then its page is shown."""
     wanted = new_source(data)
     async with database.as_system() as conn:
         source = await operate.create(conn, wanted=wanted, actor=actor_of(request), now=clock())
@@ -184,7 +183,6 @@ async def change(
 
 @fragment(delete, ONE, BROKEN, **ADMIN, status_code=204)
 async def remove(request: AnyRequest, source_id: FromPath[UUID], database: Db, clock: Now) -> Response[None]:
-    """Delete a source; then the list is shown."""
     async with open_source(database, source_id) as (conn, source):
         await operate.delete(conn, source, actor=actor_of(request), now=clock())
     return Response(None, status_code=204, headers={"HX-Redirect": "/admin/sources"})
