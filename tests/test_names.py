@@ -11,7 +11,7 @@ import headwater_lab
 FOLDERS = [Path(package.__path__[0]).parent for package in (headwater, headwater_lab)]
 # Names that two packages still share. Remove a name when one of its classes is renamed; do not add any.
 STILL_SHARED = {
-    "Known", "Pace", "Submission", "Turn",
+    "Known", "Submission",
 }  # fmt: skip
 
 

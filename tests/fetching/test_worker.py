@@ -17,7 +17,7 @@ from headwater.bodies import store as bodies
 from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
-from headwater.fetching.tell import outcome_name
+from headwater.fetching.report import outcome_name
 from headwater.fetching.types import FetchingOptions, Harvest
 from headwater.fetching.worker import SLOW, Fetcher, in_parts
 from headwater.frontier.keys import locate
@@ -602,7 +602,7 @@ async def test_a_host_that_was_lost_is_asked_no_more_and_what_was_found_is_kept(
 
     assert taken.host.host == claimed.host.host
     assert len(harvest.answered) < 4
-    assert ("host was lost", "warning") in [(line["event"], line["log_level"]) for line in logs]
+    assert ("lease of a host was lost", "warning") in [(line["event"], line["log_level"]) for line in logs]
     assert list(still_held) == []
 
 
@@ -628,7 +628,7 @@ async def test_on_a_drain_hosts_are_given_back_as_soon_as_their_request_has_ende
 async def test_on_a_drain_a_request_that_never_ends_is_cut_short(
     zoo: Zoo, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.fetching.worker.PATIENCE", timedelta(milliseconds=50))
+    monkeypatch.setattr("headwater.fetching.worker.STOP_WITHIN", timedelta(milliseconds=50))
     crawl = Crawl(crawl.database, crawl.clock, crawl.client, replace(OPTIONS, timeout=timedelta(seconds=600)))
     url = zoo.url("silent", "/feed.xml")
     await crawl.submit(url)

@@ -22,7 +22,7 @@ from headwater.polling.read import read_feed
 from headwater.sandbox.codec import decode, decode_error, encode, encode_error
 from headwater.sandbox.types import Overrun, SandboxError, TaskRefused
 from headwater.sitemaps.read import read_sitemap
-from headwater.sitemaps.types import Listed, Sitemap, SitemapFormat
+from headwater.sitemaps.types import ListedUrl, Sitemap, SitemapFormat
 from headwater.sources.opml import OpmlLine, read_opml
 from headwater.spider.links import find_links
 from headwater.spider.types import Links
@@ -75,7 +75,7 @@ def test_every_type_that_stages_return_comes_back_equal(value: Everything) -> No
         (extract, Extracted("T", "x", keywords=[], authors=["Ann"], problems=[], published_at=NOON,
                             open_graph={"a": "b"}, linked_data=[{"a": [1, None, 2.5]}],
                             content_hash=b"\xff", simhash=2**63 - 1, origins={"title": Finder.JSON_LD})),
-        (read_sitemap, Sitemap(SitemapFormat.INDEX, [Listed("https://a/", NOON)], [], 1, NOON, is_cut=True)),
+        (read_sitemap, Sitemap(SitemapFormat.INDEX, [ListedUrl("https://a/", NOON)], [], 1, NOON, is_cut=True)),
         (find_links, Links(["https://a/"], [], [], 1)),
         (read_opml, [OpmlLine("a", "https://a/")]),
     ],

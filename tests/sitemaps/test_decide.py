@@ -7,7 +7,7 @@ import pytest
 from headwater.bodies.types import ClaimedBody
 from headwater.ids import new_id
 from headwater.sitemaps.decide import after_failure, after_reading, child_submissions, is_over
-from headwater.sitemaps.types import Listed, Reading, Sitemap, SitemapFormat, SitemapOptions
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions
 from headwater.types import PageKind
 from tests.clock import START
 from tests.sitemaps.world import LIMITS
@@ -65,13 +65,13 @@ def test_of_an_index_those_are_asked_for_that_are_new_or_changed_since_they_were
     retired = replace(READING, retired_at=START)
     known = {"/known": READING, "/retired": retired, "/undated": retired, "/changed": retired}
     children = [
-        Listed("/new", START),
-        Listed("/known", START + DAY),
-        Listed("/retired", START),
-        Listed("/undated", None),
-        Listed("/changed", START + DAY),
-        Listed("/dead", START),
-        Listed("/more", None),
+        ListedUrl("/new", START),
+        ListedUrl("/known", START + DAY),
+        ListedUrl("/retired", START),
+        ListedUrl("/undated", None),
+        ListedUrl("/changed", START + DAY),
+        ListedUrl("/dead", START),
+        ListedUrl("/more", None),
     ]
 
     wanted = child_submissions(replace(PAGE, depth=1), None, children, known, [*known, "/dead"], 2)

@@ -4,15 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.sitemaps.newest import Newest
-from headwater.sitemaps.types import Listed
+from headwater.sitemaps.types import ListedUrl
 from tests.clock import START
 
 
-def dated(number: int) -> Listed:
-    return Listed(f"/{number}", START + timedelta(hours=number))
+def dated(number: int) -> ListedUrl:
+    return ListedUrl(f"/{number}", START + timedelta(hours=number))
 
 
-def best(most: int, *lines: Listed) -> list[str]:
+def best(most: int, *lines: ListedUrl) -> list[str]:
     newest = Newest(most)
     for line in lines:
         if newest.wants(line.lastmod):
@@ -21,7 +21,7 @@ def best(most: int, *lines: Listed) -> list[str]:
 
 
 def test_the_newest_come_first_and_then_what_has_no_date() -> None:
-    assert best(10, Listed("/a", None), dated(1), dated(3), Listed("/b", None), dated(2)) == [
+    assert best(10, ListedUrl("/a", None), dated(1), dated(3), ListedUrl("/b", None), dated(2)) == [
         "/3",
         "/2",
         "/1",
@@ -31,16 +31,16 @@ def test_the_newest_come_first_and_then_what_has_no_date() -> None:
 
 
 def test_of_what_has_no_date_both_ends_are_kept() -> None:
-    assert best(4, *(Listed(f"/{number}", None) for number in range(10))) == ["/0", "/1", "/8", "/9"]
+    assert best(4, *(ListedUrl(f"/{number}", None) for number in range(10))) == ["/0", "/1", "/8", "/9"]
 
 
 def test_equals_stay_in_the_order_of_the_file() -> None:
-    assert best(2, *(Listed(f"/{number}", START) for number in range(5))) == ["/0", "/1"]
+    assert best(2, *(ListedUrl(f"/{number}", START) for number in range(5))) == ["/0", "/1"]
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(1, 20))
 def test_it_keeps_what_sorting_all_would_keep(hours: list[int], most: int) -> None:
-    lines = [Listed(f"/{number}-{hour}", START + timedelta(hours=hour)) for number, hour in enumerate(hours)]
+    lines = [ListedUrl(f"/{number}-{hour}", START + timedelta(hours=hour)) for number, hour in enumerate(hours)]
 
     expected = [line.url for line in sorted(lines, key=lambda line: line.lastmod or START, reverse=True)[:most]]
     assert best(most, *lines) == expected

@@ -1,21 +1,27 @@
-"""What an answer means for the URL and its host, and what it means that there is none. Pure."""
+"""What a response, or a failed request, means for the URL and its host. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from headwater.fetching.sniff import Form, is_readable, sniff
 from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
 from headwater.net.answers import is_challenge, retry_after
+from headwater.reading.sniff import Form, describe, sniff
 from headwater.reading.text import storable
 from headwater.types import PageKind
 
 CHALLENGE_PAUSE = timedelta(hours=24)
-SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer: its other URLs would only wait for it too
+SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer
 
+READABLE = {
+    PageKind.ARTICLE: frozenset({Form.HTML, Form.TEXT}),
+    PageKind.LIST: frozenset({Form.HTML, Form.TEXT}),
+    # The sitemap reader retires a sitemap that has become a web page.
+    PageKind.SITEMAP: frozenset({Form.XML, Form.TEXT, Form.GZIP, Form.HTML}),
+}
 _GONE = {404: "not_found", 410: "gone"}
 _REFUSED = {401: "unauthorized", 403: "forbidden", 408: "timeout", 425: "upstream_failure"}
 _SENTENCES = {
@@ -30,13 +36,13 @@ _SENTENCES = {
     "timeout": "The site says that we were too slow.",
     "unexpected": "The site gave an answer that we do not understand.",
 }
-# For these no retry helps, and nothing is wrong with the host.
+# No retry helps, and the host works.
 _HOPELESS = {FetchFailure.TOO_LARGE: "too_large", FetchFailure.BLOCKED: "ssrf_blocked"}
 _OF_THE_PAGE = frozenset({FetchFailure.REDIRECT_LOOP, FetchFailure.BAD_ENCODING})
 
 
 def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: datetime) -> Verdict:
-    """What this answer, which is no redirect, means. Whatever its status, a host that wants to be left alone is."""
+    """What this response, which is not a redirect, means. Retry-After counts with any status."""
     verdict = _classified(url, response)
     asked = retry_after(response.headers, now)
     pause = wait_of(asked, host.pace, was_rate_limited=verdict.was_rate_limited)
@@ -62,7 +68,7 @@ def _classified(url: ClaimedUrl, response: Response) -> Verdict:
 
 
 def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
-    """What it means that there was no answer: to one page, or from a host that answers nothing else either."""
+    """What a failed request means: for one page, or for a host that answers nothing else either."""
     detail = storable(f"{error.detail[:1].upper()}{error.detail[1:].rstrip('.')}.")
     if error.kind in _HOPELESS:
         return Verdict(Hopeless(_HOPELESS[error.kind], detail))
@@ -72,18 +78,18 @@ def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
 
 
 def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
-    """What it means that there is a body: it is kept when it is what the URL is fetched for."""
+    """A body is kept if it is what the URL is fetched for."""
     form = sniff(response.body, response.headers.get("Content-Type"))
-    if is_readable(form, url.kind):
+    if form in READABLE[url.kind]:
         return Verdict(Fetched(*validators(response.headers)))
     if form is Form.EMPTY:
         return Verdict(FetchFailed("empty", "The site sent a page with nothing in it."))
     reason = "not_a_sitemap" if url.kind is PageKind.SITEMAP else "not_html"
-    return Verdict(Hopeless(reason, f"It is {form.value}."))
+    return Verdict(Hopeless(reason, f"It is {describe(response.body, form)}."))
 
 
 def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """What a server gave to tell one version from the next, as far as it can be kept word for word."""
+    """ETag and Last-Modified, if they can be stored word for word."""
     return _kept(headers.get("ETag")), _kept(headers.get("Last-Modified"))
 
 

@@ -1,4 +1,4 @@
-"""What fetching chooses: where a redirect leads, and what is asked with. Pure."""
+"""Redirects of a fetch: followed at once, or queued as another URL. Pure."""
 
 from dataclasses import dataclass
 
@@ -12,26 +12,24 @@ PERMANENT = frozenset({301, 308})
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The way a fetch has come: its URL, and those that redirects led to."""
+    """The URL of a fetch, and those that redirects led to."""
 
     urls: tuple[str, ...]
     is_permanent: bool = True
 
     @property
     def here(self) -> str:
-        """Where it stands."""
         return self.urls[-1]
 
     def to(self, url: str, status: int) -> "Trail":
-        """One redirect further."""
         return Trail((*self.urls, url), self.is_permanent and status in PERMANENT)
 
 
 def after_redirect(url: ClaimedUrl, trail: Trail) -> Onward | Verdict:
-    """Whether the trail's last step is taken now, by us, or is the way of another URL.
+    """Whether the last redirect is followed now, or its target is queued as another URL.
 
-    Another host has a queue and a clock of its own. A page of the same host that this one has become for good may be
-    known already. All else is followed: the same page under https, or with a slash at its end, is the same URL to us.
+    Another host has its own queue and clock. The target of a permanent redirect may be known already. All else is
+    followed: the same page under https, or with a slash at its end, is the same URL.
     """
     if trail.here in trail.urls[:-1]:
         return Verdict(FetchFailed("redirect_loop", "The redirects lead back to where they began."))
@@ -45,5 +43,5 @@ def after_redirect(url: ClaimedUrl, trail: Trail) -> Onward | Verdict:
 
 
 def sends_validators(url: ClaimedUrl, trail: Trail) -> bool:
-    """Whether what we know of the page holds here: the validators of one page say nothing of another."""
+    """Whether the validators of the URL apply to the current one."""
     return len(trail.urls) == 1 or url_key(trail.here) == url_key(url.url)

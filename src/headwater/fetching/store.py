@@ -1,4 +1,4 @@
-"""What fetching asks of tables that others write."""
+"""What fetching reads of tables that other packages write."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,14 +10,12 @@ from headwater.types import SourceId, UserId
 
 
 async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> set[SourceId]:
-    """Those of these sources whose articles are found by their sites' sitemaps."""
+    """Those of these sources whose articles are found by sitemaps."""
     cur = await conn.execute(
         """
         SELECT id
         FROM sources
-        WHERE id = ANY(%(sources)s)
-            AND ingestion_mode <> 'spider'
-            AND (sitemap_url IS NOT NULL OR feed_url IS NULL)
+        WHERE id = ANY(%(sources)s) AND ingestion_mode <> 'spider' AND (sitemap_url IS NOT NULL OR feed_url IS NULL)
         ORDER BY id
         FOR KEY SHARE  -- none of them is deleted before its sitemaps are queued
         """,
@@ -27,7 +25,7 @@ async def wanting_sitemaps(conn: Connection, *, sources: Sequence[SourceId]) -> 
 
 
 async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, UserId]:
-    """The readers who brought those of these sources that no operator looks after."""
+    """The users who added these sources; sources of operators are left out."""
     cur = await conn.execute(
         "SELECT id, submitted_by FROM sources WHERE id = ANY(%(ids)s::uuid[]) AND submitted_by IS NOT NULL",
         {"ids": list(source_ids)},
@@ -36,7 +34,7 @@ async def find_submitters(conn: Connection, *, source_ids: Sequence[SourceId]) -
 
 
 async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> list[UUID]:
-    """One URL of each host whose robots.txt blocked something, and is older than we may believe."""
+    """One URL of each host whose robots.txt blocks URLs and has expired."""
     cur = await conn.execute(
         """
         SELECT DISTINCT ON (shard, host_id) shard, host_id, blocked.url_id

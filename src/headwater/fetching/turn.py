@@ -1,7 +1,6 @@
-"""One host in our hands: its URLs are asked for one after another, its delay apart, as its robots.txt allows.
+"""A turn at a claimed host: its URLs are requested one after another, its delay apart, as its robots.txt allows.
 
-In: a claimed host. Out: a Harvest: answers, pages, and what was learned of its robots.txt. Whatever goes wrong on the
-way is an answer; a URL that was not come to is not answered, and waits on.
+Failures are outcomes of URLs; URLs that were not requested stay queued.
 """
 
 import time
@@ -12,9 +11,8 @@ from headwater.bodies.types import NewBody
 from headwater.errors import HostBusy, Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
-from headwater.fetching.drain import CutShort, Drain
-from headwater.fetching.pace import Pace
-from headwater.fetching.types import Claimed, FetchingOptions, Harvest, Verdict
+from headwater.fetching.pacing import CutShort, Drain, RequestClock
+from headwater.fetching.types import ClaimedTurn, FetchingOptions, Harvest, Verdict
 from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless
 from headwater.hosts.decide import wait_of
 from headwater.hosts.gate import Closed, Gate
@@ -41,15 +39,13 @@ Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
 
 
 class TurnOver(Exception):
-    """No more may be asked for in this turn."""
+    """No more requests in this turn."""
 
 
-class Turn:
-    """The steps, and what they have brought so far."""
-
+class PageTurn:
     def __init__(
         self,
-        claimed: Claimed,
+        claimed: ClaimedTurn,
         *,
         client: Client,
         clock: Clock,
@@ -70,7 +66,9 @@ class Turn:
         self._renew = renew
         self._turns = turns
         self._started = time.monotonic()
-        self._pace = Pace(claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds())
+        self._pace = RequestClock(
+            claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds()
+        )
         self._answered: list[Answered] = []
         self._closed: list[tuple[ClaimedUrl, Robots]] = []
         self._pages: list[NewBody] = []
@@ -82,7 +80,6 @@ class Turn:
         self._waited_s = 0.0
 
     async def run(self) -> Harvest:
-        """Ask for as many of the host's URLs as this turn allows."""
         for position, url in enumerate(self._host.urls):
             if not self._has_time():
                 break
@@ -100,10 +97,8 @@ class Turn:
                 break
         return self._harvest()
 
-    # One URL.
-
     async def _fetch(self, url: ClaimedUrl) -> Verdict:
-        """What came of this URL. Raises TurnOver, CutShort and Closed: then nothing did."""
+        """The result for this URL. Raises TurnOver, CutShort and Closed: then there is none."""
         try:
             return await self._follow(url)
         except FetchError as error:
@@ -111,7 +106,7 @@ class Turn:
             return classify_error(error, host_answers=self._host_answers)
         except (TurnOver, CutShort, Closed):
             raise
-        except Exception as error:  # a bug of ours must not leave the URL without an outcome
+        except Exception as error:  # a bug in Headwater must not leave the URL without an outcome
             log.exception("fetch broke", url=url.url)
             return Verdict(FetchFailed("unexpected", f"Headwater itself failed: {type(error).__name__}."))
 
@@ -119,7 +114,7 @@ class Turn:
         trail = Trail((url.url,))
         rules = await self._rules(origin_of(url.url))
         if not self._has_time():
-            raise TurnOver  # for its robots.txt there was: that is known from now on
+            raise TurnOver  # robots.txt was read in time, and is stored
         while True:
             if not rules.allow(trail.here):
                 return Verdict(Hopeless("robots_blocked", "The site's robots.txt asks us to stay away from it."))
@@ -170,10 +165,8 @@ class Turn:
         except Unavailable as error:
             raise TurnOver from error
 
-    # The host's clock, and ours.
-
     async def _spaced(self, ask: Callable[..., Awaitable[Response]], url: str, **more: object) -> Response:
-        """A request to the host, when it may go out. Raises TurnOver when it may not in this turn."""
+        """Send a request when the delay has passed. Raises TurnOver when that is not in this turn."""
         await self._stay(self._pace.wait())
         await self._drain.sleep(self._pace.wait())
         if self._drain.has_begun:
@@ -191,7 +184,7 @@ class Turn:
         return response
 
     async def _stay(self, wait: float) -> None:
-        """The host must be ours until its delay has passed after the request: if we die, the next may come at once."""
+        """Renew the lease, so that it covers the request and the delay after it, even if this process dies."""
         needed = max(wait, 0) + (self._options.timeout + self._pace.delay).total_seconds()
         now = time.monotonic()
         if self._ours_until - now >= needed:
@@ -202,19 +195,17 @@ class Turn:
         except Unavailable as error:
             raise TurnOver from error
         if not is_ours:
-            log.warning("host was lost", host=self._host.host)
+            log.warning("lease of a host was lost", host=self._host.host)
             raise TurnOver
         self._ours_until = now + span.total_seconds()
 
     def _has_time(self) -> bool:
-        """Whether another request still fits into this turn; the first one always does."""
+        """Whether another request fits into this turn; the first one always does."""
         if not self._pace.requests:
             return True
         in_hand = sum(len(page.body) for page in self._pages)
         next_at = time.monotonic() + self._pace.wait()
         return in_hand < self._options.max_bytes and next_at <= self._started + self._options.hold.total_seconds()
-
-    # What it comes to.
 
     def _note(self, url: ClaimedUrl, verdict: Verdict) -> None:
         self._answered.append(Answered(url, verdict.answer, self._clock()))
@@ -223,7 +214,7 @@ class Turn:
         self._was_rate_limited |= verdict.was_rate_limited
 
     def _note_unreachable(self, rest: Sequence[ClaimedUrl], verdict: Verdict) -> None:
-        """A host without an address has none for any of its URLs."""
+        """A host without an address has none for all of its URLs."""
         if isinstance(verdict.answer, FetchFailed) and verdict.answer.reason == FetchFailure.DNS:
             for url in rest:
                 self._note(url, verdict)
@@ -235,7 +226,7 @@ class Turn:
             reopened = min(robots.expires_at for _, robots in self._closed)
             paused_until = max(paused_until or reopened, reopened)
         elif self._closed:
-            # The host lives on under another scheme or port; there these URLs would only stand in the way.
+            # The host works under another scheme or port, where these URLs would only be in the way.
             for url, robots in self._closed:
                 self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
         gate = self._gate
@@ -262,7 +253,6 @@ class Turn:
 
 
 def request_headers(url: ClaimedUrl | None) -> Mapping[str, str]:
-    """What we want, and what we have: validators as they were given."""
     headers = {"Accept": ACCEPT}
     if url is not None and url.etag:
         headers["If-None-Match"] = url.etag

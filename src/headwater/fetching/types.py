@@ -1,4 +1,4 @@
-"""What fetching goes by, and what a request comes to."""
+"""Options of fetching, and the results of requests and turns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,25 +13,22 @@ from headwater.hosts.types import Robots
 class FetchingOptions:
     """How pages are fetched; from settings."""
 
-    concurrency: int  # hosts in hand at the same time: WORKER_COUNT
+    concurrency: int  # hosts at the same time: WORKER_COUNT
     timeout: timedelta  # of one request: REQUEST_TIMEOUT
-    idle: timedelta  # before looking again where there was nothing to claim: CLAIM_RETRY_DELAY
-    crawl_delay_max: timedelta  # more than that is not granted to a robots.txt
-    hold: timedelta  # after so long a host is given back, however many of its URLs are left
-    lease: timedelta  # how long a host is ours after each renewal; never shorter than a request and the host's delay
-    urls_per_host: int  # most URLs of a host in one turn
+    idle: timedelta  # between claims while nothing is due: CLAIM_RETRY_DELAY
+    crawl_delay_max: timedelta  # a longer Crawl-delay is not granted
+    hold: timedelta  # a turn is at most so long, however many URLs are left
+    lease: timedelta  # of a host, after each renewal; longer than a request and the host's delay
+    urls_per_host: int  # maximum in one turn
     max_bytes: int  # of one page
-    sitemap_max_bytes: int  # of one sitemap, which may have fifty million by their protocol
-    robot: str  # the name by which a robots.txt may address us
+    sitemap_max_bytes: int  # of one sitemap; their protocol allows fifty million
+    robot: str  # our name in robots.txt
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a request comes to: the answer for its URL, and what it says of the host.
-
-    `ends_turn` when there is no use in asking the host for more now; `pause` when nothing is to be asked of it for a
-    while, `pages_pause` when no pages are.
-    """
+    """The result of a request for its URL and its host: `ends_turn` if no more requests are sent now; `pause` is
+    for all requests, `pages_pause` for pages."""
 
     answer: Answer
     ends_turn: bool = False
@@ -48,8 +45,8 @@ class Onward:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """A host in our hands, with what is known of its robots.txt, by origin. `ours_until` is time.monotonic()."""
+class ClaimedTurn:
+    """A claimed host, and its robots.txt by origin. `ours_until` is time.monotonic()."""
 
     host: ClaimedHost
     robots: Mapping[str, Robots]
@@ -58,26 +55,26 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What a turn with a host came to."""
+    """The results of a turn."""
 
     host: ClaimedHost
     answered: Sequence[Answered]
     pages: Sequence[NewBody]
-    robots: Sequence[Robots]  # those that were asked for anew
+    robots: Sequence[Robots]  # those that were requested
     robots_changed: bool
     requests: int
     last_request_at: datetime | None
-    delay: timedelta  # between requests, as far as it is known now
+    delay: timedelta  # between requests, as known at the end
     blocked_until: datetime | None  # for all kinds of requests
     pages_paused_until: datetime | None
     was_rate_limited: bool
     has_answered: bool
-    was_silent: bool  # nothing came from there, and neither may it reach us
+    was_silent: bool  # no answer: perhaps our own network is down
     took: timedelta
     ours_until: float
-    waited: timedelta = timedelta(0)  # for answers to its requests
+    waited: timedelta = timedelta(0)  # for responses
 
     @property
     def waits_until(self) -> datetime | None:
-        """Until when no page of the host is asked for; None where only its delay holds them back."""
+        """Until when no page of the host is requested; None if only its delay applies."""
         return max((at for at in (self.blocked_until, self.pages_paused_until) if at), default=None)

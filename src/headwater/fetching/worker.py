@@ -1,4 +1,4 @@
-"""Fetching, step by step: claim hosts, take a turn with each, write. Leaves pages and an answer for each URL."""
+"""Fetching, step by step: claim hosts, take a turn at each, write bodies and the outcome of each URL."""
 
 import asyncio
 import time
@@ -12,10 +12,10 @@ from headwater.bodies.types import NewBody
 from headwater.db import Connection, Database, WriteBatch
 from headwater.errors import HeadwaterError, Unavailable
 from headwater.fetching import store
-from headwater.fetching.drain import Drain
-from headwater.fetching.tell import tell
-from headwater.fetching.turn import Turn
-from headwater.fetching.types import Claimed, FetchingOptions, Harvest
+from headwater.fetching.pacing import Drain
+from headwater.fetching.report import report
+from headwater.fetching.turn import PageTurn
+from headwater.fetching.types import ClaimedTurn, FetchingOptions, Harvest
 from headwater.frontier.store import changes, claims, queue
 from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.hosts.outage import OutageDetector, OutageReporter
@@ -34,7 +34,7 @@ log = get_logger()
 WRITTEN_AT_ONCE = 50  # hosts
 WRITTEN_BYTES = 16_000_000
 OUTAGE_PAUSE = timedelta(minutes=1)
-PATIENCE = timedelta(seconds=5)  # with requests under way, once Headwater stops
+STOP_WITHIN = timedelta(seconds=5)  # for requests under way, when Headwater stops
 TIDIED_EVERY_S = 30.0
 RECHECKED_EVERY_S = 3600.0
 RECHECKED_AT_ONCE = 1000  # hosts
@@ -79,8 +79,8 @@ class Fetcher:
         self._recheck_at = 0.0
         self.concurrency = options.concurrency
 
-    async def claim(self, limit: int) -> Sequence[Claimed]:
-        """Up to `limit` ready hosts, ours until the lease ends. Raises DatabaseUnavailable."""
+    async def claim(self, limit: int) -> Sequence[ClaimedTurn]:
+        """Up to `limit` ready hosts, held until the lease ends. Raises DatabaseUnavailable."""
         started = time.monotonic()
         if self._drain.has_begun or started < self._look_again_at:
             return ()
@@ -95,9 +95,9 @@ class Fetcher:
             self._look_again_at = started + self._options.idle.total_seconds()
         return claimed
 
-    async def work(self, claimed: Claimed) -> Harvest:
-        """Take a turn with one host and write what came of it. Raises DatabaseUnavailable: then it is done again."""
-        turn = Turn(
+    async def work(self, claimed: ClaimedTurn) -> Harvest:
+        """Take a turn at one host and write its results. Raises DatabaseUnavailable: then it is repeated later."""
+        turn = PageTurn(
             claimed,
             client=self._client,
             clock=self._clock,
@@ -115,24 +115,24 @@ class Fetcher:
             harvest = await self._written(harvest)
         except HeadwaterError:
             raise
-        except Exception:  # a bug of ours must not leave the URLs without an outcome
+        except Exception:  # a bug in Headwater must not leave the URLs without an outcome
             log.exception("turn broke", host=claimed.host.host)
             harvest = await self._written(_broken(harvest))
-        tell(harvest, self._frontier_options)
+        report(harvest, self._frontier_options)
         return harvest
 
     async def lag(self) -> timedelta:
-        """How long the longest-waiting host has been ready. Raises DatabaseUnavailable."""
+        """How long the first host has been ready. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             oldest = await next_ready_at(conn)
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     def drain(self) -> None:
-        """Give every host back as soon as its request under way has ended, or has taken too long."""
-        self._drain.begin(PATIENCE)
+        """Release every host as soon as its current request has ended, or has taken too long."""
+        self._drain.begin(STOP_WITHIN)
 
-    async def _claim(self, limit: int, started: float) -> Sequence[Claimed]:
+    async def _claim(self, limit: int, started: float) -> Sequence[ClaimedTurn]:
         now, lease = self._clock(), self._options.lease
         async with self._database.transaction() as conn:
             hosts = await claims.claim(
@@ -147,10 +147,10 @@ class Fetcher:
             origins = {origin_of(url.url) for host in hosts for url in host.urls}
             known = await robots_store.find(conn, origins=sorted(origins)) if origins else {}
         ours_until = started + lease.total_seconds()
-        return [Claimed(host, known, ours_until) for host in hosts]
+        return [ClaimedTurn(host, known, ours_until) for host in hosts]
 
     async def _slow_readers(self, started: float) -> set[UserId]:
-        """Readers whose sources' hosts were slow to answer in half of the slots or more, within the last minute."""
+        """Users whose sources' hosts were slow in half of the slots or more, within the last minute."""
         while self._slow and started - self._slow[0][1] > SLOW_REMEMBERED_S:
             self._slow.popleft()
         most = max(self.concurrency // 2, 1)
@@ -163,9 +163,9 @@ class Fetcher:
         return {reader for reader, slow in turns.items() if reader is not None and slow >= most}
 
     async def _claim_of_others(
-        self, claimed: Sequence[Claimed], slow: set[UserId], limit: int, started: float
-    ) -> Sequence[Claimed]:
-        """Put off hosts that only these readers want, and claim others instead: those would wait for hours else."""
+        self, claimed: Sequence[ClaimedTurn], slow: set[UserId], limit: int, started: float
+    ) -> Sequence[ClaimedTurn]:
+        """Postpone hosts that only these users need, and claim others, which would wait for hours otherwise."""
         kept = await self._put_off(claimed, slow)
         for _ in range(PUT_OFF_ROUNDS):
             if len(kept) == limit or not claimed:
@@ -174,8 +174,8 @@ class Fetcher:
             kept = [*kept, *await self._put_off(claimed, slow)]
         return kept
 
-    async def _put_off(self, claimed: Sequence[Claimed], slow: set[UserId]) -> list[Claimed]:
-        """Give back those of these hosts that only these readers want. Returns the others."""
+    async def _put_off(self, claimed: Sequence[ClaimedTurn], slow: set[UserId]) -> list[ClaimedTurn]:
+        """Release those of these hosts that only these users need. Returns the others."""
         now = self._clock()
         async with self._database.transaction() as conn:
             ids = {url.source_id for one in claimed for url in one.host.urls if url.source_id is not None}
@@ -200,7 +200,7 @@ class Fetcher:
         self._tidy_at = started + TIDIED_EVERY_S
 
     async def _recheck_blocked_hosts(self, started: float) -> None:
-        """Where robots.txt blocks all that we know of a host, nobody would ever see that it has changed."""
+        """If robots.txt blocks all URLs of a host, no fetch would ever notice that it has changed."""
         now = self._clock()
         async with self._database.transaction() as conn:
             blocked = await store.blocked_long_ago(conn, now=now, limit=RECHECKED_AT_ONCE)
@@ -213,7 +213,7 @@ class Fetcher:
             return await renew(conn, host=host.host, lease=host.lease, leased_until=self._clock() + span)
 
     def _unless_outage(self, harvest: Harvest, asked_at: datetime) -> Harvest:
-        """While our own network is down nothing is counted against a silent host: it is asked again a little later."""
+        """While our own network is down, failures of a host do not count, and it is requested again soon."""
         if harvest.requests == 0:
             return harvest
         now, host = self._clock(), harvest.host
@@ -224,9 +224,9 @@ class Fetcher:
         return replace(harvest, answered=(), robots=(), robots_changed=False, pages_paused_until=now + OUTAGE_PAUSE)
 
     async def _written(self, harvest: Harvest) -> Harvest:
-        """Written, even where the database is away for a while: what was fetched need not be fetched again.
+        """Write, with retries while the database is unavailable, so that pages need not be fetched again.
 
-        Who has lost the host meanwhile can still tell what it found there.
+        The results are written even if the lease has ended meanwhile.
         """
         wait = WRITE_AGAIN_S
         while True:
@@ -255,9 +255,9 @@ class Fetcher:
         return batch
 
     async def _write_consequences(self, batch: Sequence[Harvest]) -> None:
-        """What follows from a robots.txt, before it is written that we have read it: else it could be lost.
+        """Queue what a robots.txt allows or names, before it is stored: otherwise this could be lost.
 
-        In transactions of their own, since the frontier is written to once in each; doing it twice does no harm.
+        In transactions of their own, since the frontier is written once in each; doing it twice does no harm.
         """
         now = self._clock()
         for harvest in batch:
@@ -272,7 +272,7 @@ class Fetcher:
 
 
 async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Submission]:
-    """The sitemaps that were named to us, for the sources that want them."""
+    """The sitemaps that robots.txt names, for the sources that read sitemaps."""
     named = [harvest for harvest in batch if any(robots.sitemaps for robots in harvest.robots)]
     sources = {url.source_id for harvest in named for url in harvest.host.urls if url.source_id is not None}
     wanting = await store.wanting_sitemaps(conn, sources=sorted(sources))
@@ -286,7 +286,7 @@ async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Subm
 
 
 def in_parts(kept: Sequence[NewBody]) -> Iterator[Sequence[NewBody]]:
-    """As many pages at a time as one statement should carry."""
+    """Bodies in parts of the size of one statement."""
     part: list[NewBody] = []
     size = 0
     for page in kept:
@@ -300,14 +300,14 @@ def in_parts(kept: Sequence[NewBody]) -> Iterator[Sequence[NewBody]]:
 
 
 def _broken(harvest: Harvest) -> Harvest:
-    """The same turn, of which nothing can be kept."""
+    """The turn after its results could not be written."""
     failed = FetchFailed("unexpected", "Headwater itself failed to keep what it found.")
     answered = [Answered(one.url, failed, one.at) for one in harvest.answered]
     return replace(harvest, answered=answered, pages=(), robots=(), robots_changed=False)
 
 
 def _answer(harvest: Harvest) -> HostAnswer:
-    # A robots.txt that was read in this turn may ask for more than the delay that the host was claimed with.
+    # A robots.txt that was read in this turn may ask for a longer delay.
     spaced = harvest.last_request_at + harvest.delay if harvest.last_request_at else None
     return HostAnswer(
         host=harvest.host,

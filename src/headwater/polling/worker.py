@@ -41,9 +41,9 @@ from headwater.observability.log import get_logger
 from headwater.polling.ask import Asked, ask
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_of
+from headwater.polling.report import Round, log_poll
 from headwater.polling.store import claims, results
 from headwater.polling.store.rows import PollResult
-from headwater.polling.tell import Round, tell
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
@@ -216,7 +216,7 @@ class Poller:
                 raise
             except Exception as error:  # noqa: BLE001  see _broke
                 report = await self._batch.add(replace(done, asked=_broke(feed, error)))
-        tell(report)
+        log_poll(report)
         self._round.add(report)
         return report
 

@@ -1,22 +1,21 @@
-"""What follows from reading a sitemap. Pure: what it lists and what is remembered in, what to ask for out."""
+"""What follows from reading a sitemap: which URLs to queue, and when to retire it. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from headwater.bodies.types import ClaimedBody
 from headwater.frontier.types import Origin, Submission
-from headwater.sitemaps.types import Listed, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
+from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions, SitemapSource
 from headwater.types import PageKind
 
 PRIORITY = 5
 PRIORITY_MOST = 10
-BONUS = 1  # seed 004: a URL of a sitemap comes before one that was met by chance
-RETIRE_READS = 5  # without anything new, before a sitemap may be given up
-RETIRE_READS_OLD = 2  # where all that it lists is old, too
+BONUS = 1  # seed 004: a URL of a sitemap goes before one of a link
+RETIRE_READS = 5  # without new URLs, before a sitemap may be retired
+RETIRE_READS_OLD = 2  # if all that it lists is old, too
 
 
-def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Sequence[Listed]) -> list[Submission]:
-    """The pages that a sitemap lists."""
+def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Sequence[ListedUrl]) -> list[Submission]:
     priority = _priority(source)
     return [
         Submission(line.url, Origin.SITEMAP, page.source_id, PageKind.ARTICLE, page.url, priority=priority)
@@ -27,14 +26,14 @@ def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Se
 def child_submissions(
     page: ClaimedBody,
     source: SitemapSource | None,
-    children: Sequence[Listed],
+    children: Sequence[ListedUrl],
     known: Mapping[str, Reading],
     queued: Collection[str],
     left: int,
 ) -> list[Submission]:
-    """The sitemaps of an index that are worth a request: as many as the day has left, the newest first.
+    """The sitemaps of an index that are worth a request, the newest first, within the rest of the day's budget.
 
-    What is queued is asked for by its own rhythm; what was given up only when it says that it has changed since.
+    A queued one has its own schedule; a retired one is read again if its date is later.
     """
     wanted = [line for line in children if line.url not in queued or _lives_again(line, known.get(line.url))]
     priority, depth = _priority(source), page.depth + 1
@@ -45,7 +44,7 @@ def child_submissions(
 
 
 def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, new: int, now: datetime) -> Reading:
-    """What to remember of a sitemap that was read, and brought so many new URLs."""
+    """What to store of a sitemap with so many new URLs."""
     return Reading(
         url=page.url,
         source_id=page.source_id,
@@ -60,7 +59,7 @@ def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, n
 
 
 def after_failure(page: ClaimedBody, before: Reading | None, now: datetime) -> Reading:
-    """What to remember of a sitemap that could not be read, perhaps only today."""
+    """What to store of a sitemap that could not be read."""
     return Reading(
         url=page.url,
         source_id=page.source_id,
@@ -75,10 +74,10 @@ def after_failure(page: ClaimedBody, before: Reading | None, now: datetime) -> R
 
 
 def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: SitemapOptions, now: datetime) -> bool:
-    """Whether to give a sitemap up: an archive, or one that has brought nothing for long.
+    """Whether to retire a sitemap: an archive, or one without new URLs for long.
 
-    What a source begins from is never given up, only read ever more seldom: without it the source were silent for good.
-    Nor is an index without dates, since what it leads to may still be alive.
+    The first sitemap of a source is never retired, only read less and less often; nor is an index without dates, since
+    the sitemaps that it lists may still change.
     """
     if depth == 0:
         return False
@@ -90,7 +89,7 @@ def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: Site
     return reading.unproductive_reads >= RETIRE_READS and reading.idle_since <= long_ago
 
 
-def _lives_again(line: Listed, before: Reading | None) -> bool:
+def _lives_again(line: ListedUrl, before: Reading | None) -> bool:
     if before is None or before.retired_at is None or line.lastmod is None:
         return False
     return line.lastmod > before.retired_at
@@ -101,5 +100,5 @@ def _priority(source: SitemapSource | None) -> int:
 
 
 def sites_of(page: ClaimedBody, source: SitemapSource | None) -> Sequence[str]:
-    """Addresses of the sites whose pages this sitemap may list: the source's, or else its own."""
+    """URLs of the sites whose pages this sitemap may list: the source's, or else its own."""
     return source.addresses if source and source.addresses else (page.url, page.final_url)

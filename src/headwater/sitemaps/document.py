@@ -1,7 +1,7 @@
-"""An XML sitemap, piece by piece: bytes in, its lines handed on one by one. No tree is built, so size costs no memory.
+"""An XML sitemap, parsed piece by piece, without a tree, so that its size costs no memory.
 
-Names count without their namespace, since many files have a wrong one; a `loc` counts only right inside of a `url` or a
-`sitemap`, so that those of pictures and videos do not. RSS and Atom are read by the same rules.
+Namespaces are ignored, since many files have a wrong one; a `loc` counts only as a child of `url` or `sitemap`, so that
+those of images and videos do not. RSS and Atom are read by the same rules.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,8 +29,8 @@ _TEXT_MOST = 4_096
 
 
 @dataclass(slots=True)
-class Line:
-    """A `url`, `sitemap`, `item` or `entry`, while it is read."""
+class SitemapLine:
+    """A `url`, `sitemap`, `item` or `entry`."""
 
     is_sitemap: bool
     url: str = ""
@@ -38,21 +38,18 @@ class Line:
 
     @property
     def date(self) -> str:
-        """When it changed, in its own words."""
-        for name in _DATES:
-            if name in self.dates:
-                return self.dates[name]
-        return ""
+        """When it changed, as written."""
+        return next((self.dates[name] for name in _DATES if name in self.dates), "")
 
 
-class Document:
-    """What lxml tells of a file while it reads it."""
+class SitemapParser:
+    """The target of lxml's parser: `take` gets each line when it ends."""
 
-    def __init__(self, take: Callable[[Line], None]) -> None:
+    def __init__(self, take: Callable[[SitemapLine], None]) -> None:
         self.format: SitemapFormat | None = None
         self._take = take
         self._path: list[str] = []
-        self._line: Line | None = None
+        self._line: SitemapLine | None = None
         self._line_depth = 0
         self._text: list[str] | None = None
         self._text_size = 0
@@ -65,7 +62,7 @@ class Document:
         elif len(self._path) > MAX_DEPTH:
             raise UnreadableSitemap("not_a_sitemap", "Its elements are nested too deep.")
         elif self._line is None and name in _LINES:
-            self._line, self._line_depth = Line(is_sitemap=name == "sitemap"), len(self._path)
+            self._line, self._line_depth = SitemapLine(is_sitemap=name == "sitemap"), len(self._path)
         elif self._line is not None and self._is_wanted(name):
             self._text, self._text_size = [], 0
             if name == "link" and attributes.get("href") and attributes.get("rel", "alternate") == "alternate":
@@ -89,7 +86,7 @@ class Document:
             self._path.pop()
 
     def close(self) -> None:
-        """Nothing is left to do: lines were handed on as they ended."""
+        """lxml calls it at the end."""
 
     def _begin(self, name: str) -> None:
         self.format = ROOTS.get(name)
@@ -98,34 +95,29 @@ class Document:
             raise UnreadableSitemap("not_a_sitemap", f"It is {what}.")
 
     def _is_wanted(self, name: str) -> bool:
-        """Whether this element, the innermost now, says something of the line."""
+        """Whether the current element belongs to the line."""
         if name in _INSIDE:
             return len(self._path) >= 2 and self._path[-2] == _INSIDE[name]
         return len(self._path) == self._line_depth + 1 and (name in _ADDRESSES or name in _DATES)
 
-    def _keep(self, line: Line, name: str, text: str) -> None:
+    def _keep(self, line: SitemapLine, name: str, text: str) -> None:
         if name in _ADDRESSES:
             line.url = line.url or _plain(text)
         elif text:
             line.dates.setdefault(name, text)
 
 
-def parser_of(document: Document) -> Any:  # noqa: ANN401  its type has no name: see the target
-    """A parser that tells the document what it reads: nothing from outside, no entities, mending what it can."""
+def parser_of(document: SitemapParser) -> Any:  # noqa: ANN401  its type has no name: see the target
+    """A parser without network, DTD and entities, which recovers from errors."""
     target: Any = document  # lxml calls those methods that are there
     return etree.XMLParser(
-        target=target,
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
+        target=target, encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False,
         recover=True,
-    )
+    )  # fmt: skip
 
 
 def _plain(url: str) -> str:
-    """The address where ampersands are still escaped: twice by its author, in CDATA, or by lxml in an attribute."""
+    """The URL with ampersands that are still escaped: twice by its author, in CDATA, or by lxml in an attribute."""
     return url.replace("&amp;", "&").replace("&#38;", "&") if "&" in url else url
 
 

@@ -1,4 +1,4 @@
-"""Reading a sitemap, whatever it is. Pure, for the sandbox: bytes in, what is worth a request or a refusal out."""
+"""Reading a sitemap of any format, in the sandbox: bytes in, the URLs that are worth a request out. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,12 +8,10 @@ from itertools import chain
 from lxml import etree
 
 from headwater.reading.links import link_target
-from headwater.sitemaps.document import Document, Line, parser_of
-from headwater.sitemaps.lastmod import read_lastmod
-from headwater.sitemaps.newest import Newest
-from headwater.sitemaps.repair import BLANK, JUNK_MOST, repaired
-from headwater.sitemaps.types import Limits, Listed, Sitemap, SitemapFormat, UnreadableSitemap
-from headwater.sitemaps.unpack import pieces
+from headwater.sitemaps.document import SitemapLine, SitemapParser, parser_of
+from headwater.sitemaps.newest import Newest, read_lastmod
+from headwater.sitemaps.stream import BLANK, JUNK_MOST, pieces, repaired
+from headwater.sitemaps.types import Limits, ListedUrl, Sitemap, SitemapFormat, UnreadableSitemap
 from headwater.urls import host_of, is_file, is_same_site
 
 _PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
@@ -22,7 +20,7 @@ _PAGE = re.compile(rb"<!doctype\s+html|<html[\s>]", re.IGNORECASE)
 def read_sitemap(
     body: bytes, *, url: str, now: datetime, sites: Sequence[str], patterns: Sequence[str], limits: Limits
 ) -> Sitemap:
-    """What a file lists of these sites (host names), and of pages only what fits the patterns, if there are any.
+    """The URLs of these sites (host names) in a file; of pages those that match the patterns, if there are any.
 
     Raises UnreadableSitemap.
     """
@@ -36,7 +34,7 @@ def read_sitemap(
 
 
 def _head(unpacked: Iterator[bytes]) -> bytes:
-    """Enough of the beginning to tell what it is: a packed file may come in crumbs."""
+    """The beginning, long enough to recognise the format: pieces of a packed file may be small."""
     head = b""
     while len(head) < JUNK_MOST and (piece := next(unpacked, None)) is not None:
         head += piece
@@ -44,7 +42,7 @@ def _head(unpacked: Iterator[bytes]) -> bytes:
 
 
 class _Counted:
-    """Pieces, and how many bytes of them went by."""
+    """Pieces, and the bytes of them that were read."""
 
     def __init__(self, source: Iterable[bytes]) -> None:
         self._source = source
@@ -57,8 +55,6 @@ class _Counted:
 
 
 class _Reading:
-    """What was found so far."""
-
     def __init__(self, url: str, now: datetime, sites: Sequence[str], patterns: Sequence[str], limits: Limits) -> None:
         self._base = url
         self._now = now
@@ -72,8 +68,8 @@ class _Reading:
         self._is_cut = False
         self.count = 0
 
-    def take(self, line: Line) -> None:
-        """Keep a line if it is one of ours and new enough."""
+    def take(self, line: SitemapLine) -> None:
+        """Keep a line of the site that is new enough."""
         self.count += 1
         at = read_lastmod(line.date, self._now) if line.date else None
         if at is not None and (self._newest is None or at > self._newest):
@@ -84,7 +80,7 @@ class _Reading:
         if not kept.wants(at):
             self._is_cut = True
         elif (url := self._ours(line.url)) and (line.is_sitemap or self._is_page(url)):
-            kept.take(Listed(url, at))
+            kept.take(ListedUrl(url, at))
 
     def sitemap(self, found: SitemapFormat, *, is_cut: bool) -> Sitemap:
         pages, children = self._pages.best(), self._children.best()
@@ -92,7 +88,7 @@ class _Reading:
         return Sitemap(found, pages, children, self.count, self._newest, is_cut)
 
     def _ours(self, text: str) -> str | None:
-        """The URL, if it is of the site: nobody sends us to others through a sitemap."""
+        """The URL, if it belongs to the site."""
         url = link_target(text, self._base)
         return url if url and any(is_same_site(host_of(url), site) for site in self._sites) else None
 
@@ -112,18 +108,18 @@ def _is_xml(head: bytes) -> bool:
 
 
 def _read_xml(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
-    document = Document(reading.take)
+    document = SitemapParser(reading.take)
     parser = parser_of(document)
     try:
         for piece in repaired(stream):
             parser.feed(piece)
         parser.close()
     except etree.XMLSyntaxError as error:
-        # A file that breaks in the middle has told us of its first half.
+        # Of a file with an error in the middle, the first part is used.
         if document.format is None or not reading.count:
-            raise UnreadableSitemap("not_a_sitemap", "It is no XML that can be read.") from error
+            raise UnreadableSitemap("not_a_sitemap", "It is not readable XML.") from error
     if document.format is None:
-        raise UnreadableSitemap("not_a_sitemap", "There is nothing in it.")
+        raise UnreadableSitemap("not_a_sitemap", "It is empty.")
     return document.format
 
 
@@ -132,7 +128,7 @@ def _read_text(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
     rest = b""
     for piece in stream:
         *lines, rest = (rest + piece).split(b"\n")
-        rest = rest[-10_000:]  # no line is so long, and no line at all must not be kept
+        rest = rest[-10_000:]  # no URL is so long, and data without line breaks must not fill the memory
         for line in lines:
             _take_line(line, reading)
     _take_line(rest, reading)
@@ -144,4 +140,4 @@ def _read_text(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
 def _take_line(line: bytes, reading: _Reading) -> None:
     text = line.strip(BLANK).decode("utf-8", "replace")
     if text.lower().startswith(("http://", "https://")) and " " not in text:
-        reading.take(Line(is_sitemap=False, url=text))
+        reading.take(SitemapLine(is_sitemap=False, url=text))

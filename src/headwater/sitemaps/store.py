@@ -11,7 +11,6 @@ from headwater.urls import url_key
 
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource | None:
-    """What there is to know of a source."""
     return await fetch_one(
         conn,
         SitemapSource,
@@ -27,7 +26,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> SitemapSource
 
 
 async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, Reading]:
-    """What is remembered of these sitemaps, by the URLs given."""
+    """The stored results of these sitemaps, by URL."""
     keys = {url: url_key(url) for url in urls}
     async with conn.cursor() as cur:
         await cur.execute(
@@ -44,7 +43,7 @@ async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, R
 
 
 async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
-    """Which of these the frontier knows, whatever came of them."""
+    """Which of these are in the frontier, in any state."""
     places = {url: locate(url).key for url in urls}
     return set(
         await fetch_column(
@@ -54,13 +53,9 @@ async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
             FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
                 AS given (url, shard, host_id, url_id)
             WHERE EXISTS (
-                SELECT
-                FROM frontier_url
-                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                SELECT FROM frontier_url WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
             ) OR EXISTS (
-                SELECT
-                FROM frontier_alias
-                WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+                SELECT FROM frontier_alias WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
             )
             """,
             {
@@ -74,7 +69,7 @@ async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
 
 
 async def keep_reading(conn: Connection, *, reading: Reading) -> None:
-    """Remember what reading a sitemap came to, in place of the last time."""
+    """Store the results of reading a sitemap in place of the last ones."""
     await conn.execute(
         """
         INSERT INTO sitemaps (
@@ -107,7 +102,7 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
 
 
 async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
-    """Count requests for sitemaps towards the source's day. Returns what is spent of it, these included."""
+    """Add requests for sitemaps to the source's count of the day. Returns the new count."""
     cur = await conn.execute(
         """
         INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
@@ -124,7 +119,7 @@ async def spend(conn: Connection, *, source_id: SourceId, now: datetime, request
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete what is remembered of a removed source's sitemaps. Returns how many went."""
+    """Delete the results of a removed source's sitemaps. Returns how many."""
     cur = await conn.execute(
         """
         DELETE FROM sitemaps

@@ -1,4 +1,4 @@
-"""A sitemap, as it is read, remembered and dealt with. Pure data."""
+"""Sitemaps as they are read and stored. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,6 @@ from headwater.types import SourceId
 
 
 class SitemapFormat(StrEnum):
-    """What a file turned out to be."""
-
     URLSET = "urlset"
     INDEX = "index"
     TEXT = "text"
@@ -18,7 +16,7 @@ class SitemapFormat(StrEnum):
 
 
 class UnreadableSitemap(Exception):
-    """The bytes are no sitemap. `reason` is a word for the frontier."""
+    """The body is not a sitemap. `reason` is stored in the frontier."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(reason, detail)
@@ -27,7 +25,7 @@ class UnreadableSitemap(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedUrl:
     """One line of a sitemap. `lastmod` is when it changed, or in a news sitemap when it was published."""
 
     url: str
@@ -36,14 +34,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What a file lists, as far as it is worth a request: the newest first, then what has no date.
+    """The URLs of a file that are worth a request: the newest first, then those without a date.
 
-    `url_count` and `newest` are of all that was read, `is_cut` says that there was more.
+    `url_count` and `newest` are of all lines; `is_cut`: there were more.
     """
 
     format: SitemapFormat
-    pages: Sequence[Listed]
-    children: Sequence[Listed]
+    pages: Sequence[ListedUrl]
+    children: Sequence[ListedUrl]
     url_count: int
     newest: datetime | None
     is_cut: bool
@@ -51,9 +49,7 @@ class Sitemap:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of one sitemap is taken."""
-
-    max_age: timedelta  # what has not changed for longer is left out; what has no date is not
+    max_age: timedelta  # older URLs are left out; those without a date are not
     max_pages: int
     max_children: int
     max_bytes: int  # unpacked
@@ -64,19 +60,17 @@ class SitemapOptions:
     """How sitemaps are read; from settings."""
 
     limits: Limits
-    max_depth: int = 3  # sitemaps inside of sitemaps
-    budget: int = 500  # requests for sitemaps, of a source and day
-    retire_after: timedelta = timedelta(days=30)  # without anything new
+    max_depth: int = 3  # of sitemaps in sitemaps
+    budget: int = 500  # requests for sitemaps of a source per day
+    retire_after: timedelta = timedelta(days=30)  # without new URLs
     concurrency: int = 4
     lease: timedelta = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapSource:
-    """What reading a sitemap needs to know of the source that it belongs to."""
-
     id: SourceId
-    addresses: Sequence[str]  # of feed, site and sitemap: whose pages we take
+    addresses: Sequence[str]  # of feed, site and sitemap: whose pages are read
     article_url_patterns: Sequence[str]
     priority: int
     enabled: bool = True
@@ -84,7 +78,7 @@ class SitemapSource:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is remembered of a sitemap."""
+    """The stored results of reading a sitemap."""
 
     url: str
     source_id: SourceId | None
@@ -92,6 +86,6 @@ class Reading:
     url_count: int
     new_count: int
     newest_lastmod: datetime | None
-    idle_since: datetime  # when it last brought something new, or was first read
+    idle_since: datetime  # when it last had a new URL, or was first read
     unproductive_reads: int
     retired_at: datetime | None

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
@@ -33,14 +33,12 @@ log = get_logger()
 ATTEMPTS_MOST = 3
 RETIRED = "retired"
 UNREADABLE = "unreadable"
-SWITCHED_OFF = "switched_off"  # its source; what the frontier had of its sitemaps is forgotten already
-SOURCE_DELETED = "source_deleted"  # while the sitemap was being read: nothing of it is kept
+SWITCHED_OFF = "switched_off"  # its source; its sitemaps are deleted from the frontier already
+SOURCE_DELETED = "source_deleted"  # while the sitemap was being read: nothing is stored
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapResult:
-    """What came of a sitemap."""
-
     page: ClaimedBody
     listed: int
     queued: int
@@ -66,19 +64,12 @@ class SitemapReader:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._waiting = BodyQueue(database, clock, PageKind.SITEMAP, options.lease)
+        waiting = BodyQueue(database, clock, PageKind.SITEMAP, options.lease)
+        self.claim, self.lag = waiting.claim, waiting.lag
         self.concurrency = options.concurrency
 
-    async def claim(self, limit: int) -> Sequence[ClaimedBody]:
-        """Up to `limit` sitemaps that were fetched, ours until the lease ends. Raises DatabaseUnavailable."""
-        return await self._waiting.claim(limit)
-
-    async def lag(self) -> timedelta:
-        """How long the longest-waiting sitemap has been waiting. Raises DatabaseUnavailable."""
-        return await self._waiting.lag()
-
     async def work(self, page: ClaimedBody) -> SitemapResult:
-        """Read a sitemap and queue what it lists. Raises DatabaseUnavailable: then the lease gives the page back."""
+        """Read a sitemap and queue its URLs. Raises DatabaseUnavailable: then it is claimed again after its lease."""
         async with self._database.transaction() as conn:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
         read = await self._read(page, source)
@@ -93,12 +84,12 @@ class SitemapReader:
                 done = await self._write(conn, page, source, read)
             else:
                 done = await self._write_failure(conn, page, read)
-        _tell(done)
+        _log(done)
         return done
 
     async def _read(self, page: ClaimedBody, source: SitemapSource | None) -> Sitemap | UnreadableSitemap:
         if page.attempts >= ATTEMPTS_MOST:
-            return UnreadableSitemap(UNREADABLE, "Whoever read it did not come back.")
+            return UnreadableSitemap(UNREADABLE, "The process that read it died.")
         try:
             return await self._sandbox.run(
                 read_sitemap,
@@ -113,14 +104,14 @@ class SitemapReader:
             return error
         except Overrun as error:
             return UnreadableSitemap(UNREADABLE, f"It cannot be read within our limits: {error}")
-        except Exception as error:  # a bug of ours must not leave the page without an outcome
+        except Exception as error:  # a bug in Headwater must not leave the page without an outcome
             log.exception("reading a sitemap broke", url=page.url)
             return UnreadableSitemap(UNREADABLE, f"Headwater itself failed: {type(error).__name__}.")
 
     async def _write(
         self, conn: Connection, page: ClaimedBody, source: SitemapSource | None, sitemap: Sitemap
     ) -> SitemapResult:
-        """Queue what is listed, and remember what that brought; nothing, when another has taken the page over."""
+        """Queue the URLs and store the results; nothing if the lease was lost."""
         if not await bodies.done(conn, bodies=[page]):
             return SitemapResult(page, 0, 0, failure="taken_over")
         now = self._clock()
@@ -144,7 +135,7 @@ class SitemapReader:
     async def _queue(
         self, conn: Connection, wanted: Sequence[Submission], known: Mapping[str, Reading], now: datetime
     ) -> list[bool]:
-        """Queue URLs; sitemaps that were given up and have changed since are tried again. Returns which are new."""
+        """Queue URLs; retired sitemaps that have changed since are retried. Returns which are new."""
         if not wanted:
             return []
         results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
@@ -154,7 +145,7 @@ class SitemapReader:
         return [result.fate is Fate.QUEUED or result.url in again for result in results]
 
     async def _write_failure(self, conn: Connection, page: ClaimedBody, failure: UnreadableSitemap) -> SitemapResult:
-        """What is no sitemap is given up; what was one before, or was too much for us, is asked again, more seldom."""
+        """Give up a URL that is not a sitemap; one that was a sitemap, or exceeded our limits, is read less often."""
         if not await bodies.done(conn, bodies=[page]):
             return SitemapResult(page, 0, 0, failure="taken_over")
         now = self._clock()
@@ -184,7 +175,7 @@ def _is_retired(reading: Reading | None) -> bool:
     return reading is not None and reading.retired_at is not None
 
 
-def _tell(done: SitemapResult) -> None:
+def _log(done: SitemapResult) -> None:
     write = log.warning if done.failure == UNREADABLE else log.debug
     write(
         "sitemap read",

@@ -1,7 +1,7 @@
-"""What a link leads to, by its address alone. Pure: a URL in, a LinkKind out.
+"""What a link leads to, by its URL alone. Pure.
 
-A source's own patterns settle it. Without them an address is an article's by what newspapers and weblogs have in
-common: a date in the path, a long name of several words, a number at its end.
+The source's patterns decide. Without them a URL is an article's if it has what those of newspapers and blogs have: a
+date in the path, a long name of several words, a number at its end.
 """
 
 import re
@@ -39,7 +39,7 @@ _ENOUGH = 2
 
 
 def classify(url: str, *, sites: Sequence[str], patterns: Sequence[re.Pattern[str]]) -> LinkKind:
-    """Where a link leads. `sites` are the host names that are the source's own."""
+    """`sites` are the host names of the source."""
     parsed = can_ada.parse(url)
     is_own = any(is_same_site(parsed.hostname, site) for site in sites)
     if patterns and is_own and any(pattern.search(url) for pattern in patterns):

@@ -1,4 +1,4 @@
-"""What follows from the links of a page. Pure: links, and what the day has left, in; what to ask for out."""
+"""Which links of a page to queue. Pure."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,14 +8,14 @@ from headwater.spider.types import Links, SpiderSource
 from headwater.types import PageKind
 
 PRIORITY = 5
-LIST_MALUS = 1  # a list is worth what it leads to
+LIST_MALUS = 1  # it only leads to articles
 EXTERNAL_MALUS = 2
 PRIORITY_LEAST = 1
-DEPTH = 2  # for pages of no source
+DEPTH = 2  # for pages without a source
 
 
 def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> list[Submission]:
-    """What could be asked for, the most wanted first: articles, then lists, then other sites where they are wanted."""
+    """Links by priority: articles, then lists, then articles of other sites if the source follows them."""
     depth, most = page.depth + 1, source.max_depth if source else DEPTH
     if depth > most:
         return []
@@ -24,18 +24,18 @@ def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> 
     found += _submissions(page, links.lists, PageKind.LIST, depth, max(priority - LIST_MALUS, PRIORITY_LEAST))
     if source is not None and source.external_links:
         lower = max(priority - EXTERNAL_MALUS, PRIORITY_LEAST)
-        # As deep as can be, so that their own links are not followed: it is this site that we spider.
+        # At the maximum depth, so that their own links are not followed.
         found += _submissions(page, links.external, PageKind.ARTICLE, most, lower)
     return found
 
 
 def affordable(found: Sequence[Submission], known: Collection[str], left: int) -> list[Submission]:
-    """Of what could be asked for, what is new, as much as the day has left."""
+    """The new ones, within the rest of the day's budget."""
     return [one for one in found if one.url not in known][: max(left, 0)]
 
 
 def sites_of(page: ClaimedBody, source: SpiderSource | None) -> Sequence[str]:
-    """Addresses of what counts as the same site."""
+    """URLs of what counts as the same site."""
     return source.addresses if source and source.addresses else (page.url,)
 
 

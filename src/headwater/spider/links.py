@@ -1,6 +1,6 @@
-"""The links of a page. Pure, for the sandbox: bytes in, links by kind out, whatever the page does.
+"""The links of a page by kind, in the sandbox. Pure.
 
-What a page asks robots not to follow is not followed: `rel=nofollow` on a link, or for all of them in its `meta`.
+`rel=nofollow` on a link, or nofollow in the page's `meta` element, is respected.
 """
 
 import re
@@ -20,7 +20,7 @@ _NOT_FOLLOWED = frozenset({"nofollow", "sponsored", "ugc"})
 def find_links(
     body: bytes, *, url: str, content_type: str, sites: Sequence[str], patterns: Sequence[str], most: int
 ) -> Links:
-    """The links of the page at `url`, at most `most` of them, by what they lead to. `sites` are host names."""
+    """The links of the page at `url`, at most `most`, by kind. `sites` are host names."""
     compiled = [re.compile(pattern) for pattern in patterns]
     kinds: dict[LinkKind, list[str]] = {kind: [] for kind in LinkKind}
     seen = {url_key(url)}
@@ -40,7 +40,7 @@ def find_links(
 
 
 def _links(text: str, url: str) -> Iterator[str]:
-    """Every address that the page links to, absolute and without fragment."""
+    """Every URL that the page links to, absolute and without fragment."""
     base, is_based = url, False
     for name, raw, _ in tags(text):
         if name not in {"a", "area", "link", "base", "meta"}:

@@ -1,4 +1,4 @@
-"""Every statement on `spider_state`, and what the spider must know of sources and of the frontier."""
+"""Every statement on `spider_state`, and what the spider reads of sources and the frontier."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,6 @@ from headwater.types import PageKind, SourceId
 
 
 async def find_source(conn: Connection, *, source_id: SourceId) -> SpiderSource | None:
-    """What there is to know of a source."""
     return await fetch_one(
         conn,
         SpiderSource,
@@ -28,7 +27,7 @@ async def find_source(conn: Connection, *, source_id: SourceId) -> SpiderSource 
 
 
 async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, PageKind | None]:
-    """Which of these the frontier knows, and as what kind of page. None: it led elsewhere."""
+    """Which of these are in the frontier, and as what kind of page. None: an alias."""
     places: dict[tuple[int, int], list[str]] = {}
     for url in urls:
         try:
@@ -61,7 +60,7 @@ async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, Page
 
 
 async def spend(conn: Connection, *, source_id: SourceId, now: datetime, pages: int) -> int:
-    """Count new pages towards the source's day. Returns what is spent of it, these included."""
+    """Add new pages to the source's count of the day. Returns the new count."""
     cur = await conn.execute(
         """
         INSERT INTO spider_state (source_id, last_read_at, day, spent)

@@ -1,4 +1,4 @@
-"""What the spider finds on a page, and what it goes by. Pure data."""
+"""Links and options of the spider. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,29 +9,29 @@ from headwater.types import SourceId
 
 
 class LinkKind(StrEnum):
-    """Where a link leads, by its looks."""
+    """What a link leads to, by its URL."""
 
     ARTICLE = "article"
     LIST = "list"
     EXTERNAL = "external"  # an article of another site
-    NOTHING = "nothing"  # logins, searches, files: nothing to read
+    NOTHING = "nothing"  # logins, searches, files
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links of a page that may be worth a request, in the page's order, each once."""
+    """The links of a page, in its order, each once."""
 
     articles: Sequence[str]
     lists: Sequence[str]
     external: Sequence[str]
-    found: int  # all links that were looked at
+    found: int  # of any kind
 
 
 @dataclass(frozen=True, slots=True)
 class SpiderOptions:
     """How links are followed; from settings."""
 
-    budget: int = 1_000  # new pages a day of a source that names none of its own
+    budget: int = 1_000  # new pages per day of a source without its own budget
     max_links: int = 1_000  # of one page
     concurrency: int = 4
     lease: timedelta = timedelta(minutes=2)
@@ -39,8 +39,6 @@ class SpiderOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpiderSource:
-    """What following links needs to know of the source that a page belongs to."""
-
     id: SourceId
     addresses: Sequence[str]  # of site and feed: what counts as the same site
     ingestion_mode: str

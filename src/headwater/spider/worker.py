@@ -1,9 +1,7 @@
 """The spider, step by step: claim pages, find their links, queue what is new. Leaves URLs and the page's next visit."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from headwater.bodies import store as bodies
 from headwater.bodies.queue import BodyQueue
@@ -25,13 +23,11 @@ log = get_logger()
 ATTEMPTS_MOST = 3
 UNREADABLE = "unreadable"
 NOT_SPIDERED = "not_spidered"
-SOURCE_DELETED = "source_deleted"  # while the page was being read: nothing of it is kept
+SOURCE_DELETED = "source_deleted"  # while the page was being read: nothing is stored
 
 
 @dataclass(frozen=True, slots=True)
 class SpiderResult:
-    """What came of a page."""
-
     page: ClaimedBody
     found: int
     queued: int
@@ -56,19 +52,12 @@ class Spider:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._waiting = BodyQueue(database, clock, PageKind.LIST, options.lease)
+        waiting = BodyQueue(database, clock, PageKind.LIST, options.lease)
+        self.claim, self.lag = waiting.claim, waiting.lag
         self.concurrency = options.concurrency
 
-    async def claim(self, limit: int) -> Sequence[ClaimedBody]:
-        """Up to `limit` pages whose links are wanted, ours until the lease ends. Raises DatabaseUnavailable."""
-        return await self._waiting.claim(limit)
-
-    async def lag(self) -> timedelta:
-        """How long the longest-waiting page has been waiting. Raises DatabaseUnavailable."""
-        return await self._waiting.lag()
-
     async def work(self, page: ClaimedBody) -> SpiderResult:
-        """Find a page's links and queue them. Raises DatabaseUnavailable: then the lease gives the page back."""
+        """Find the links of a page and queue them. Raises DatabaseUnavailable: then it is claimed again."""
         async with self._database.transaction() as conn:
             source = await store.find_source(conn, source_id=page.source_id) if page.source_id else None
         links = await self._find(page, source)
@@ -86,7 +75,7 @@ class Spider:
         return done
 
     async def _find(self, page: ClaimedBody, source: SpiderSource | None) -> Links | str:
-        """The links, or in a word why there are none."""
+        """The links, or why there are none."""
         if source is not None and (source.ingestion_mode == "feed" or not source.enabled):
             return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:
@@ -103,14 +92,14 @@ class Spider:
             )
         except Overrun:
             return UNREADABLE
-        except Exception:  # a bug of ours must not leave the page without an outcome
+        except Exception:  # a bug in Headwater must not leave the page without an outcome
             log.exception("spider broke", url=page.url)
             return UNREADABLE
 
     async def _write(
         self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links | str
     ) -> SpiderResult:
-        """Whatever came of the page, in one transaction; nothing, when another has taken it over."""
+        """Queue the links and schedule the page; nothing if the lease was lost."""
         if not await bodies.done(conn, bodies=[page]):
             return SpiderResult(page, 0, 0, "taken_over")
         if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
@@ -119,13 +108,13 @@ class Spider:
         known = await store.find_known(conn, urls=[page.url])
         is_list = known.get(page.url) is PageKind.LIST
         if isinstance(links, str):
-            if is_list:  # what was too much for us once is asked again, more seldom
+            if is_list:  # a page that exceeded our limits is read less often
                 again = Settled(page.url, None, changed=False)
                 settled = again if links == UNREADABLE else Settled.dead(page.url, links)
                 await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
             return SpiderResult(page, 0, 0, links)
         queued = await self._queue(conn, page, source, links)
-        if is_list:  # how often an article is fetched is extraction's affair
+        if is_list:  # extraction schedules articles
             digest = hashlib.sha256("\n".join([*links.articles, *links.lists]).encode()).digest()
             await changes.settle(
                 conn, contents=[Settled(page.url, digest, changed=queued > 0)], now=now, options=self._frontier_options
@@ -133,10 +122,10 @@ class Spider:
         return SpiderResult(page, links.found, queued)
 
     async def _queue(self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links) -> int:
-        """Queue what is new, as much as the source's day has left. Returns how many."""
+        """Queue new links, within the rest of the day's budget. Returns how many."""
         now = self._clock()
         budget = (source.page_budget if source else None) or self._options.budget
-        # Even for nothing: its row is locked, so that nobody else spends of the same day meanwhile.
+        # Locks its row, so that no other worker spends of the same budget meanwhile.
         spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
         found = candidates(page, source, links)
         known = await store.find_known(conn, urls=[one.url for one in found])

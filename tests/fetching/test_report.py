@@ -5,7 +5,7 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
-from headwater.fetching.tell import tell
+from headwater.fetching.report import report
 from headwater.fetching.types import Harvest
 from headwater.frontier.types import Answer, Answered, Fetched, FetchFailed, FrontierOptions, Redirected, Unchanged
 from tests.clock import START
@@ -34,7 +34,7 @@ def logged(answer: Answer, *, blocked_until: datetime | None = None) -> list[Any
         ours_until=0,
     )
     with capture_logs() as logs:
-        tell(harvest, OPTIONS)
+        report(harvest, OPTIONS)
     return [line for line in logs if line["event"].startswith("page ")]
 
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from headwater.polling.decide import BY_HAND_ONLY
-from headwater.polling.tell import tell
+from headwater.polling.report import log_poll
 from headwater.polling.types import (
     Decision,
     FailureClass,
@@ -38,7 +38,7 @@ def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR, new_arti
         took=timedelta(milliseconds=40),
     )
     with capture_logs() as logs:
-        tell(report)
+        log_poll(report)
     (line,) = logs
     return line
 

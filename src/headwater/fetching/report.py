@@ -1,4 +1,4 @@
-"""What a turn with a host says of itself: in the log and in the metrics."""
+"""The log and metrics of a turn."""
 
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -21,11 +21,11 @@ from headwater.observability.log import get_logger
 log = get_logger()
 
 
-def tell(harvest: Harvest, options: FrontierOptions) -> None:
-    """One line for each URL, at debug where it is routine, and one for a host that is paused."""
+def report(harvest: Harvest, options: FrontierOptions) -> None:
+    """One log entry for each URL, and one for a paused host."""
     for answered in harvest.answered:
         metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
-        _tell_answer(answered, harvest.waits_until, options)
+        _log_answer(answered, harvest.waits_until, options)
     for robots in harvest.robots:
         outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
         metrics.ROBOTS.labels(outcome=outcome).inc()
@@ -33,11 +33,11 @@ def tell(harvest: Harvest, options: FrontierOptions) -> None:
     if harvest.waits_until is not None:
         log.warning("host paused", host=harvest.host.host, until=harvest.waits_until.isoformat())
     took_ms = round(harvest.took / timedelta(milliseconds=1))
-    log.debug("host given back", host=harvest.host.host, answered=len(harvest.answered), took_ms=took_ms)
+    log.debug("host released", host=harvest.host.host, answered=len(harvest.answered), took_ms=took_ms)
 
 
 def outcome_name(answer: Answer) -> str:
-    """`fetched`, `unchanged`, `redirected`, or the class of the failure."""
+    """For the metrics."""
     match answer:
         case Fetched():
             return "fetched"
@@ -51,18 +51,18 @@ def outcome_name(answer: Answer) -> str:
             assert_never(answer)
 
 
-def _tell_answer(answered: Answered, blocked_until: datetime | None, options: FrontierOptions) -> None:
-    told = log.bind(url=answered.url.url, kind=answered.url.kind.value)
+def _log_answer(answered: Answered, blocked_until: datetime | None, options: FrontierOptions) -> None:
+    bound = log.bind(url=answered.url.url, kind=answered.url.kind.value)
     match answered.answer:
         case Fetched():
-            told.debug("page fetched")
+            bound.debug("page fetched")
         case Unchanged():
-            told.debug("page not modified")
+            bound.debug("page not modified")
         case Redirected(to=to, is_permanent=is_permanent):
-            told.debug("page redirected", to=to, permanent=is_permanent)
+            bound.debug("page redirected", to=to, permanent=is_permanent)
         case FetchFailed(reason=reason, detail=detail):
             again = after(answered.url, answered.answer, answered.at, options).next_fetch_at
-            told.warning(
+            bound.warning(
                 "page fetch failed",
                 error_type=reason,
                 error=detail,
@@ -70,7 +70,6 @@ def _tell_answer(answered: Answered, blocked_until: datetime | None, options: Fr
                 next_try=max(again, blocked_until or again).isoformat() if again else None,
             )
         case Hopeless(reason=reason, detail=detail):
-            # That a page is gone is the way of the web, and no warning.
-            told.info("page given up", reason=reason, detail=detail)
+            bound.info("page given up", reason=reason, detail=detail)
         case _:
             assert_never(answered.answer)

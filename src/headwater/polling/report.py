@@ -1,4 +1,4 @@
-"""What a poll says of itself: in the log and in the metrics."""
+"""The log and metrics of polls."""
 
 import time
 from collections import Counter
@@ -15,16 +15,16 @@ log = get_logger()
 ROUND_EVERY_S = 60.0
 
 
-def tell(report: PollReport) -> None:
-    """One line for the poll, and one for each thing that happened on the way."""
+def log_poll(report: PollReport) -> None:
+    """One log entry for the poll, and one for each change."""
     metrics.POLLS.labels(outcome=report.outcome_name).inc()
     metrics.POLL_SECONDS.observe(report.took.total_seconds())
     metrics.NEW_ARTICLES.inc(report.new_articles)
-    _tell_outcome(report)
-    _tell_happenings(report)
+    _log_outcome(report)
+    _log_happenings(report)
 
 
-def _tell_outcome(report: PollReport) -> None:
+def _log_outcome(report: PollReport) -> None:
     took_ms = round(report.took / timedelta(milliseconds=1))
     fields = {"source_id": str(report.source_id), "url": report.feed_url, "took_ms": took_ms}
     match report.outcome:
@@ -34,7 +34,7 @@ def _tell_outcome(report: PollReport) -> None:
         case NotModified():
             log.debug("feed not modified", **fields)
         case PollFailed(kind=kind, status=status, detail=detail):
-            # A paused host and an outage of ours have had their line; each feed's failure is not worth a warning then.
+            # A paused host and our own outage are logged once; failures of their feeds are not warnings.
             level = report.decision.level
             write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
             again = report.next_poll_at
@@ -50,45 +50,44 @@ def _tell_outcome(report: PollReport) -> None:
             assert_never(report.outcome)
 
 
-def _tell_happenings(report: PollReport) -> None:
+def _log_happenings(report: PollReport) -> None:
     if not (report.decision.happenings or report.host.paused or report.host.resumed):
         return
-    state, told = report.decision.state, log.bind(source_id=str(report.source_id), url=report.feed_url)
+    state, bound = report.decision.state, log.bind(source_id=str(report.source_id), url=report.feed_url)
     for happening in report.decision.happenings:
         match happening:
             case Happening.DISABLED if state.off is not None:
-                told.warning(
+                bound.warning(
                     "feed disabled",
                     reason=str(state.off.reason),
                     consecutive_errors=state.consecutive_errors,
                     until=state.off.until.isoformat() if state.off.until else None,
                 )
             case Happening.MOVED if state.moved is not None:
-                told.info("feed moved", to=state.moved.url)
+                bound.info("feed moved", to=state.moved.url)
             case _:
-                told.info(happening.value)
+                bound.info(happening.value)
     if report.host.paused:
         until = report.host.state.paused_until
-        told.warning(
+        bound.warning(
             "host paused",
             host=report.host.state.host,
             reason=report.host.state.alike_class,
             until=until.isoformat() if until else None,
         )
     if report.host.resumed:
-        told.info("host resumed", host=report.host.state.host)
+        bound.info("host resumed", host=report.host.state.host)
 
 
 class Round:
-    """The polls since the queue of due feeds was last empty: their totals are one line, at most once a minute."""
+    """The polls since no feed was due: their totals are logged at most once a minute."""
 
     def __init__(self) -> None:
         self._feeds = self._not_modified = self._new_articles = 0
         self._errors: Counter[str] = Counter()
-        self._told_at = -ROUND_EVERY_S
+        self._logged_at = -ROUND_EVERY_S
 
     def add(self, report: PollReport) -> None:
-        """Count a poll."""
         self._feeds += 1
         self._new_articles += report.new_articles
         self._not_modified += isinstance(report.outcome, NotModified)
@@ -96,9 +95,9 @@ class Round:
             self._errors[report.outcome.kind.value] += 1
 
     def end(self) -> None:
-        """No feed is due, and none is being polled."""
+        """No feed is due or being polled."""
         now = time.monotonic()
-        if not self._feeds or now - self._told_at < ROUND_EVERY_S:
+        if not self._feeds or now - self._logged_at < ROUND_EVERY_S:
             return
         log.info(
             "polling round done",
@@ -109,4 +108,4 @@ class Round:
         )
         self._feeds = self._not_modified = self._new_articles = 0
         self._errors.clear()
-        self._told_at = now
+        self._logged_at = now
