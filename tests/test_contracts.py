@@ -78,6 +78,7 @@ def test_the_environment_and_the_clock_are_read_in_one_place_only(line: str, rul
 def test_every_package_but_the_composition_root_is_kept_from_the_settings() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (kept_away,) = (set(found["source_modules"]) for found in contracts if "reads settings" in found["name"])
-    modules = {f"headwater.{path.stem}" for path in (ROOT / "src/headwater").iterdir() if not path.name.startswith("_")}
+    paths = [path for path in (ROOT / "src/headwater").iterdir() if path.suffix == ".py" or any(path.rglob("*.py"))]
+    modules = {f"headwater.{path.stem}" for path in paths if not path.name.startswith("_")}
 
     assert modules - kept_away == {"headwater.runtime", "headwater.cli", "headwater.settings"}
