@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from litestar import get, post
-from litestar.di import NamedDependency
+from litestar.di import NamedDependency, Provide
 from litestar.exceptions import ValidationException
 from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
@@ -40,28 +40,56 @@ class SuggestionForm:
     interval: str = ""
 
 
-@get("/discover")
-async def discover(
+async def list_page(
     request: AnyRequest,
     database: Db,
-    clock: Now,
     q: FromQuery[str] = "",
     category: FromQuery[str] = "",
     page: FromQuery[str] = "1",
     source: FromQuery[str] = "",
+) -> dict[str, object]:
+    """A page of public sources; with `source`, only that source. Raises ValidationException."""
+    number, text = page_number(page, q, category, most=TEXT_MAX), q.strip()
+    async with database.as_system() as conn:
+        categories = await public.list_categories(conn)
+        if source:
+            if (source_id := parse_id(source)) is None:
+                raise ValidationException("Invalid query parameters")
+            one = await public.find_public(conn, source_id=SourceId(source_id), user_id=request.user.id)
+            found, total = ([one], 1) if one else ([], 0)
+        else:
+            total = await public.count_public(conn, text=text, category=category)
+            found = await public.list_public(
+                conn, user_id=request.user.id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
+            )
+    return {
+        "sources": found,
+        "total": total,
+        "categories": categories,
+        "text": text,
+        "category": category,
+        "source": source,
+        "page": number,
+        "pages": page_count(total, PAGE),
+    }
+
+
+SOURCES = {"found": Provide(list_page)}
+
+
+@get("/discover", dependencies=SOURCES)
+async def discover(
+    request: AnyRequest, database: Db, clock: Now, found: NamedDependency[dict[str, object]]
 ) -> Template:
-    """The page; with `source`, only that source."""
-    context = await _list(database, request.user.id, q, category, page, source)
     async with database.as_user(request.user.id) as conn:
-        context["suggested"] = await submissions.list_own(conn, limit=SUGGESTIONS)
-    return Template("discover/page.html", context={**context, "user": request.user, "now": clock()})
+        suggested = await submissions.list_own(conn, limit=SUGGESTIONS)
+    context = {**found, "suggested": suggested, "user": request.user, "now": clock()}
+    return Template("discover/page.html", context=context)
 
 
-@fragment(get, "/discover/list", "Failed to load sources")
-async def source_list(
-    request: AnyRequest, database: Db, q: FromQuery[str] = "", category: FromQuery[str] = "", page: FromQuery[str] = "1"
-) -> Template:
-    return Template("discover/list.html", context=await _list(database, request.user.id, q, category, page, ""))
+@fragment(get, "/discover/list", "Failed to load sources", dependencies=SOURCES)
+async def source_list(found: NamedDependency[dict[str, object]]) -> Template:
+    return Template("discover/list.html", context=found)
 
 
 @fragment(
@@ -122,34 +150,6 @@ async def withdraw_suggestion(
     if not is_htmx(request):
         return Redirect("/discover#suggested", status_code=303)
     return await _suggested(request, database, clock)
-
-
-async def _list(
-    database: Database, user_id: UserId, text: str, category: str, page: str, source: str
-) -> dict[str, object]:
-    number, text = page_number(page, text, category, most=TEXT_MAX), text.strip()
-    async with database.as_system() as conn:
-        categories = await public.list_categories(conn)
-        if source:
-            if (source_id := parse_id(source)) is None:
-                raise ValidationException("Invalid query parameters")
-            one = await public.find_public(conn, source_id=SourceId(source_id), user_id=user_id)
-            found, total = ([one], 1) if one else ([], 0)
-        else:
-            total = await public.count_public(conn, text=text, category=category)
-            found = await public.list_public(
-                conn, user_id=user_id, text=text, category=category, limit=PAGE, offset=(number - 1) * PAGE
-            )
-    return {
-        "sources": found,
-        "total": total,
-        "categories": categories,
-        "text": text,
-        "category": category,
-        "source": source,
-        "page": number,
-        "pages": page_count(total, PAGE),
-    }
 
 
 async def _suggested(

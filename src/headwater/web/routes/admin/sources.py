@@ -21,7 +21,6 @@ from headwater.articles.store import listing
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
 from headwater.audit import store as audit
 from headwater.audit.types import Wanted
-from headwater.db import Connection
 from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
@@ -31,8 +30,8 @@ from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Period, SourceCursor
 from headwater.sources.store import sources, suggestions
 from headwater.sources.trial import Trials
-from headwater.sources.types import Changes, IngestionMode, Source, SourceFilter, SourceOrder
-from headwater.types import Clock, SourceId, SourceState
+from headwater.sources.types import Changes, IngestionMode, SourceFilter, SourceOrder
+from headwater.types import SourceId, SourceState
 from headwater.urls import masked
 from headwater.web.errors import fragment
 from headwater.web.format import count
@@ -165,8 +164,29 @@ async def source_page(
     polling_options: NamedDependency[PollingOptions],
 ) -> Template:
     async with open_source(database, source_id) as (conn, source):
-        context = await _source_context(conn, source, polling_options, clock)
-    return Template("admin/source.html", context={**context, "user": request.user})
+        now = clock()
+        feed = await state_store.find_feed(conn, source_id=source.id, options=polling_options)
+        polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
+        logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=ENTRIES_SHOWN)
+        context = {
+            "now": now,
+            "source": source,
+            "line": await state_store.find_line(conn, source_id=source.id),
+            "feed": feed,
+            "story": story(feed, polling_options, now) if feed else None,
+            "polls": polls,
+            "strip": poll_strip(polls, POLLS_SHOWN),
+            "uptimes": [
+                await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
+            ],
+            "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
+            "suggestions": await suggestions.list_for(conn, source_ids=[source.id]),
+            "logged": logged.entries,
+            "options": polling_options,
+            "user": request.user,
+            **_choices(form_of(source)),
+        }
+    return Template("admin/source.html", context=context)
 
 
 @fragment(patch, ONE, BROKEN, place="settings-said", role=Role.SUPER_ADMIN)
@@ -245,30 +265,6 @@ async def act(
     async with open_source(database, source_id) as (conn, source):
         await ACTIONS[action][0](conn, source, actor=actor_of(request), now=clock())
     return _notice(ACTIONS[action][1])
-
-
-async def _source_context(conn: Connection, source: Source, options: PollingOptions, clock: Clock) -> dict[str, Any]:
-    now = clock()
-    feed = await state_store.find_feed(conn, source_id=source.id, options=options)
-    polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
-    logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=ENTRIES_SHOWN)
-    return {
-        "now": now,
-        "source": source,
-        "line": await state_store.find_line(conn, source_id=source.id),
-        "feed": feed,
-        "story": story(feed, options, now) if feed else None,
-        "polls": polls,
-        "strip": poll_strip(polls, POLLS_SHOWN),
-        "uptimes": [
-            await state_store.find_uptime(conn, source_id=source.id, period=period, now=now) for period in Period
-        ],
-        "articles": await listing.latest_of_source(conn, source_id=source.id, limit=ARTICLES_SHOWN),
-        "suggestions": await suggestions.list_for(conn, source_ids=[source.id]),
-        "logged": logged.entries,
-        "options": options,
-        **_choices(form_of(source)),
-    }
 
 
 def _choices(form: SourceForm) -> dict[str, Any]:
