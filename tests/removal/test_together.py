@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from headwater.sources.merge import merge
 
 from headwater.accounts.store import users as users_store
 from headwater.articles.store import links, records
 from headwater.db import Connection, Database
 from headwater.errors import AlreadySubscribed, FeedNotFound
 from headwater.library.types import Subscription
+from headwater.sources.mover import merge
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
 from headwater.types import SourceId, UserId

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Actor, Deed, Entry
+from headwater.audit.types import COMMAND_LINE, Actor, AuditEntry, Deed
 from headwater.db import Connection
 from headwater.errors import Invalid, RetryRefused, SourceExists, SourceNotFound
 from headwater.ids import new_id
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.database
 FEED = "https://example.com/feed.xml"
 
 
-async def log_of(conn: Connection) -> list[Entry]:
+async def log_of(conn: Connection) -> list[AuditEntry]:
     return list(reversed((await audit.list_entries(conn, limit=100)).entries))
 
 
