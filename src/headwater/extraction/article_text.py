@@ -22,8 +22,6 @@ logging.getLogger("htmldate").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class ArticleText:
-    """The article as HTML elements, and its text."""
-
     root: Element
     text: str
 

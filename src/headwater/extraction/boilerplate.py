@@ -90,7 +90,6 @@ def _may_be_article(element: HtmlElement) -> bool:
 
 
 def prune(blocks: Sequence[Element], *, titles: Iterable[str], description: str | None) -> list[Element]:
-    """The blocks that belong to the article."""
     after_head = _without_head(blocks, [key for title in titles if (key := _key(title))], _key(description or ""))
     kept = [block for block in after_head if not _points_elsewhere(block)]
     for _ in range(FOOT_BLOCKS):
@@ -143,7 +142,6 @@ def _is_foot(block: Element) -> bool:
 
 
 def text_of(element: Element) -> str:
-    """All its text on one line."""
     return " ".join("".join(element.itertext()).split())
 
 

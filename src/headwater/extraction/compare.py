@@ -22,7 +22,6 @@ class Comparison:
 
     @property
     def in_vain(self) -> list[str]:
-        """The selectors that found nothing."""
         given = [part for part in _FIELDS if getattr(self.selectors, part)]
         return [part for part in given if self.with_selectors.origins.get(_FIELDS[part]) is not Finder.SELECTOR]
 

@@ -121,7 +121,6 @@ def about_to_be(url: str, found: Extracted) -> KnownArticle:
 
 
 def settle(url: str, found: Extracted | Failed, saved: Saved | None) -> Settled:
-    """The outcome of a page for the frontier."""
     if isinstance(found, Failed):
         return Settled.dead(url, found.failure.value)
     if found.content_hash is None:

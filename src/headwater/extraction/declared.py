@@ -38,8 +38,6 @@ _BY = re.compile(r"^(?:by|von|par|por|di|door|av|af)\s+(?=\S)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class FieldValue(Generic[T]):
-    """A value, and where it was found."""
-
     value: T
     finder: Finder
 
@@ -73,18 +71,15 @@ class _Head:
     metas: Mapping[str, list[str]]
 
     def texts(self, name: str, *names: str) -> list[str]:
-        """The texts of a JSON-LD property."""
         return linked_data.texts_of(self.article.get(name), *names)
 
     def first(self, *names: str) -> Iterator[tuple[str, Finder]]:
-        """The first value of each <meta>."""
         for name in names:
             finder = Finder.OPEN_GRAPH if name.startswith(("og:", "article:")) else Finder.META
             yield from ((value, finder) for value in self.metas.get(name, [])[:1])
 
 
 def declared_in(tree: HtmlElement, url: str) -> Declared:
-    """Read what the page declares."""
     documents = linked_data.read_scripts(tree)
     page = _Head(tree, url, linked_data.article_in(documents), _metas(tree))
     element = next(tree.iter("base"), None)

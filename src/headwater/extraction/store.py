@@ -10,7 +10,6 @@ from headwater.types import SourceId
 
 
 async def find_selectors(conn: Connection, *, source_ids: Sequence[SourceId]) -> dict[SourceId, SourceSelectors]:
-    """The selectors of those sources that have some."""
     cur = await conn.execute(
         """
         SELECT id, selectors, array_remove(ARRAY[url, feed_url, sitemap_url], NULL)
@@ -50,7 +49,6 @@ async def find_selectors_of_host(conn: Connection, *, host: str) -> tuple[str, S
 
 
 async def find_articles(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, KnownArticle]:
-    """The articles under these keys."""
     rows = await fetch_all(
         conn,
         KnownArticle,

@@ -41,16 +41,12 @@ class SourceSelectors:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionOptions:
-    """How the extracting stage works."""
-
     concurrency: int
     lease: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedPage:
-    """A page to read, with the selectors of its source."""
-
     page: ClaimedBody
     selectors: Selectors
 
@@ -66,8 +62,6 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no article."""
-
     failure: Failure
     detail: str
 

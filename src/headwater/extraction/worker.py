@@ -36,8 +36,6 @@ WRITTEN_AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class _ReadPage:
-    """A page that was read, to be written."""
-
     page: ClaimedBody
     found: Extracted | Failed
 
@@ -54,8 +52,6 @@ class _Placed:
 
 
 class Extractor:
-    """The extracting stage."""
-
     name = "extracting"
 
     def __init__(

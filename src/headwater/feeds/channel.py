@@ -26,7 +26,6 @@ _MAX_TTL = 60 * 24 * 366
 
 
 def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str) -> ParsedFeed:
-    """The feed without its entries."""
     icons = (document.link(icon, plain(icon)) for icon in each(fields, "icon", "webfeeds:icon"))
     image = picture(document, fields)
     minutes, given = whole(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")

@@ -34,7 +34,6 @@ def content_words(words: Collection[str]) -> ContentWords:
 
 
 def summary_and_content(document: FeedDocument, fields: Fields, words: ContentWords) -> tuple[str | None, str | None]:
-    """An entry's summary and content, as safe HTML."""
     content = next(_markup(document, fields, words.contents), None) if words.contents else None
     summaries = _markup(document, fields, words.summaries)
     summary = next(summaries, None)

@@ -42,7 +42,6 @@ class FeedDocument:
         self._around_base = url
 
     def word(self, element: Element) -> str:
-        """The element's name, as one word."""
         return self._names.of(element)
 
     def fields(self, element: Element) -> Fields:
@@ -101,7 +100,6 @@ class FeedDocument:
         return fix_mojibake(html) if self._mojibake else html
 
     def link(self, element: Element, text: str | None) -> str | None:
-        """An absolute URL from a text or attribute of this element."""
         return (whole(text) or absolute(text, self.base(element))) if text else None
 
 
@@ -131,7 +129,6 @@ def each(fields: Fields, *words: str) -> list[Element]:
 
 
 def first_text(fields: Fields, *words: str) -> str:
-    """The first text that is not blank."""
     for word in words:
         for element in fields.get(word, _NONE):
             if text := plain(element):

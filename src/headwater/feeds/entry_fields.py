@@ -35,7 +35,6 @@ _IN_DEGREES = ("4326", "wgs84", "wgs 84")
 
 
 def authors(document: FeedDocument, fields: Fields) -> tuple[str, ...]:
-    """The names, each once."""
     for words in (_WRITERS, _SHOWS, (_PERSON,)):
         people = each(fields, *words)
         if words == (_PERSON,):
@@ -72,7 +71,6 @@ def name_in(text: str) -> str:
 
 
 def categories(fields: Fields) -> tuple[str, ...]:
-    """All of them, in the order of the document."""
     found: dict[str, None] = {}
     for word in fields:
         if word in _SINGLE:

@@ -80,7 +80,6 @@ def _address(element: Element) -> str | None:
 
 
 def picture(document: FeedDocument, fields: Fields) -> str | None:
-    """The picture of an entry or a feed."""
     for element in each(fields, *_MARKED):
         if url := document.link(element, _address(element)):
             return url

@@ -65,7 +65,6 @@ class Names:
         self.known: dict[str, str] = {}
 
     def of(self, element: Element) -> str:
-        """The word for this element."""
         tag = tag_of(element)
         word = self.known.get(tag)
         if word is None:

@@ -25,12 +25,10 @@ def refuse_binary(body: bytes) -> None:
 
 
 def is_json(text: str) -> bool:
-    """Whether the text begins like JSON."""
     return _JSON.match(text) is not None
 
 
 def is_page(text: str) -> bool:
-    """Whether the text begins like a web page."""
     return _PAGE.match(text[:4096]) is not None
 
 

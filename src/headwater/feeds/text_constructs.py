@@ -35,7 +35,6 @@ _REFERENCE = re.compile(rb"#(?:0*1[2-5][0-9]|[xX]0*[89][0-9a-fA-F]);")
 
 
 def plain(element: Element) -> str:
-    """All the text inside an element, trimmed."""
     text = element.text if not len(element) else "".join(element.itertext())
     return text.strip() if text else ""
 
@@ -131,7 +130,6 @@ def may_be_mojibake(document: bytes) -> bool:
 
 
 def fix_mojibake(text: str) -> str:
-    """The text as its author wrote it."""
     if text.isascii():
         return text
     with suppress(UnicodeError):

@@ -35,8 +35,6 @@ class Enclosure:
 
 @dataclass(frozen=True, slots=True)
 class GeoPoint:
-    """A point on Earth, in degrees."""
-
     latitude: float
     longitude: float
 

@@ -143,7 +143,6 @@ def _items(document: FeedDocument, tree: Element) -> list[Element]:
 
 
 def _inside_text(document: FeedDocument, elements: set[Element | None]) -> set[Element | None]:
-    """Those of the elements that are part of a text."""
     known: dict[Element | None, bool] = {None: False}  # so that no element is looked at twice
     for element in elements:
         path: list[Element] = []

@@ -40,8 +40,6 @@ _SOCKET_ADDRESS = re.compile(r" ?\('[0-9a-fA-F:.%\w]*', \d+(?:, \d+)*\)")
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request, the same at every redirect, and its deadline."""
-
     limit: asyncio.Timeout
     max_bytes: int
     headers: Mapping[str, str] = field(default_factory=dict[str, str])

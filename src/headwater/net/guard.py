@@ -106,7 +106,6 @@ def check_port(port: int) -> None:
 
 
 def check_address(address: str, *, allow_loopback: bool) -> None:
-    """Raises BlockedAddress unless this is an address that may be connected to."""
     if "%" in address:
         raise BlockedAddress(address, "bound to one network of this machine")
     try:
@@ -118,7 +117,6 @@ def check_address(address: str, *, allow_loopback: bool) -> None:
 
 
 def refusal(address: IPv4Address | IPv6Address, *, allow_loopback: bool) -> str | None:
-    """Why this address is not connected to, or None."""
     if isinstance(address, IPv4Address):
         is_allowed = allow_loopback and address == _THIS_MACHINE
         return None if is_allowed else next((why for network, why in _CLOSED_V4.items() if address in network), None)

@@ -21,8 +21,6 @@ PORTS = {"smtp": 587, "smtps": 465}
 
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
-    """The SMTP server of HEADWATER_SMTP_URL."""
-
     host: str
     port: int
     user: str
@@ -49,8 +47,6 @@ class SmtpServer:
 
 
 class Delivery(Enum):
-    """The result of sending an email."""
-
     SENT = auto()
     FAILED = auto()  # it may work later
     REFUSED = auto()  # the mail server rejects this address for good
@@ -69,7 +65,6 @@ class Mailer:
         return self._post is not None
 
     async def send(self, to: str, subject: str, text: str, *, message_id: str = "") -> bool:
-        """Whether the email was sent; see `deliver`."""
         return await self.deliver(to, subject, text, message_id=message_id) is Delivery.SENT
 
     async def deliver(self, to: str, subject: str, text: str, *, message_id: str = "") -> Delivery:

@@ -6,8 +6,6 @@ from enum import StrEnum
 
 
 class FetchFailure(StrEnum):
-    """Why there is no response."""
-
     TIMEOUT = "timeout"
     NETWORK = "network"
     DNS = "dns"
@@ -33,8 +31,6 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One redirect on the way."""
-
     status: int
     url: str
 

@@ -37,8 +37,6 @@ class _Brotli(Protocol):
 
 
 class Plain:
-    """A body that is not compressed."""
-
     is_whole = True
 
     def undo(self, data: bytes) -> Iterator[bytes]:

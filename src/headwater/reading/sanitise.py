@@ -55,7 +55,6 @@ def sanitise(html: str, base: str) -> str:
 
 
 def from_text(text: str) -> str:
-    """Plain text as HTML."""
     return escape(text.strip(), quote=False)
 
 

@@ -268,7 +268,6 @@ def _is_open(names: frozenset[str], state: _State) -> bool:
 
 
 def _remove(pieces: list[str], at: int, last: int, text: str, state: _State) -> _State | None:
-    """Replace these pieces with this text."""
     pieces[at : last + 1] = [_REMOVED] * (last - at) + [_REMOVED + text]
     return state if not state[1].no_text or _is_blank(text) else None
 

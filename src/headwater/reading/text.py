@@ -32,12 +32,10 @@ def storable(text: str) -> str:
 
 
 def xml_safe(text: str) -> str:
-    """The text without characters that XML does not allow."""
     return _NOT_XML.sub("", text)
 
 
 def without_markup(markup: str) -> str:
-    """The text of a short piece of HTML."""
     if "<" not in markup and "&" not in markup:
         return markup
     markup = _TAG_OR_COMMENT.sub("", _BREAK.sub(" ", _HIDDEN.sub("", markup)))

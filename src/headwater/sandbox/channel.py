@@ -44,7 +44,6 @@ class PipeChannel:
         return self._waiting
 
     def read(self) -> None:
-        """Read what has arrived."""
         try:
             self._receive()
         except BlockingIOError:

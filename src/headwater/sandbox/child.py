@@ -52,7 +52,6 @@ class MemoryGauge:
 
 
 def main() -> None:
-    """Serve until the parent closes the socket."""
     sock = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent(int(sys.argv[2]))
     leave_stopping_to_parent()

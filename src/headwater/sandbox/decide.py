@@ -10,7 +10,6 @@ OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of
 
 
 def cause_of_death(return_code: int, last_words: bytes, setup: Setup) -> Overrun:
-    """Why a process ended unexpectedly."""
     if return_code == -Signals.SIGXCPU:
         return out_of_time(setup.time_limit)
     if any(word in last_words for word in OUT_OF_MEMORY):
@@ -24,12 +23,10 @@ def cause_of_death(return_code: int, last_words: bytes, setup: Setup) -> Overrun
 
 
 def out_of_time(limit: timedelta) -> Overrun:
-    """It was killed at its time limit."""
     return Overrun("time", f"It was not done after {limit.total_seconds():g} s, and was killed.")
 
 
 def out_of_memory(limit: int) -> Overrun:
-    """An allocation failed at the memory limit."""
     return Overrun("memory", f"It needed more than {limit / 1_000_000:g} MB of memory.")
 
 

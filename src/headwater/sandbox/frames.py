@@ -24,8 +24,6 @@ Task = tuple[Callable[..., object], Sequence[Any], Mapping[str, Any]]
 
 
 class FrameKind(IntEnum):
-    """What an answer holds."""
-
     RESULT = 0
     RAISED = 1
     OUT_OF_MEMORY = 2
@@ -48,7 +46,6 @@ class Question:
     bodies: Sequence[bytes]
 
     def read(self) -> Any:  # noqa: ANN401  whatever the parent sent
-        """What the parent sent."""
         return pickle.loads(self.pickled, buffers=self.bodies)  # noqa: S301  from the parent
 
 
@@ -62,7 +59,6 @@ def write_task(
 
 
 def write_question(content: object) -> list[memoryview]:
-    """Anything that can be pickled, ready to be sent."""
     asides: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(content, 5, buffer_callback=asides.append)
     bodies = [aside.raw() for aside in asides]
@@ -71,7 +67,6 @@ def write_question(content: object) -> list[memoryview]:
 
 
 def send_answer(sock: socket.socket, kind: FrameKind, body: bytes | bytearray, *, is_last: bool) -> None:
-    """Send all of it."""
     for piece in _frame(ANSWER.pack(len(body), kind, is_last), body):
         sock.sendall(piece)
 
