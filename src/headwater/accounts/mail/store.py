@@ -20,10 +20,8 @@ async def queue(conn: Connection, mail: QueuedMail, *, email_key: str, most: int
             %(queued_at)s
         WHERE %(most)s::bigint IS NULL
             OR EXISTS (
-                SELECT FROM outgoing_mail
-                WHERE kind = %(kind)s::text
-                    AND email_key = %(email_key)s
-                    AND user_id IS NOT DISTINCT FROM %(user_id)s::uuid
+                SELECT FROM outgoing_mail WHERE kind = %(kind)s::text
+                    AND email_key = %(email_key)s AND user_id IS NOT DISTINCT FROM %(user_id)s::uuid
             )
             OR (
                 SELECT count(*) FROM (SELECT FROM outgoing_mail WHERE kind = %(kind)s::text LIMIT %(most)s) AS waiting
@@ -44,14 +42,9 @@ async def claim(conn: Connection, *, now: datetime, leased_until: datetime, limi
     """
     cur = await conn.execute(
         """
-        UPDATE outgoing_mail
-        SET ready_at = %(leased_until)s, attempts = attempts + 1
-        WHERE id IN (
-            SELECT id FROM outgoing_mail
-            WHERE ready_at <= %(now)s OR ready_at > %(implausible)s
-            ORDER BY ready_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+        UPDATE outgoing_mail SET ready_at = %(leased_until)s, attempts = attempts + 1 WHERE id IN (
+            SELECT id FROM outgoing_mail WHERE ready_at <= %(now)s OR ready_at > %(implausible)s
+            ORDER BY ready_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
         RETURNING id, kind, email, user_id, site, detail, queued_at, attempts
         """,
@@ -85,10 +78,8 @@ async def drop_all(conn: Connection, *, email_key: str) -> None:
 
 async def drop_links(conn: Connection, *, user_id: UserId, email_key: str) -> None:
     """Remove queued emails with a link."""
-    await conn.execute(
-        """
+    statement = """
         DELETE FROM outgoing_mail
         WHERE (user_id = %(user_id)s OR email_key = %(email_key)s) AND kind IN ('reset', 'confirm', 'email')
-        """,
-        {"user_id": user_id, "email_key": email_key},
-    )
+    """
+    await conn.execute(statement, {"user_id": user_id, "email_key": email_key})

@@ -16,8 +16,7 @@ async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: dateti
     """
     cur = await conn.execute(
         f"""
-        INSERT INTO attempts (bucket, count, ends_at)
-        VALUES (%(bucket)s, 1, %(ends_at)s)
+        INSERT INTO attempts (bucket, count, ends_at) VALUES (%(bucket)s, 1, %(ends_at)s)
         ON CONFLICT (bucket) DO UPDATE
         SET count = CASE WHEN {_IS_CURRENT} THEN attempts.count + 1 ELSE 1 END,
             ends_at = CASE WHEN {_IS_CURRENT} THEN attempts.ends_at ELSE excluded.ends_at END

@@ -23,37 +23,30 @@ async def record(conn: Connection, user_id: UserId, event_type: EventType, now: 
 
 async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str) -> bool:
     """Whether this user has logged in or registered from a network before."""
-    cur = await conn.execute(
-        """
-        SELECT FROM events
-        WHERE user_id = %(user_id)s AND event_type IN ('user_login', 'user_registered')
+    statement = """
+        SELECT FROM events WHERE user_id = %(user_id)s AND event_type IN ('user_login', 'user_registered')
             AND metadata ->> 'network' = %(network)s
         LIMIT 1
-        """,
-        {"user_id": user_id, "network": network},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "network": network})
     return cur.rowcount == 1
 
 
 async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
     """Delete the oldest events before a time. Returns how many were deleted."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM events
         WHERE id IN (SELECT id FROM events WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s)
-        """,
-        {"before": before, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"before": before, "limit": limit})
     return cur.rowcount
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Delete events of a removed user. Returns how many were deleted."""
-    cur = await conn.execute(
-        """
+    statement = """
         DELETE FROM events
         WHERE id = ANY(ARRAY(SELECT id FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
     return cur.rowcount

@@ -15,8 +15,7 @@ AGENT_MAX = 300
 _SESSIONS: Final = f"""
     SELECT sessions.id, access_hash, access_until, refresh_hash, refresh_until, replaced_hash, replaced_at,
         renewal_used_at, {USER}
-    FROM sessions
-    JOIN users ON users.id = sessions.user_id
+    FROM sessions JOIN users ON users.id = sessions.user_id
 """
 _NEW_TOKENS: Final = """
     access_hash = %(access_hash)s, access_until = %(access_until)s, refresh_hash = %(refresh_hash)s,
@@ -117,15 +116,11 @@ async def end_all_of(conn: Connection, *, user_id: UserId, except_for: UUID | No
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[SessionLine]:
     """A user's sessions, the latest first."""
-    return await fetch_all(
-        conn,
-        SessionLine,
-        """
+    statement = """
         SELECT id, started_at, seen_at, address, user_agent FROM sessions
         WHERE user_id = %(user_id)s ORDER BY seen_at DESC
-        """,
-        {"user_id": user_id},
-    )
+    """
+    return await fetch_all(conn, SessionLine, statement, {"user_id": user_id})
 
 
 async def remove_expired(conn: Connection, *, before: datetime) -> None:

@@ -72,33 +72,26 @@ async def add(conn: Connection, token: ApiToken, *, user_id: UserId, token_hash:
 
 async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[User, frozenset[Scope]] | None:
     """The user and scopes of an API token. Updates `used_at` at most once a minute."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH noted AS (
-            UPDATE api_tokens
-            SET used_at = %(now)s
+            UPDATE api_tokens SET used_at = %(now)s
             WHERE token_hash = %(hash)s AND (used_at IS NULL OR used_at < %(now)s::timestamptz - interval '1 minute')
         )
-        SELECT scopes, {USER}
-        FROM api_tokens
-        JOIN users ON users.id = api_tokens.user_id
+        SELECT scopes, {USER} FROM api_tokens JOIN users ON users.id = api_tokens.user_id
         WHERE token_hash = %(hash)s
-        """,
-        {"hash": token_hash, "now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"hash": token_hash, "now": now})
     row = await cur.fetchone()
     return (user_of(row[1:]), frozenset(Scope(scope) for scope in row[0])) if row else None
 
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
     """A user's API tokens, the newest first."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT id, name, scopes, created_at, used_at FROM api_tokens
         WHERE user_id = %(user_id)s ORDER BY created_at DESC
-        """,
-        {"user_id": user_id},
-    )
+    """
+    cur = await conn.execute(statement, {"user_id": user_id})
     return [
         ApiToken(token_id, name, [Scope(scope) for scope in scopes], created_at, used_at)
         for token_id, name, scopes, created_at, used_at in await cur.fetchall()

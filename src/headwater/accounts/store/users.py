@@ -145,8 +145,7 @@ async def revoke_access(conn: Connection, *, user_id: UserId) -> None:
 
 async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
     await conn.execute(
-        "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s",
-        {"id": user_id, "now": now},
+        "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s", {"id": user_id, "now": now}
     )
 
 
@@ -166,14 +165,11 @@ async def find_identity(conn: Connection, *, issuer: str, subject: str) -> UserI
 
 
 async def add_identity(conn: Connection, *, issuer: str, subject: str, user_id: UserId) -> None:
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO outside_identities (issuer, subject, user_id)
-        VALUES (%(issuer)s, %(subject)s, %(user_id)s)
-        ON CONFLICT (issuer, subject) DO NOTHING
-        """,
-        {"issuer": issuer, "subject": subject, "user_id": user_id},
-    )
+        VALUES (%(issuer)s, %(subject)s, %(user_id)s) ON CONFLICT (issuer, subject) DO NOTHING
+    """
+    await conn.execute(statement, {"issuer": issuer, "subject": subject, "user_id": user_id})
 
 
 async def remove_identities(conn: Connection, *, user_id: UserId) -> None:

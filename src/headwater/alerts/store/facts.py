@@ -28,8 +28,7 @@ _PAUSED: Final = f"""
     WITH paused AS MATERIALIZED (
         SELECT name AS host, alike_class,
             (SELECT min(failing_since) FROM feed_state WHERE feed_state.host = hosts.name) AS since
-        FROM hosts
-        WHERE {_IS_PAUSED}
+        FROM hosts WHERE {_IS_PAUSED}
     )
 """
 _FEEDS: Final = """
@@ -54,32 +53,24 @@ async def read_facts(conn: Connection, *, now: datetime, limits: Thresholds) -> 
 
 
 async def _count_feeds(conn: Connection, values: Mapping[str, object]) -> FeedCounts:
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         SELECT state, count(*) AS sources,
-            count(*) FILTER (WHERE is_system AND has_feed) AS system,
-            count(*) FILTER (
+            count(*) FILTER (WHERE is_system AND has_feed) AS system, count(*) FILTER (
                 WHERE is_system
                     AND has_feed
                     AND (NOT enabled OR feed_disabled_at IS NOT NULL OR ({_IS_PAUSED}) OR ({_IS_FAILING}))
             ) AS system_disabled
-        FROM source_health
-        LEFT JOIN feed_state ON feed_state.source_id = source_health.id
-        LEFT JOIN hosts USING (shard, host_id)
-        GROUP BY state
-        """,
-        values,
-    )
+        FROM source_health LEFT JOIN feed_state ON feed_state.source_id = source_health.id
+        LEFT JOIN hosts USING (shard, host_id) GROUP BY state
+    """
+    cur = await conn.execute(statement, values)
     rows = await cur.fetchall()
     return FeedCounts({row[0]: row[1] for row in rows}, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
 async def _disabled(conn: Connection, values: Mapping[str, object]) -> list[FeedFact]:
     """System feeds that are disabled, failing or on a paused host; there they fail since the first of them did."""
-    return await fetch_all(
-        conn,
-        FeedFact,
-        f"""
+    statement = f"""
         {_PAUSED}
         SELECT id, name,
             coalesce(feed_disabled_at, CASE WHEN NOT enabled THEN coalesce(inactive_since, sources.updated_at) END)
@@ -88,18 +79,13 @@ async def _disabled(conn: Connection, values: Mapping[str, object]) -> list[Feed
             least(failing_since, paused.since) AS failing_since, {_FEEDS}
         WHERE is_system
             AND (feed_disabled_at IS NOT NULL OR NOT enabled OR paused.host IS NOT NULL OR ({_IS_FAILING}))
-        ORDER BY disabled_at, failing_since, id
-        LIMIT %(limit)s
-        """,
-        values,
-    )
+        ORDER BY disabled_at, failing_since, id LIMIT %(limit)s
+    """
+    return await fetch_all(conn, FeedFact, statement, values)
 
 
 async def _critical(conn: Connection, values: Mapping[str, object]) -> list[FeedFact]:
-    return await fetch_all(
-        conn,
-        FeedFact,
-        f"""
+    statement = f"""
         {_PAUSED}
         SELECT id, name, feed_disabled_at AS disabled_at, feed_disable_reason AS reason,
             CASE WHEN paused.host IS NOT NULL OR next_poll_at > %(now)s THEN least(failing_since, paused.since) END
@@ -107,9 +93,8 @@ async def _critical(conn: Connection, values: Mapping[str, object]) -> list[Feed
         WHERE is_critical AND enabled
         ORDER BY (paused.host IS NOT NULL) DESC, consecutive_errors DESC, failing_since NULLS LAST, id
         LIMIT %(limit)s
-        """,
-        values,
-    )
+    """
+    return await fetch_all(conn, FeedFact, statement, values)
 
 
 async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
@@ -131,42 +116,33 @@ async def _stages(conn: Connection, *, now: datetime) -> dict[str, StageFact]:
 
 async def _retaining(conn: Connection, *, now: datetime) -> StageFact:
     """Retention is due once a day; while it runs, `due_at` is the end of its lease."""
-    cur = await conn.execute(
-        """
+    statement = """
         SELECT CASE WHEN due_at <= %(now)s THEN due_at END, lease IS NOT NULL AND due_at > %(now)s
         FROM retention_state
-        """,
-        {"now": now},
-    )
+    """
+    cur = await conn.execute(statement, {"now": now})
     row = await cur.fetchone()
     return StageFact(*row) if row else StageFact()
 
 
 async def _feed_due_since(conn: Connection, *, now: datetime) -> datetime | None:
     """Not `oldest_due_at` of polling, which reads the next host only: a new one comes before all others."""
-    return await fetch_value(
-        conn,
-        """
-        SELECT min(greatest(free_at, next_poll_at))
-        FROM hosts
-        JOIN feed_state USING (shard, host_id)
+    statement = """
+        SELECT min(greatest(free_at, next_poll_at)) FROM hosts JOIN feed_state USING (shard, host_id)
         WHERE feed_due_at < 'infinity' AND free_at <= %(now)s AND next_poll_at <= %(now)s
-        """,
-        {"now": now},
-    )
+    """
+    return await fetch_value(conn, statement, {"now": now})
 
 
 async def _queues(conn: Connection) -> dict[str, int]:
-    return await fetch_value(
-        conn,
-        """
+    statement = """
         SELECT jsonb_build_object(
             'frontier', (SELECT greatest(coalesce(sum(pending), 0), 0)::bigint FROM frontier_tally),
             'bodies', (SELECT count(*) FROM bodies),
             'outbox', (SELECT count(*) FROM outbox WHERE reason IS NULL)
         )
-        """,
-    )
+    """
+    return await fetch_value(conn, statement)
 
 
 async def try_lock(conn: Connection) -> bool:
@@ -180,18 +156,15 @@ async def evaluated_at(conn: Connection) -> datetime | None:
 
 async def save(conn: Connection, *, facts: Facts) -> None:
     """Save the facts, for later evaluations and for Prometheus."""
-    await conn.execute(
-        """
+    statement = """
         WITH seen AS (
             INSERT INTO alert_samples (at, stages, queues)
             VALUES (%(at)s, %(facts)s::jsonb -> 'sample' -> 'stages', %(facts)s::jsonb -> 'sample' -> 'queues')
             ON CONFLICT (at) DO NOTHING
         )
-        UPDATE alert_state
-        SET evaluated_at = %(at)s, facts = %(facts)s
-        """,
-        {"at": facts.sample.at, "facts": Jsonb(msgspec.to_builtins(facts))},
-    )
+        UPDATE alert_state SET evaluated_at = %(at)s, facts = %(facts)s
+    """
+    await conn.execute(statement, {"at": facts.sample.at, "facts": Jsonb(msgspec.to_builtins(facts))})
 
 
 async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
@@ -203,8 +176,7 @@ async def find_last(conn: Connection) -> tuple[Facts | None, Mapping[str, int]]:
             FROM (SELECT condition, count(*) AS incidents FROM incidents WHERE ended_at IS NULL GROUP BY condition)
                 AS counted
         )
-        FROM alert_state
-        WHERE evaluated_at IS NOT NULL
+        FROM alert_state WHERE evaluated_at IS NOT NULL
         """
     )
     row = await cur.fetchone()
@@ -225,14 +197,11 @@ async def list_samples(conn: Connection, *, after: datetime) -> list[FactSample]
 async def remove_old(conn: Connection, *, samples_before: datetime, incidents_before: datetime) -> None:
     await conn.execute("DELETE FROM alert_samples WHERE at < %(before)s", {"before": samples_before})
     await conn.execute("DELETE FROM incidents WHERE ended_at < %(before)s", {"before": incidents_before})
-    await conn.execute(
-        """
-        DELETE FROM incident_messages
-        WHERE sent_at < %(before)s
+    statement = """
+        DELETE FROM incident_messages WHERE sent_at < %(before)s
             AND NOT EXISTS (SELECT FROM incident_notices WHERE message_id = incident_messages.id)
-        """,
-        {"before": incidents_before},
-    )
+    """
+    await conn.execute(statement, {"before": incidents_before})
 
 
 async def repair_schedules(conn: Connection, *, now: datetime) -> None:
@@ -240,8 +209,7 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> None:
     await conn.execute(
         """
         WITH repaired AS (
-            UPDATE incidents
-            SET since = least(since, %(now)s), began_at = least(began_at, %(now)s),
+            UPDATE incidents SET since = least(since, %(now)s), began_at = least(began_at, %(now)s),
                 last_held_at = least(last_held_at, %(now)s),
                 ended_at = CASE WHEN ended_at IS NOT NULL THEN least(ended_at, %(now)s) END
             WHERE greatest(since, began_at, last_held_at, ended_at) > %(now)s::timestamptz + interval '1 hour'
@@ -262,8 +230,7 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> None:
     )
     await conn.execute(
         """
-        UPDATE incident_messages
-        SET ready_at = %(now)s
+        UPDATE incident_messages SET ready_at = %(now)s
         WHERE sent_at IS NULL AND ready_at > %(now)s::timestamptz + interval '1 day'
         """,
         {"now": now},

@@ -30,69 +30,55 @@ async def add(conn: Connection, *, holds: Sequence[HeldCondition], now: datetime
     begun = [
         Incident(new_id(), held.condition, held.subject, held.summary, min(held.since, now), now, now) for held in holds
     ]
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO incidents (id, condition, subject, summary, since, began_at, last_held_at)
         SELECT id, condition, subject, summary, since, began_at, last_held_at
         FROM jsonb_populate_recordset(NULL::incidents, %(begun)s)
-        """,
-        {"begun": msgspec.json.encode(begun).decode()},
-    )
+    """
+    await conn.execute(statement, {"begun": msgspec.json.encode(begun).decode()})
     return begun
 
 
 async def update(conn: Connection, *, incidents: Sequence[Incident]) -> None:
     """Update the summary and time of open incidents."""
-    await conn.execute(
-        """
-        UPDATE incidents
-        SET summary = held.summary, last_held_at = held.last_held_at
-        FROM jsonb_populate_recordset(NULL::incidents, %(held)s) AS held
-        WHERE incidents.id = held.id
-        """,
-        {"held": msgspec.json.encode(incidents).decode()},
-    )
+    statement = """
+        UPDATE incidents SET summary = held.summary, last_held_at = held.last_held_at
+        FROM jsonb_populate_recordset(NULL::incidents, %(held)s) AS held WHERE incidents.id = held.id
+    """
+    await conn.execute(statement, {"held": msgspec.json.encode(incidents).decode()})
 
 
 async def end(conn: Connection, *, incidents: Sequence[Incident], now: datetime) -> None:
     """End incidents, and queue a notice for every channel that was sent their beginning."""
     ids = [one.id for one in incidents]
     await conn.execute("UPDATE incidents SET ended_at = %(now)s WHERE id = ANY(%(ids)s)", {"now": now, "ids": ids})
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO incident_notices (incident_id, channel, kind)
-        SELECT incident_id, channel, 'ended'
-        FROM incident_notices
+        SELECT incident_id, channel, 'ended' FROM incident_notices
         WHERE incident_id = ANY(%(ids)s) AND kind = 'began'
         ON CONFLICT ON CONSTRAINT incident_notices_pkey DO NOTHING
-        """,
-        {"ids": ids},
-    )
+    """
+    await conn.execute(statement, {"ids": ids})
 
 
 async def read_board(conn: Connection, *, past: int, limit: int = LISTED) -> IncidentBoard:
     """Open incidents and the latest past ones, with their notices."""
-    cur = await conn.execute(
-        f"""
+    statement = f"""
         WITH incidents AS (
             (SELECT * FROM incidents WHERE ended_at IS NULL ORDER BY began_at DESC, id DESC LIMIT %(limit)s)
             UNION ALL
             (SELECT * FROM incidents WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT %(past)s)
         )
         SELECT (
-                SELECT coalesce(jsonb_agg(notice ORDER BY channel, kind), '[]')
-                FROM (
+                SELECT coalesce(jsonb_agg(notice ORDER BY channel, kind), '[]') FROM (
                     SELECT incident_notices.channel, kind, sent_at, coalesce(attempts, 0) AS attempts, error
-                    FROM incident_notices
-                    LEFT JOIN incident_messages ON incident_messages.id = message_id
+                    FROM incident_notices LEFT JOIN incident_messages ON incident_messages.id = message_id
                     WHERE incident_id = incidents.id
                 ) AS notice
             ), {INCIDENT}
-        FROM incidents
-        ORDER BY ended_at DESC NULLS FIRST, began_at DESC, id DESC
-        """,
-        {"past": past, "limit": limit},
-    )
+        FROM incidents ORDER BY ended_at DESC NULLS FIRST, began_at DESC, id DESC
+    """
+    cur = await conn.execute(statement, {"past": past, "limit": limit})
     found = [
         ReportedIncident(incident_of(row), msgspec.convert(notices, list[NoticeStatus]))
         for notices, *row in await cur.fetchall()

@@ -11,55 +11,41 @@ from headwater.db import Connection
 from headwater.ids import new_id
 
 _NOTICES: Final = f"""
-    SELECT message_id, channel, kind::text, {INCIDENT}
-    FROM incident_notices
+    SELECT message_id, channel, kind::text, {INCIDENT} FROM incident_notices
     JOIN incidents ON incidents.id = incident_id
 """
 
 
 async def add_pending(conn: Connection, *, channels: Sequence[str]) -> None:
     """Queue every open incident for these channels, unless it was queued before."""
-    await conn.execute(
-        """
+    statement = """
         INSERT INTO incident_notices (incident_id, channel, kind)
-        SELECT id, channel, 'began'
-        FROM incidents
-        CROSS JOIN unnest(%(channels)s::text[]) AS channel
-        WHERE ended_at IS NULL
-        ON CONFLICT ON CONSTRAINT incident_notices_pkey DO NOTHING
-        """,
-        {"channels": list(channels)},
-    )
+        SELECT id, channel, 'began' FROM incidents CROSS JOIN unnest(%(channels)s::text[]) AS channel
+        WHERE ended_at IS NULL ON CONFLICT ON CONSTRAINT incident_notices_pkey DO NOTHING
+    """
+    await conn.execute(statement, {"channels": list(channels)})
 
 
 async def list_pending(conn: Connection, *, channels: Sequence[str]) -> list[Notice]:
     """Unsent notices of these channels, except channels with an unsent message."""
-    cur = await conn.execute(
-        f"""
-        {_NOTICES}
-        WHERE message_id IS NULL
-            AND channel = ANY(%(channels)s)
-            AND NOT EXISTS (
+    statement = f"""
+        {_NOTICES} WHERE message_id IS NULL
+            AND channel = ANY(%(channels)s) AND NOT EXISTS (
                 SELECT FROM incident_messages WHERE channel = incident_notices.channel AND sent_at IS NULL
             )
         ORDER BY began_at, id, kind
-        """,
-        {"channels": list(channels)},
-    )
+    """
+    cur = await conn.execute(statement, {"channels": list(channels)})
     return [Notice(incident_of(row), channel, NoticeKind(kind)) for _, channel, kind, *row in await cur.fetchall()]
 
 
 async def last_feed_messages(conn: Connection, *, channels: Sequence[str]) -> dict[str, datetime]:
     """When the last message about single feeds was made for each channel."""
-    cur = await conn.execute(
-        """
-        SELECT channel, max(made_at)
-        FROM incident_messages
-        WHERE is_of_feeds AND channel = ANY(%(channels)s)
-        GROUP BY channel
-        """,
-        {"channels": list(channels)},
-    )
+    statement = """
+        SELECT channel, max(made_at) FROM incident_messages
+        WHERE is_of_feeds AND channel = ANY(%(channels)s) GROUP BY channel
+    """
+    cur = await conn.execute(statement, {"channels": list(channels)})
     return dict(await cur.fetchall())
 
 
@@ -78,12 +64,10 @@ async def add(conn: Connection, *, channel: str, notices: Sequence[Notice], is_o
     )
     await conn.execute(
         """
-        UPDATE incident_notices
-        SET message_id = %(id)s
+        UPDATE incident_notices SET message_id = %(id)s
         FROM unnest(%(ids)s::uuid[], %(kinds)s::text[]) AS given (incident_id, kind)
         WHERE incident_notices.incident_id = given.incident_id
-            AND incident_notices.kind = given.kind
-            AND channel = %(channel)s
+            AND incident_notices.kind = given.kind AND channel = %(channel)s
         """,
         values,
     )
@@ -96,18 +80,12 @@ async def claim(
     cur = await conn.execute(
         """
         WITH ready AS (
-            SELECT id
-            FROM incident_messages
-            WHERE sent_at IS NULL AND ready_at <= %(now)s AND channel = ANY(%(channels)s)
-            ORDER BY ready_at
-            LIMIT %(limit)s
-            FOR UPDATE SKIP LOCKED
+            SELECT id FROM incident_messages
+            WHERE sent_at IS NULL AND ready_at <= %(now)s AND channel = ANY(%(channels)s) ORDER BY ready_at
+            LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        UPDATE incident_messages
-        SET ready_at = %(leased_until)s, attempts = attempts + 1
-        FROM ready
-        WHERE incident_messages.id = ready.id
-        RETURNING incident_messages.id, channel, made_at, attempts
+        UPDATE incident_messages SET ready_at = %(leased_until)s, attempts = attempts + 1 FROM ready
+        WHERE incident_messages.id = ready.id RETURNING incident_messages.id, channel, made_at, attempts
         """,
         {"channels": list(channels), "now": now, "leased_until": leased_until, "limit": limit},
     )
