@@ -23,7 +23,6 @@ from headwater.types import ArticleId, SourceId, UserId
 
 
 async def find_answer(conn: Connection) -> ConsentAnswer | None:
-    """The user's answer; None if there is none yet."""
     statement = """
         SELECT CASE
             WHEN EXISTS (SELECT FROM analytics_consents WHERE user_id = current_person()) THEN 'yes'
@@ -87,7 +86,6 @@ async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> N
 
 
 async def count_readers(conn: Connection) -> Readers:
-    """How many users there are, and how many consented."""
     found = await fetch_one(
         conn,
         Readers,

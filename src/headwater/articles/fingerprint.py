@@ -54,5 +54,4 @@ def simhash_of(words: list[str]) -> int | None:
 
 
 def distance(one: int, other: int) -> int:
-    """In how many bits two simhashes differ."""
     return ((one ^ other) & (1 << 64) - 1).bit_count()

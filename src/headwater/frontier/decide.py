@@ -232,7 +232,6 @@ def backoff(retries: int, options: FrontierOptions) -> timedelta:
 
 
 def recrawl_options(kind: PageKind, options: FrontierOptions) -> RecrawlOptions:
-    """How often this kind of page is fetched again."""
     match kind:
         case PageKind.ARTICLE:
             return options.article
@@ -277,6 +276,5 @@ def recrawl_after_read(
 
 
 def page_delay(robots: timedelta | None, source: timedelta | None, slowed: int, options: FrontierOptions) -> timedelta:
-    """The delay between requests for pages of a host."""
     robots = min(robots or timedelta(0), options.max_crawl_delay)
     return delay_of(options.min_delay, robots, source, slowed=slowed, max_delay=options.max_delay)

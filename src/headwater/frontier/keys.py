@@ -39,7 +39,6 @@ def locate(url: str) -> Located:
 
 
 def url_key_of(id: UUID) -> UrlKey:  # noqa: A002
-    """The key of the URL with this id."""
     host_id = from_bytes(id.bytes[:8])
     return UrlKey(shard_of(host_id), host_id, from_bytes(id.bytes[8:]))
 

@@ -55,7 +55,6 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
 async def claim(
     conn: Connection, *, lease: UUID, now: datetime, leased_until: datetime, limit: int
 ) -> list[ClaimedEntry]:
-    """Claim the longest-waiting entries."""
     statement = """
         WITH ready AS MATERIALIZED (
             SELECT url_key
@@ -189,7 +188,6 @@ async def oldest_at(conn: Connection) -> datetime | None:
 
 
 async def count(conn: Connection) -> OutboxCounts:
-    """How many entries wait or were refused."""
     statement = """
         SELECT count(*) FILTER (WHERE reason IS NULL) AS waiting, count(reason) AS dead,
             min(queued_at) FILTER (WHERE reason IS NULL) AS oldest_at,

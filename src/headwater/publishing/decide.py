@@ -104,7 +104,6 @@ def wait(failures: int, options: IndexOptions, *, chance: float, asked: timedelt
 
 
 def asked_wait(outcome: BulkOutcome) -> timedelta | None:
-    """The Retry-After of the index."""
     return outcome.retry_after if isinstance(outcome, Refused) else None
 
 

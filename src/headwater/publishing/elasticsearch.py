@@ -54,7 +54,6 @@ class SearchIndex:
 
     @property
     def address(self) -> str:
-        """The URL without credentials."""
         return str(self._base)
 
     async def bulk(self, operations: Sequence[Operation]) -> BulkOutcome:

@@ -57,7 +57,6 @@ class Remover:
         return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
 
     def drain(self) -> None:
-        """End between two steps."""
         self._is_draining = True
 
     async def work(self, removal: Removal) -> int:

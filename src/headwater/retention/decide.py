@@ -30,17 +30,14 @@ def last_month_needed(now: datetime) -> date:
 
 
 def month_of(at: datetime) -> date:
-    """The month of a time."""
     return at.astimezone(UTC).date().replace(day=1)
 
 
 def after(month: date) -> date:
-    """The next month."""
     return (month + timedelta(days=31)).replace(day=1)
 
 
 def starts_at(month: date) -> datetime:
-    """The start of a month."""
     return datetime(month.year, month.month, 1, tzinfo=UTC)
 
 

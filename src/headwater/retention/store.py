@@ -49,7 +49,6 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
 
 
 async def find_state(conn: Connection) -> RetentionState:
-    """When retention is due, and whether it runs."""
     found = await fetch_one(
         conn, RetentionState, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
     )
@@ -66,7 +65,6 @@ async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) 
 
 
 async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
-    """The latest publication date in a month."""
     statement = """
         SELECT max(published_at)
         FROM articles
@@ -116,7 +114,6 @@ async def detach_month(conn: Connection, *, month: date) -> int | None:
 
 
 async def list_detached(conn: Connection) -> list[str]:
-    """The detached tables."""
     return await fetch_column(conn, "SELECT article_tables_gone()")
 
 

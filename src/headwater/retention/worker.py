@@ -117,7 +117,6 @@ class Retainer:
         return max(self._clock() - state.due_at, timedelta(0))
 
     def drain(self) -> None:
-        """Stop after the current step."""
         self._is_draining = True
 
     async def work(self, turn: RetentionTurn) -> RetentionReport:

@@ -147,7 +147,6 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
 
 
 async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> list[ArticleId]:
-    """Some articles that a source lists."""
     return await fetch_column(
         conn,
         "SELECT article_id FROM article_sources WHERE source_id = %(source_id)s LIMIT %(limit)s",
@@ -156,7 +155,6 @@ async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> l
 
 
 async def unlink(conn: Connection, *, source_id: SourceId, ids: Sequence[ArticleId]) -> None:
-    """Delete the links of a source to these articles."""
     await conn.execute(
         "DELETE FROM article_sources WHERE article_id = ANY(%(ids)b::uuid[]) AND source_id = %(source_id)s",
         {"source_id": source_id, "ids": uuids(ids)},

@@ -8,7 +8,6 @@ from headwater.types import ArticleId, SourceId
 
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
-    """The newest articles of all sources."""
     statement = """
         SELECT id, number, url, coalesce(nullif(articles.title, ''), described.title, url) AS title,
             coalesce(articles.author, described.author) AS author,
@@ -49,7 +48,6 @@ async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
 
 
 async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> list[ListedArticle]:
-    """The newest articles that one source lists."""
     statement = """
         SELECT articles.id, articles.number, articles.url,
             coalesce(nullif(articles.title, ''), article_sources.title, articles.url) AS title,

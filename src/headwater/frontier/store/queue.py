@@ -123,7 +123,6 @@ def merge(
 
 
 def batch_columns(batch: Sequence[BatchUrl]) -> dict[str, str]:
-    """A batch as arrays."""
     submissions = [one.submission for one in batch]
     return {
         **key_columns([one.located.key for one in batch]),

@@ -34,7 +34,6 @@ IS_GIVEN: Final = """
 
 
 def key_columns(keys: Sequence[UrlKey]) -> dict[str, str]:
-    """Keys as arrays."""
     return {
         "shards": numbers([key.shard for key in keys]),
         "host_ids": numbers([key.host_id for key in keys]),
@@ -50,7 +49,6 @@ class UrlChanges:
     counts: dict[UUID | None, list[int]] = field(default_factory=dict[UUID | None, list[int]])
 
     def count(self, source_id: UUID | None, letter: str, by: int) -> None:
-        """Change the counter of a source and status."""
         row = self.counts.setdefault(source_id, [0, 0, 0, 0])
         row[COUNTED.index("d" if letter == "b" else letter)] += by
 

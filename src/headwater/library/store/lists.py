@@ -7,7 +7,7 @@ a join and would read whole partitions: `OFFSET 0` makes it look up each article
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_one
@@ -62,27 +62,13 @@ _WALKED: Final = f"""
 """
 
 
-async def list_newest(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
-    """The newest articles of the user's feeds, each once, as their subscriptions describe it."""
-    return await _list_once(conn, _list_newest_places, query, is_unread=False)
+async def list_newest(conn: Connection, *, query: ArticlesQuery, is_unread: bool = False) -> list[ArticleLine]:
+    """The newest articles of the user's feeds, or the unread ones, each once, as their subscriptions describe it.
 
-
-async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
-    """The newest unread articles of the user's feeds, each once, as their subscriptions describe it."""
-    return await _list_once(conn, _list_unread_places, query, is_unread=True)
-
-
-class _ListPlaces(Protocol):
-    async def __call__(self, conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]: ...
-
-
-async def _list_once(
-    conn: Connection, list_places: _ListPlaces, query: ArticlesQuery, *, is_unread: bool
-) -> list[ArticleLine]:
-    """Each article at its newest position; a page is full unless the list ends.
-
-    Few articles have several positions. Where duplicates fill a page, the next step reads twice as many.
+    Each article is at its newest position; a page is full unless the list ends. Few articles have several positions.
+    Where duplicates fill a page, the next step reads twice as many.
     """
+    list_places = _list_unread_places if is_unread else _list_newest_places
     lines: list[ArticleLine] = []
     step = query
     while True:
@@ -92,6 +78,10 @@ async def _list_once(
         if len(places) < step.limit or len(lines) >= query.limit:
             return lines[: query.limit]
         step = replace(step, after=places[-1].place, limit=min(2 * step.limit, LOOK_MAX))
+
+
+async def list_unread(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
+    return await list_newest(conn, query=query, is_unread=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,6 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
 async def mark_above_read(
     conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: ListPosition, now: datetime
 ) -> None:
-    """Mark the articles at a position and above it as read."""
     statement = f"""
         INSERT INTO marks (user_id, article_id, is_read, read_at)
         SELECT DISTINCT %(user_id)s::uuid, article_id, true, %(now)s::timestamptz

@@ -45,7 +45,6 @@ async def find_hits(conn: Connection, *, words: str, most: int) -> list[ArticleI
 
 
 async def find_hits_among(conn: Connection, *, words: str, article_ids: Sequence[ArticleId]) -> list[ArticleId]:
-    """Those of these articles that match these words."""
     statement = """
         WITH asked AS MATERIALIZED (SELECT query, configs FROM search_queries(%(words)s))
         SELECT articles.id

@@ -92,12 +92,10 @@ async def lock(conn: Connection, *, user_id: UserId) -> None:
 
 
 async def count(conn: Connection) -> int:
-    """How many subscriptions the user has."""
     return await fetch_value(conn, "SELECT count(*) FROM subscriptions")
 
 
 async def find(conn: Connection, *, subscription_id: UUID) -> Subscription | None:
-    """One of the user's subscriptions."""
     statement = """
         SELECT subscriptions.id, source_id, subscriptions.name, coalesce(sources.feed_url, sources.url) AS url,
             subscriptions.category
@@ -140,13 +138,11 @@ async def remove(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
 
 
 async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:
-    """How many of the user's feeds match the filter."""
     values = {"search": query.search, "status": query.status.value}
     return await fetch_value(conn, f"SELECT count(*) {_FEEDS} WHERE {_MATCHES}", values)
 
 
 async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list[FeedItem]:
-    """A page of the user's feeds, by name."""
     return await fetch_all(
         conn,
         FeedItem,

@@ -89,7 +89,6 @@ def _link(number: int, article: DayArticle) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text escaped for Markdown."""
     return _PUNCTUATION.sub(r"\\\1", tidy(text))
 
 
@@ -99,7 +98,6 @@ def failing_of(status: int) -> Failing:
 
 
 def words_of(failing: Failing) -> str:
-    """What the page shows."""
     return UNAVAILABLE if failing is Failing.UNAVAILABLE else FAILED
 
 

@@ -88,7 +88,6 @@ async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
 
 
 def read_answer(body: bytes, model: str) -> SummaryOutcome:
-    """Parse a response."""
     try:
         completion = _Completion.model_validate_json(body)
     except ValidationError:

@@ -5,13 +5,15 @@ Run under `Database.as_user`: row-level security leaves only the user's rows, so
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from headwater.db import Connection, fetch_column
 from headwater.library.summaries.decide import plain
 from headwater.library.summaries.types import DayArticle, Summary, SummaryStatus, Written
 from headwater.types import ArticleId, UserId
+
+_COLUMNS: Final = "id, status, content, model, article_count, error, created_at, finished_at"
 
 
 async def list_articles(conn: Connection, *, since: datetime, limit: int) -> list[DayArticle]:
@@ -51,39 +53,26 @@ async def list_articles(conn: Connection, *, since: datetime, limit: int) -> lis
         ORDER BY newest.listed_at DESC, newest.article_id DESC
     """
     cur = await conn.execute(statement, {"since": since, "limit": limit})
-    return [_article(row) for row in await cur.fetchall()]
-
-
-def _article(row: Sequence[Any]) -> DayArticle:
-    article_id, title, feed_name, published_at, text, html = row
-    return DayArticle(ArticleId(article_id), title, feed_name, published_at, text or plain(html or ""))
+    return [
+        DayArticle(ArticleId(article_id), title, feed_name, published_at, text or plain(html or ""))
+        for article_id, title, feed_name, published_at, text, html in await cur.fetchall()
+    ]
 
 
 async def find_newest(conn: Connection) -> Summary | None:
-    """This person's newest summary, however far it is."""
-    statement = """
-        SELECT id, status, content, model, article_count, error, created_at, finished_at
-        FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1
-    """
-    cur = await conn.execute(statement)
-    row = await cur.fetchone()
-    return _summary(row) if row else None
+    cur = await conn.execute(f"SELECT {_COLUMNS} FROM summaries ORDER BY created_at DESC, id DESC LIMIT 1")
+    return _summary(await cur.fetchone())
 
 
 async def find_ready(conn: Connection) -> Summary | None:
-    """This person's newest finished summary."""
-    statement = """
-        SELECT id, status, content, model, article_count, error, created_at, finished_at
-        FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1
-    """
+    """The newest finished one."""
+    statement = f"SELECT {_COLUMNS} FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1"
     cur = await conn.execute(statement)
-    row = await cur.fetchone()
-    return _summary(row) if row else None
+    return _summary(await cur.fetchone())
 
 
-def _summary(row: Sequence[Any]) -> Summary:
-    summary_id, status, *rest = row
-    return Summary(summary_id, SummaryStatus(status), *rest)
+def _summary(row: Sequence[Any] | None) -> Summary | None:
+    return Summary(row[0], SummaryStatus(row[1]), *row[2:]) if row else None
 
 
 async def give_up(conn: Connection, *, before: datetime, error: str, now: datetime) -> None:
@@ -135,13 +124,13 @@ async def finish(
     conn: Connection, *, summary_id: UUID, written: Written, article_count: int, now: datetime
 ) -> Summary | None:
     """Store a summary, also if it was marked as failed meanwhile. None if the user was deleted."""
-    statement = """
+    statement = f"""
         UPDATE summaries
         SET status = 'ready', content = %(content)s, model = %(model)s, article_count = %(article_count)s,
             prompt_tokens = %(prompt_tokens)s, completion_tokens = %(completion_tokens)s, cost = %(cost)s,
             error = NULL, finished_at = %(now)s
         WHERE id = %(id)s
-        RETURNING id, status, content, model, article_count, error, created_at, finished_at
+        RETURNING {_COLUMNS}
     """
     cur = await conn.execute(
         statement,
@@ -156,8 +145,7 @@ async def finish(
             "now": now,
         },
     )
-    row = await cur.fetchone()
-    return _summary(row) if row else None
+    return _summary(await cur.fetchone())
 
 
 async def fail(conn: Connection, *, summary_id: UUID, error: str, now: datetime) -> None:

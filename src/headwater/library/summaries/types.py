@@ -58,7 +58,6 @@ class Summary:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Made without a language model."""
         return self.model == ON_THIS_MACHINE
 
 

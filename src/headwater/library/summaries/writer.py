@@ -54,7 +54,6 @@ class SummaryWriter:
         self._options = options
 
     async def latest(self, user_id: UserId) -> ShownSummary:
-        """What the page shows."""
         async with self._database.as_user(user_id) as conn:
             newest, ready = await store.find_newest(conn), await store.find_ready(conn)
         return shown(newest, ready, self._clock(), self._options)
