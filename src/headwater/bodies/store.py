@@ -107,7 +107,6 @@ async def oldest_ready_at(conn: Connection, *, kind: PageKind, now: datetime) ->
 
 
 async def forget_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
-    """Delete bodies of a removed source. Returns how many."""
     cur = await conn.execute(
         """
         DELETE FROM bodies

@@ -27,7 +27,6 @@ class RequestClock:
             self.delay = delay
 
     def has_asked(self, now: datetime) -> None:
-        """A request has ended."""
         self._next = max(self._next, time.monotonic() + self.delay.total_seconds())
         self.last_at = now
         self.requests += 1

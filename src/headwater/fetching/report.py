@@ -37,7 +37,6 @@ def report(harvest: Harvest, options: FrontierOptions) -> None:
 
 
 def outcome_name(answer: Answer) -> str:
-    """For the metrics."""
     match answer:
         case Fetched():
             return "fetched"

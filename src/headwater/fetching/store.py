@@ -42,8 +42,7 @@ async def blocked_long_ago(conn: Connection, *, now: datetime, limit: int) -> li
         CROSS JOIN LATERAL (
             SELECT url_id
             FROM frontier_url
-            WHERE frontier_url.shard = host_robots.shard
-                AND frontier_url.host_id = host_robots.host_id
+            WHERE frontier_url.shard = host_robots.shard AND frontier_url.host_id = host_robots.host_id
                 AND status = 'b'
             LIMIT 1
         ) AS blocked

@@ -11,8 +11,6 @@ from headwater.hosts.types import Robots
 
 @dataclass(frozen=True, slots=True)
 class FetchingOptions:
-    """How pages are fetched; from settings."""
-
     concurrency: int  # hosts at the same time: WORKER_COUNT
     timeout: timedelta  # of one request: REQUEST_TIMEOUT
     idle: timedelta  # between claims while nothing is due: CLAIM_RETRY_DELAY
@@ -55,8 +53,6 @@ class ClaimedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """The results of a turn."""
-
     host: ClaimedHost
     answered: Sequence[Answered]
     pages: Sequence[NewBody]

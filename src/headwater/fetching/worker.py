@@ -122,7 +122,6 @@ class Fetcher:
         return harvest
 
     async def lag(self) -> timedelta:
-        """How long the first host has been ready. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             oldest = await next_ready_at(conn)
@@ -244,10 +243,7 @@ class Fetcher:
             for part in in_parts([page for harvest in batch for page in harvest.pages]):
                 await bodies.keep(conn, bodies=part, now=self._clock())
             await claims.answer(
-                conn,
-                answers=[_answer(harvest) for harvest in batch],
-                now=self._clock(),
-                options=self._frontier_options,
+                conn, answers=[_answer(harvest) for harvest in batch], now=self._clock(), options=self._frontier_options
             )
             for robots in (robots for harvest in batch for robots in harvest.robots):
                 await robots_store.keep(conn, robots=robots)

@@ -54,7 +54,6 @@ def texts(values: Iterable[str | None]) -> str:
 
 
 def quoted(value: str) -> str:
-    """One element."""
     if not value.isascii():
         value = value.encode("utf-8", "replace").decode()
     if "\x00" in value:

@@ -65,7 +65,6 @@ class Gate:
 
     @property
     def asked(self) -> Sequence[Robots]:
-        """Those that were requested."""
         return [robots for origin, robots in self._robots.items() if robots is not self._known.get(origin)]
 
     @property

@@ -33,5 +33,4 @@ def sorted_keys(host_ids: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def from_bytes(digest: bytes) -> int:
-    """As a bigint."""
     return int.from_bytes(digest, "big", signed=True)

@@ -27,7 +27,6 @@ class HostStatus:
 
     @property
     def reason(self) -> str:
-        """Why it waits, for operators."""
         if self.unreachable_since is not None:
             return "Its robots.txt cannot be read"
         if self.is_paused:

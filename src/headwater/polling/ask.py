@@ -1,4 +1,4 @@
-"""One request for a feed and what its answer means: the network's part of a poll, outside any transaction."""
+"""One request for a feed, and what its response means, outside any transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ PERMANENT_REDIRECTS = frozenset({301, 308})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request came to, how many bytes it brought, which host answered, and its Retry-After."""
+    """The outcome of a request, its size, the host that answered, and its Retry-After."""
 
     outcome: PollOutcome
     size: int
@@ -58,9 +58,9 @@ async def ask(
     options: PollingOptions,
     turn: Turn | None = None,
 ) -> Asked:
-    """Ask for the feed and read the answer. What the world does to us is a value.
+    """Request the feed and parse the response; failures are values.
 
-    Where redirects lead, the `turn` is waited for: then it raises HostBusy and DatabaseUnavailable.
+    Each redirect waits for the `turn` at its host, which raises HostBusy and DatabaseUnavailable.
     """
     try:
         response = await client.get(
@@ -83,10 +83,7 @@ async def ask(
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
-    """What we want, and what we have: validators as they were given, unless it is time for a full answer.
-
-    Only who says what it has may be told no more than what is new since.
-    """
+    """Accept and validators, unless it is time for a full response. A-IM needs a validator."""
     headers = {"Accept": ACCEPT}
     if wants_full_answer(feed.state, now):
         return headers
@@ -131,7 +128,7 @@ async def _read(
 
 
 def moved_to(response: Response) -> str | None:
-    """Where the feed has moved for good: the end of the permanent redirects that stand at the beginning."""
+    """The new URL of the feed: the target of the permanent redirects that come first."""
     permanent = 0
     for hop in response.hops:
         if hop.status not in PERMANENT_REDIRECTS:
@@ -143,5 +140,5 @@ def moved_to(response: Response) -> str | None:
 
 
 def _storable(header: str | None) -> str | None:
-    """A header that can be kept word for word; bytes that are no text are no validator."""
+    """A header that can be stored word for word."""
     return header if header is not None and header.isprintable() else None

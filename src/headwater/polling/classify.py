@@ -1,4 +1,4 @@
-"""What an answer means, and what it means that there is none. Pure: a response or an error in, a failure out."""
+"""The class of failure of a response or an error. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -41,30 +41,27 @@ QUOTED = 200
 
 
 def classify_status(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> PollFailed:
-    """What an answer means that brings no feed: one other than 200 and 304, or a challenge."""
+    """A response without a feed: other than 200 and 304, or a bot challenge."""
     kind = _class_of(status, headers, body)
     return PollFailed(kind, f"{_SENTENCES[kind]} (HTTP {status})", status, retry_after(headers, now))
 
 
 def classify_fetch_error(error: FetchError) -> PollFailed:
-    """What it means that there was no answer."""
     return PollFailed(_BY_FETCH_FAILURE[error.kind], _sentence(error.detail), url=error.url, by_name=error.by_name)
 
 
 def classify_type(content_type: str | None, status: int) -> PollFailed:
-    """What it means that the answer is not sent as XML, where that is asked for."""
+    """A response that is not sent as XML, under a policy that requires it."""
     sent_as = (content_type or "nothing in particular")[:QUOTED]
     return PollFailed(FailureClass.NOT_A_FEED, _sentence(f"it is sent as {sent_as}, and not as XML"), status)
 
 
 def classify_body(error: UnreadableBody, status: int) -> PollFailed:
-    """What it means that the answer's body gives no feed."""
     kind = FailureClass.NOT_A_FEED if isinstance(error, NotAFeed) else FailureClass.PARSE_ERROR
     return PollFailed(kind, _sentence(error.reason), status)
 
 
 def classify_overrun(error: Overrun, status: int) -> PollFailed:
-    """What it means that reading the answer took more than it may."""
     return PollFailed(FailureClass.PARSE_ERROR, _sentence(f"it cannot be read within our limits: {error}"), status)
 
 
@@ -81,6 +78,6 @@ def _class_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureCl
 
 
 def _sentence(reason: str) -> str:
-    """For a person, by way of the database: some of it the world's own words, which may be no text."""
+    """For users; parts of it come from outside, and must be storable."""
     reason = storable(reason)
     return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."

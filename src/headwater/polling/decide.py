@@ -56,7 +56,6 @@ def decide(state: FeedState, outcome: PollOutcome, policy: Policy, options: Poll
 def decide_host(
     host: HostState, source_id: SourceId, outcome: PollOutcome, policy: Policy, now: datetime
 ) -> HostDecision:
-    """What the breaker decides after this poll."""
     failure = None
     if isinstance(outcome, PollFailed):
         rule = policy.rule(outcome.kind, outcome.status)
@@ -194,7 +193,6 @@ def _policy_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> tim
 
 
 def _asked_for(failed: PollFailed, options: PollingOptions) -> timedelta:
-    """The site's Retry-After, up to the maximum interval."""
     return min(failed.retry_after or timedelta(0), options.interval_max)
 
 

@@ -1,4 +1,4 @@
-"""Entries become articles. Pure: what a feed lists in, what is kept out."""
+"""Entries of a feed become articles. Pure."""
 
 import hashlib
 
@@ -9,11 +9,11 @@ from headwater.reading.text import storable, without_markup
 from headwater.urls import site_of, url_and_key, url_key
 
 TITLE_WORDS = 12
-MAX_ID_BYTES = 2048  # an index holds no more than a third of a page
+MAX_ID_BYTES = 2048  # an index entry has at most a third of a page
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
-    """An article for each entry that has something to show. `site` is the one that the feed was served from."""
+    """An article for each entry that is not empty. `site` served the feed."""
     return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries if not entry.is_empty)
 
 
@@ -35,14 +35,14 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArt
 
 
 def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
-    """An entry with no usable link is known by its feed and its id, and leads to the site."""
+    """An entry without a usable link is identified by its feed and id, and links to the site."""
     key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
     site = _followable(feed.site_url)
     return (site[0] if site else feed_url), key
 
 
 def _followable(url: str | None) -> tuple[str, bytes] | None:
-    """The URL and its key, if it is one that a browser may open: never `javascript:` and its like."""
+    """The URL and its key, if it is http or https."""
     try:
         return url_and_key(url) if url else None
     except InvalidUrl:
@@ -50,7 +50,7 @@ def _followable(url: str | None) -> tuple[str, bytes] | None:
 
 
 def _indexable(identity: str) -> str:
-    """An id that an index can hold: of one that is too long, its digest, since two may begin alike."""
+    """An id that fits into an index: the digest of a long one, since two may have the same beginning."""
     written = identity.encode()
     return identity if len(written) <= MAX_ID_BYTES else f"sha256:{hashlib.sha256(written).hexdigest()}"
 

@@ -6,7 +6,6 @@ from headwater.polling.types import Happening, Moved, NotModified, Off, Polled, 
 
 
 def explain(report: PollReport) -> list[str]:
-    """One sentence a step."""
     return [
         f"Asked for {report.feed_url}; that took {report.took / timedelta(milliseconds=1):.0f} ms.",
         _answer(report),

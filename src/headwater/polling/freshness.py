@@ -1,4 +1,4 @@
-"""How long an answer stays good by its own word: Cache-Control, Expires, ttl, sy:update*, skipHours, skipDays. Pure."""
+"""How long a response is fresh: Cache-Control, Expires, ttl, sy:update*, skipHours, skipDays. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _NOT_KEPT = re.compile(r"no-cache|no-store", re.IGNORECASE)
 
 
 def freshness_of(headers: Mapping[str, str], feed: ReadFeed | None, now: datetime) -> Freshness:
-    """What the answer and the feed in it ask for; the longest counts."""
+    """What the response and its feed ask for; the longest counts."""
     lasts = max(_by_headers(headers, now), retry_after(headers, now) or timedelta(0))
     if feed is None:
         return Freshness(lasts)
@@ -28,7 +28,7 @@ def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:
     if ages:
         return max(ages) - _age(headers)
     expires_at = _moment(headers.get("Expires", ""))
-    if expires_at is None:  # what is no date, above all "0", is in the past: RFC 9111, section 5.3
+    if expires_at is None:  # an invalid date, such as "0", is in the past: RFC 9111, section 5.3
         return timedelta(0)
     lifetime = expires_at - (_moment(headers.get("Date", "")) or now)
     return max(lifetime - _age(headers), timedelta(0))

@@ -1,7 +1,6 @@
-"""The policies: what each class of failure leads to. Data; `decide.py` reads it.
+"""The five policies: what each class of failure leads to. Data for `decide.py`; a source may have its own policy.
 
-Five are named, after the documents they come from; a source may name its own. In `backoff`, `once` and `five` what is
-off stays off until a person enables it or changes its URL.
+In `backoff`, `once` and `five` a disabled feed stays disabled until a user enables it or changes its URL.
 """
 
 from collections.abc import Mapping
@@ -35,14 +34,14 @@ class Doubling:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Waits given one by one; the last one stays."""
+    """Fixed waits; the last one repeats."""
 
     waits: tuple[timedelta, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The feed's own interval, as if nothing had happened."""
+    """The feed's own interval."""
 
 
 Backoff = Doubling | Steps | Steady
@@ -50,9 +49,9 @@ Backoff = Doubling | Steps | Steady
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one class of failure leads to. No threshold: never off. `cooldown` NEVER: off until a person enables it.
+    """What one class of failure leads to. No threshold: never disabled. `cooldown` NEVER: until a user enables it.
 
-    A site's Retry-After makes a wait longer; where `site_sets_wait`, it takes the place of the backoff.
+    A site's Retry-After makes a wait longer; with `site_sets_wait` it replaces the backoff.
     """
 
     level: Level = Level.WARN
@@ -77,13 +76,13 @@ class Policy:
     words: Mapping[FailureClass, str] = field(default_factory=dict[FailureClass, str])
 
     def rule(self, kind: FailureClass, status: int | None = None) -> Rule:
-        """The rule for a failure. `once` gives up on 400, but waits out the other 4xx that share its class."""
+        """The rule for a failure. `once` gives up on 400, but retries the other 4xx of its class."""
         if self.name == "once" and kind is FailureClass.BAD_REQUEST and status != 400:
             return self.rules[FailureClass.UPSTREAM_FAILURE]
         return self.rules[kind]
 
     def detail(self, failed: PollFailed) -> str:
-        """What is kept as the error of a failure. `once` has words of its own for some, as seed 002 gives them."""
+        """The stored error of a failure. `once` has the words of seed 002 for some."""
         if failed.kind is FailureClass.BAD_REQUEST and failed.status != 400:
             return failed.detail
         return self.words.get(failed.kind, failed.detail)
@@ -91,11 +90,10 @@ class Policy:
 
 _C = FailureClass
 _BY_HAND = Rule(permanent=True, threshold=1, cooldown=NEVER)
-_A_PERSON_MUST_LOOK = Rule(level=Level.ERROR, backoff=Steady())
+_NEEDS_OPERATOR = Rule(level=Level.ERROR, backoff=Steady())
 
 
 def _after(count: int, cooldown: timedelta, *, permanent: bool = True, failing_for: timedelta = DAY) -> Rule:
-    """Off after so many in a row, tried again after a cooldown."""
     return Rule(permanent=permanent, threshold=count, cooldown=cooldown, failing_for=failing_for)
 
 
@@ -117,7 +115,7 @@ DEFAULT = Policy(
         _C.REDIRECT_LOOP: _after(5, DAY),
         _C.BOT_CHALLENGE: Rule(permanent=True, host_scope=True, backoff=Doubling(DAY, most=DAY)),
         _C.SSRF_BLOCKED: _BY_HAND,
-        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+        _C.UNEXPECTED: _NEEDS_OPERATOR,
     },
 )
 
@@ -131,11 +129,11 @@ COOLDOWN = Policy(
     "cooldown",
     {
         _C.RATE_LIMITED: Rule(backoff=Doubling()),
-        _C.UNAUTHORIZED: _A_PERSON_MUST_LOOK,
+        _C.UNAUTHORIZED: _NEEDS_OPERATOR,
         _C.FORBIDDEN: _steady(5, DAY),
         _C.NOT_FOUND: _steady(3, 2 * DAY),
         _C.GONE: _steady(1, 3 * DAY),
-        _C.BAD_REQUEST: _A_PERSON_MUST_LOOK,
+        _C.BAD_REQUEST: _NEEDS_OPERATOR,
         _C.UPSTREAM_FAILURE: _steady(10, 6 * HOUR, permanent=False),
         _C.NETWORK: _steady(10, 12 * HOUR, permanent=False),
         _C.DNS: _steady(10, 12 * HOUR, permanent=False),
@@ -145,7 +143,7 @@ COOLDOWN = Policy(
         _C.REDIRECT_LOOP: _COOLDOWN_PARSE,
         _C.BOT_CHALLENGE: _steady(5, DAY),
         _C.SSRF_BLOCKED: _BY_HAND,
-        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+        _C.UNEXPECTED: _NEEDS_OPERATOR,
     },
 )
 
@@ -168,7 +166,7 @@ ONCE = Policy(
         **dict.fromkeys(_C, _BY_HAND),
         **dict.fromkeys((_C.UPSTREAM_FAILURE, _C.NETWORK, _C.DNS), Rule(backoff=_ONCE_STEPS)),
         _C.RATE_LIMITED: Rule(backoff=_ONCE_STEPS, site_sets_wait=True),
-        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+        _C.UNEXPECTED: _NEEDS_OPERATOR,
     },
     strict_content_type=True,
     words={
@@ -186,7 +184,7 @@ FIVE = Policy(
         **dict.fromkeys(_C, _ONE_OF_FIVE),
         _C.RATE_LIMITED: replace(_ONE_OF_FIVE, backoff=Doubling()),
         _C.SSRF_BLOCKED: _BY_HAND,
-        _C.UNEXPECTED: _A_PERSON_MUST_LOOK,
+        _C.UNEXPECTED: _NEEDS_OPERATOR,
     },
 )
 
@@ -201,7 +199,7 @@ def policy_named(name: str) -> Policy:
 
 
 def policy_of(name: str, options: PollingOptions) -> Policy:
-    """The policy of this name, as it is set: `backoff` with its own thresholds (seed 001). Raises Invalid."""
+    """The policy of this name; `backoff` with the thresholds of the settings (seed 001). Raises Invalid."""
     policy = policy_named(name)
     return _backoff(options.max_failures, options.max_backoff) if policy is BACKOFF else policy
 

@@ -1,7 +1,4 @@
-"""Reading a body, in a process of the sandbox: all that can be done there, cleaning and hashing too.
-
-What comes back is no more than is written.
-"""
+"""Parsing a feed in a process of the sandbox, sanitising and hashing included: it returns only what is stored."""
 
 from headwater.feeds import parse_feed
 from headwater.polling.entries import articles_of
@@ -9,11 +6,11 @@ from headwater.polling.types import ReadFeed
 from headwater.reading.text import storable
 from headwater.urls import site_of
 
-site_of("https://example.com/")  # reads the public suffix list, before the first feed waits for it
+site_of("https://example.com/")  # loads the public suffix list before the first feed
 
 
 def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None, max_entries: int) -> ReadFeed:
-    """What is kept of the feed that was served from `url`. Raises UnreadableBody."""
+    """What is stored of the feed at `url`. Raises UnreadableBody."""
     site = site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
     return ReadFeed(

@@ -95,7 +95,6 @@ class Round:
             self._errors[report.outcome.kind.value] += 1
 
     def end(self) -> None:
-        """No feed is due or being polled."""
         now = time.monotonic()
         if not self._feeds or now - self._logged_at < ROUND_EVERY_S:
             return

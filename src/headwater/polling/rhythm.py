@@ -1,9 +1,9 @@
-"""How often a feed is worth asking. Pure: what it published in, an interval out.
+"""How often to poll a feed, by the dates of its entries. Pure.
 
-Most feeds are asked once an interval. One whose entries lie closer together than `OFTEN` is asked more often, with the
-square root of that gap: for a given number of requests, this makes the mean delay from publication to article smallest.
-One whose entries lie further apart than `SELDOM` is asked less often, in proportion to the gap: so few articles come
-from such feeds that hardly any is late. Measured in docs/performance.md.
+Most feeds are polled once per interval. A feed with entries closer together than `OFTEN` is polled more often, by the
+square root of that gap: for a given number of requests, this minimises the mean delay from publication to article. A
+feed with entries further apart than `SELDOM` is polled less often, in proportion to the gap: few articles come from
+such feeds. Measured in docs/performance.md.
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from headwater.polling.types import NO_WISHES, FeedState, Freshness, NotModified
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
 ENTRIES_LOOKED_AT = 20
-SPREAD = 0.1  # of a wait that is our own choice: feeds that were added together do not stay together
+SPREAD = 0.1  # of our own waits: feeds that were added together are not polled together for ever
 FULL_AFTER = timedelta(days=6)  # once a week at the latest, and the next poll may be a day away
 HOURS_OF_A_WEEK = 7 * 24
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How far a feed's entries lie apart, and when the newest one came."""
+    """The mean time between entries, and the time of the newest."""
 
     mean_gap: timedelta | None
     last_new_at: datetime | None
 
 
 def rhythm_of(state: FeedState, outcome: Polled | NotModified, now: datetime) -> Rhythm:
-    """The rhythm after this poll; an answer without entries tells nothing new, and a few new ones tell no gap."""
+    """The rhythm after this poll. A response without entries does not change it; a delta does not change the gap."""
     if isinstance(outcome, NotModified) or not outcome.feed.entries:
         return Rhythm(state.mean_gap, state.last_new_at)
     dates = _dates(outcome.feed, now)
@@ -44,7 +44,7 @@ def rhythm_of(state: FeedState, outcome: Polled | NotModified, now: datetime) ->
 
 
 def _as_seen(state: FeedState, new: int, now: datetime) -> Rhythm:
-    """The rhythm of entries without dates: they are as old as our knowledge of them."""
+    """The rhythm of entries without dates, by when they were first seen."""
     if state.last_new_at is None:
         return Rhythm(None, now)
     if not new:
@@ -56,7 +56,7 @@ def _as_seen(state: FeedState, new: int, now: datetime) -> Rhythm:
 def next_after_success(
     state: FeedState, outcome: Polled | NotModified, options: PollingOptions, now: datetime
 ) -> datetime:
-    """The longest of what the source or its rhythm, the answer and the feed ask for, within bounds."""
+    """The longest of what the source or its rhythm, the response and the feed ask for, within bounds."""
     chance = _chance(state.source_id, now)
     if state.own_interval is not None:
         wait = state.own_interval * (1 + SPREAD * chance)
@@ -64,19 +64,19 @@ def next_after_success(
         wait = options.interval * (_pace(state, outcome, now) * (1 + SPREAD * (chance - 0.5)))
     asked = _asked_for(state.wishes, outcome.freshness)
     wait = min(max(wait, asked.lasts, options.interval_min), options.interval_max)
-    return _outside_rest(now + wait, asked, options.interval_max)
+    return _outside_break(now + wait, asked, options.interval_max)
 
 
 def wants_full_answer(state: FeedState, now: datetime) -> bool:
-    """Servers lie about 304: once a week at the latest we ask without validators."""
+    """Some servers send 304 wrongly: at least once a week the request has no validators."""
     return state.last_full_at is None or now - state.last_full_at >= FULL_AFTER
 
 
 def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> float:
-    """How many intervals to wait; half as many where entries may have slipped by."""
+    """How many intervals to wait; half as many if entries may have been missed."""
     pace = 1.0
     if state.last_new_at is not None:
-        # Entries that are all dated alike tell no gap; a feed that has fallen silent is as slow as its silence.
+        # Entries with the same date have no gap; a feed without new entries is polled less and less often.
         gap = max(state.mean_gap or OFTEN, (now - state.last_new_at) / 2, timedelta(0))
         pace = sqrt(gap / OFTEN) if gap < OFTEN else max(gap / SELDOM, 1.0)
     may_have_missed = isinstance(outcome, Polled) and outcome.missed and not outcome.is_delta
@@ -84,7 +84,7 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
 
 
 def _asked_for(wishes: Freshness, freshness: Freshness) -> Freshness:
-    """What the feed and the answer ask for together: a 304 has no feed in it, and its wishes hold all the same."""
+    """What the feed and the response ask for together. After a 304 the hints of the last feed apply."""
     if wishes is NO_WISHES:
         return freshness
     return Freshness(
@@ -100,22 +100,22 @@ def _dates(feed: ReadFeed, now: datetime) -> list[datetime]:
 
 
 def _chance(source_id: UUID, now: datetime) -> float:
-    """A number from 0 to 1 that is the same for the same poll, so that a decision can be told again."""
+    """A number from 0 to 1, the same for the same poll, so that a decision can be reproduced."""
     moment = int(now.timestamp() * 1_000_000).to_bytes(8, signed=True)
     return crc32(source_id.bytes + moment) / 0xFFFFFFFF
 
 
-def _outside_rest(due: datetime, freshness: Freshness, most: timedelta) -> datetime:
-    """The first hour from `due` on that the publisher does not ask to skip, `most` later at the latest.
+def _outside_break(due: datetime, freshness: Freshness, most: timedelta) -> datetime:
+    """The first hour from `due` on that the publisher does not skip, at most `most` later.
 
-    A rest longer than that is waited out in steps; one without end is not heeded.
+    A longer break is waited for in steps; if all hours are skipped, the hint is ignored.
     """
-    if not _rests(due, freshness):
+    if not _is_skipped(due, freshness):
         return due
     hours = (due.replace(second=0, microsecond=0) + timedelta(hours=hour) for hour in range(1, HOURS_OF_A_WEEK))
-    ends_at = next((hour for hour in hours if not _rests(hour, freshness)), None)
+    ends_at = next((hour for hour in hours if not _is_skipped(hour, freshness)), None)
     return due if ends_at is None else min(ends_at, due + most)
 
 
-def _rests(at: datetime, freshness: Freshness) -> bool:
+def _is_skipped(at: datetime, freshness: Freshness) -> bool:
     return at.hour in freshness.skip_hours or at.weekday() in freshness.skip_days

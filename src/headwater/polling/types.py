@@ -27,8 +27,6 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PollingOptions:
-    """How feeds are polled; from settings."""
-
     interval: timedelta
     interval_min: timedelta
     interval_max: timedelta
@@ -87,8 +85,6 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class MovedFeed:
-    """A feed whose permanent redirect is to be adopted."""
-
     source_id: SourceId
     url: str
 

@@ -76,8 +76,6 @@ BLOCKED_REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A poll whose result is to be written."""
-
     feed: ClaimedFeed
     policy: Policy
     asked: Asked
@@ -194,7 +192,6 @@ class Poller:
             )
 
     async def lag(self) -> timedelta:
-        """How long the oldest due feed has been waiting. Raises DatabaseUnavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             oldest = await claims.oldest_due_at(conn, now=now)
@@ -302,7 +299,6 @@ class Poller:
             await _release_hosts(conn, [FeedRelease(release, feed.host_state, feed.source_id)], ())
 
     def _note_attempt(self, feed: ClaimedFeed, outcome: PollOutcome, asked_at: datetime) -> bool:
-        """Whether this poll failed because of our own network."""
         now = self._clock()
         by_network = isinstance(outcome, PollFailed) and (outcome.kind in OURS or outcome.by_name)
         if isinstance(outcome, PollFailed) and outcome.by_name:

@@ -44,7 +44,6 @@ def child_submissions(
 
 
 def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, new: int, now: datetime) -> Reading:
-    """What to store of a sitemap with so many new URLs."""
     return Reading(
         url=page.url,
         source_id=page.source_id,
@@ -59,7 +58,6 @@ def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, n
 
 
 def after_failure(page: ClaimedBody, before: Reading | None, now: datetime) -> Reading:
-    """What to store of a sitemap that could not be read."""
     return Reading(
         url=page.url,
         source_id=page.source_id,

@@ -30,15 +30,12 @@ _TEXT_MOST = 4_096
 
 @dataclass(slots=True)
 class SitemapLine:
-    """A `url`, `sitemap`, `item` or `entry`."""
-
     is_sitemap: bool
     url: str = ""
     dates: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def date(self) -> str:
-        """When it changed, as written."""
         return next((self.dates[name] for name in _DATES if name in self.dates), "")
 
 
@@ -95,7 +92,6 @@ class SitemapParser:
             raise UnreadableSitemap("not_a_sitemap", f"It is {what}.")
 
     def _is_wanted(self, name: str) -> bool:
-        """Whether the current element belongs to the line."""
         if name in _INSIDE:
             return len(self._path) >= 2 and self._path[-2] == _INSIDE[name]
         return len(self._path) == self._line_depth + 1 and (name in _ADDRESSES or name in _DATES)

@@ -124,7 +124,6 @@ def _read_xml(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
 
 
 def _read_text(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:
-    """One URL a line."""
     rest = b""
     for piece in stream:
         *lines, rest = (rest + piece).split(b"\n")

@@ -57,8 +57,6 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SitemapOptions:
-    """How sitemaps are read; from settings."""
-
     limits: Limits
     max_depth: int = 3  # of sitemaps in sitemaps
     budget: int = 500  # requests for sitemaps of a source per day

@@ -30,7 +30,6 @@ def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> 
 
 
 def affordable(found: Sequence[Submission], known: Collection[str], left: int) -> list[Submission]:
-    """The new ones, within the rest of the day's budget."""
     return [one for one in found if one.url not in known][: max(left, 0)]
 
 

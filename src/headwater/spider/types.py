@@ -19,8 +19,6 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links of a page, in its order, each once."""
-
     articles: Sequence[str]
     lists: Sequence[str]
     external: Sequence[str]
@@ -29,8 +27,6 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class SpiderOptions:
-    """How links are followed; from settings."""
-
     budget: int = 1_000  # new pages per day of a source without its own budget
     max_links: int = 1_000  # of one page
     concurrency: int = 4

@@ -75,7 +75,6 @@ class Spider:
         return done
 
     async def _find(self, page: ClaimedBody, source: SpiderSource | None) -> Links | str:
-        """The links, or why there are none."""
         if source is not None and (source.ingestion_mode == "feed" or not source.enabled):
             return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:

@@ -57,9 +57,7 @@ async def claim(
                     SELECT hosts.shard, host_id, pages_ready_at, free_at, lease IS NOT NULL AS was_lost,
                         strikes + (lease IS NOT NULL AND claimed > 0)::integer AS strikes
                     FROM hosts
-                    WHERE hosts.shard = part.shard
-                        AND hosts.band = part.band
-                        AND page_due_at < 'infinity'
+                    WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
                         AND pages_ready_at <= %(now)s
                         AND (feed_due_at > %(now)s OR feed_due_at <= %(feeds_first)s)
                     ORDER BY pages_ready_at
@@ -117,8 +115,7 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
             not_before = greatest(hosts.not_before, first.not_before),
             free_at = greatest(hosts.not_before, first.not_before, hosts.paused_until),
             pages_paused_until = first.paused_until,
-            answered_at = greatest(hosts.answered_at, first.answered_at),
-            page_due_at = first.due_at,
+            answered_at = greatest(hosts.answered_at, first.answered_at), page_due_at = first.due_at,
             band = CASE
                 WHEN due_0 <= greatest(first.not_before, first.due_at) THEN 0
                 WHEN due_1 <= greatest(first.not_before, first.due_at) THEN 1

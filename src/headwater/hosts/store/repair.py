@@ -19,8 +19,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                     AS pages_paused,
                 coalesce(
                     (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
-                ) AS feed_due_at,
-                pages.due_at AS page_due_at, pages.band
+                ) AS feed_due_at, pages.due_at AS page_due_at, pages.band
             FROM hosts
             LEFT JOIN LATERAL (
                 SELECT next_fetch_at AS due_at, frontier_url.band
@@ -28,18 +27,15 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                 CROSS JOIN LATERAL (
                     SELECT next_fetch_at, band
                     FROM frontier_url
-                    WHERE frontier_url.shard = hosts.shard
-                        AND frontier_url.band = part.band
-                        AND frontier_url.host_id = hosts.host_id
-                        AND next_fetch_at < 'infinity'
+                    WHERE frontier_url.shard = hosts.shard AND frontier_url.band = part.band
+                        AND frontier_url.host_id = hosts.host_id AND next_fetch_at < 'infinity'
                     ORDER BY next_fetch_at
                     LIMIT 1
                 ) AS frontier_url
                 ORDER BY next_fetch_at, frontier_url.band
                 LIMIT 1
             ) AS pages ON true
-            WHERE %(thoroughly)s
-                OR free_at > %(now)s::timestamptz + interval '25 hours'
+            WHERE %(thoroughly)s OR free_at > %(now)s::timestamptz + interval '25 hours'
                 OR (lease IS NOT NULL AND free_at > %(now)s::timestamptz + interval '3 hours')
                 OR not_before > %(now)s::timestamptz + interval '25 hours'
                 OR pages_paused_until > %(now)s::timestamptz + interval '25 hours'
@@ -67,16 +63,12 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                 WHEN not_before > %(now)s::timestamptz + interval '25 hours'
                     THEN greatest(%(now)s::timestamptz, wrong.paused)
                 ELSE greatest(not_before, wrong.paused)
-            END,
-            paused_until = wrong.paused,
-            pages_paused_until = wrong.pages_paused,
+            END, paused_until = wrong.paused, pages_paused_until = wrong.pages_paused,
             answered_at = CASE WHEN answered_at > %(now)s THEN %(now)s ELSE answered_at END,
-            feed_due_at = wrong.feed_due_at,
-            page_due_at = coalesce(wrong.page_due_at, 'infinity'),
+            feed_due_at = wrong.feed_due_at, page_due_at = coalesce(wrong.page_due_at, 'infinity'),
             band = coalesce(wrong.band, hosts.band)
         FROM wrong
-        WHERE hosts.shard = wrong.shard
-            AND hosts.host_id = wrong.host_id
+        WHERE hosts.shard = wrong.shard AND hosts.host_id = wrong.host_id
             AND (
                 hosts.not_before, hosts.paused_until, hosts.pages_paused_until, hosts.feed_due_at, hosts.page_due_at
             ) IS DISTINCT FROM (

@@ -29,9 +29,7 @@ async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[H
             SELECT shard, host_id, name, url_count, pages_ready_at, not_before, paused_until, pages_paused_until,
                 lease, robots_delay_ms, slowed
             FROM hosts
-            WHERE hosts.shard = part.shard
-                AND hosts.band = part.band
-                AND page_due_at < 'infinity'
+            WHERE hosts.shard = part.shard AND hosts.band = part.band AND page_due_at < 'infinity'
                 AND pages_ready_at > %(after)s
             ORDER BY pages_ready_at
             LIMIT %(look)s
@@ -51,7 +49,6 @@ async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[H
 
 
 async def find_status(conn: Connection, *, name: str, now: datetime) -> HostStatus | None:
-    """One host by its name."""
     return await fetch_one(
         conn,
         HostStatus,
@@ -64,8 +61,7 @@ async def find_status(conn: Connection, *, name: str, now: datetime) -> HostStat
                 SELECT min(unreachable_since)
                 FROM host_robots
                 WHERE host_robots.shard = hosts.shard AND host_robots.host_id = hosts.host_id
-            ) AS unreachable_since,
-            coalesce(paused_until > %(now)s, false) AS is_paused
+            ) AS unreachable_since, coalesce(paused_until > %(now)s, false) AS is_paused
         FROM hosts
         WHERE shard = %(shard)s AND host_id = %(host_id)s
         """,

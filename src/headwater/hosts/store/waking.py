@@ -67,7 +67,6 @@ async def _insert_missing(conn: Connection, *, names: Iterable[str]) -> None:
 
 
 async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
-    """These hosts have URLs to fetch."""
     columns = wake_columns(wakes)
     if columns is None:
         return
@@ -86,10 +85,8 @@ async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
                 WHEN excluded.page_due_at = 'infinity' THEN h.band
                 WHEN h.page_due_at = 'infinity' THEN excluded.band
                 ELSE least(h.band, excluded.band)
-            END,
-            page_due_at = least(h.page_due_at, excluded.page_due_at)
-        WHERE excluded.url_count <> 0
-            OR h.page_due_at > excluded.page_due_at
+            END, page_due_at = least(h.page_due_at, excluded.page_due_at)
+        WHERE excluded.url_count <> 0 OR h.page_due_at > excluded.page_due_at
             OR (excluded.page_due_at < 'infinity' AND h.band > excluded.band)
         """,
         columns,
@@ -140,12 +137,5 @@ async def wake_for_feed(
                 ELSE least(h.free_at, h.not_before)
             END
         """,
-        {
-            **host_key(host),
-            "name": host,
-            "due_at": due_at,
-            "now": now,
-            "is_new": is_new,
-            "lifts_pause": lifts_pause,
-        },
+        {**host_key(host), "name": host, "due_at": due_at, "now": now, "is_new": is_new, "lifts_pause": lifts_pause},
     )

@@ -93,8 +93,7 @@ async def list_due_of_others(
             SELECT source_id
             FROM feed_state
             JOIN sources ON sources.id = source_id
-            WHERE feed_state.host = ready.name
-                AND next_poll_at <= %(now)s
+            WHERE feed_state.host = ready.name AND next_poll_at <= %(now)s
                 AND (submitted_by IS NULL OR submitted_by <> ALL(%(readers)s::uuid[]))
             ORDER BY next_poll_at
             LIMIT 1
@@ -129,8 +128,7 @@ async def list_probes(conn: Connection, *, now: datetime, known_for: timedelta, 
             JOIN (
                 SELECT DISTINCT ON (host) host, source_id
                 FROM feed_state
-                WHERE off_at IS NULL
-                    AND next_poll_at < '9999-01-01'
+                WHERE off_at IS NULL AND next_poll_at < '9999-01-01'
                     AND (asked_until IS NULL OR asked_until <= %(now)s)
                 ORDER BY host, next_poll_at
             ) AS feed USING (host)

@@ -53,8 +53,7 @@ async def forget_holds(conn: Connection, *, now: datetime) -> None:
     await conn.execute(
         """
         DELETE FROM feed_holds
-        WHERE NOT is_switched_off
-            AND (off_at IS NULL OR off_until <= %(now)s)
+        WHERE NOT is_switched_off AND (off_at IS NULL OR off_until <= %(now)s)
             AND (asked_until IS NULL OR asked_until <= %(now)s)
         """,
         {"now": now},

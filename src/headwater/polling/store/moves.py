@@ -53,7 +53,6 @@ async def adopt(conn: Connection, *, source_id: SourceId, feed_url: str, host: s
 
 
 async def stay(conn: Connection, *, source_id: SourceId) -> None:
-    """Keep the URL of the feed."""
     await conn.execute(
         "UPDATE feed_state SET adopt_url = NULL, moved_url = NULL WHERE source_id = %(source_id)s",
         {"source_id": source_id},

@@ -39,8 +39,7 @@ async def write_results(conn: Connection, *, results: Sequence[PollResult]) -> s
                 last_polled_at = CASE WHEN a.is_outage THEN last_polled_at ELSE a.at END,
                 last_succeeded_at = CASE
                     WHEN a.outcome IN ('polled', 'not_modified') THEN a.at ELSE last_succeeded_at
-                END,
-                last_etag = a.etag, last_modified = a.last_modified,
+                END, last_etag = a.etag, last_modified = a.last_modified,
                 last_item_count = coalesce(a.item_count, last_item_count),
                 article_count = article_count + coalesce(a.new_links, 0),
                 consecutive_errors = coalesce(a.consecutive_errors, 0),
@@ -48,8 +47,7 @@ async def write_results(conn: Connection, *, results: Sequence[PollResult]) -> s
                 streak = coalesce(a.streak, 0), streak_class = a.streak_class,
                 permanent_errors = coalesce(a.permanent_errors, 0), failing_since = a.failing_since,
                 off_at = a.off_at, off_reason = a.off_reason, off_until = a.off_until,
-                off_times = coalesce(a.off_times, 0),
-                off_by_operator = coalesce(a.off_by_operator, false),
+                off_times = coalesce(a.off_times, 0), off_by_operator = coalesce(a.off_by_operator, false),
                 asked_until = CASE
                     WHEN a.outcome IN ('polled', 'not_modified') THEN NULL
                     ELSE greatest(feed_state.asked_until, a.asked_until)
@@ -132,7 +130,6 @@ async def take_back(conn: Connection, *, source_ids: Sequence[SourceId], reason:
 
 
 async def count_in(conn: Connection, *, source_id: SourceId, articles: int) -> None:
-    """Add articles that came from another feed."""
     await conn.execute(
         "UPDATE feed_state SET article_count = article_count + %(articles)s WHERE source_id = %(source_id)s",
         {"source_id": source_id, "articles": articles},

@@ -9,16 +9,7 @@ import msgspec
 from headwater.hosts.decide import NO_TIME
 from headwater.hosts.keys import host_key
 from headwater.hosts.types import HeldHost, HostState
-from headwater.polling.types import (
-    NO_WISHES,
-    ClaimedFeed,
-    Decision,
-    FeedState,
-    Freshness,
-    Moved,
-    Off,
-    Validators,
-)
+from headwater.polling.types import NO_WISHES, ClaimedFeed, Decision, FeedState, Freshness, Moved, Off, Validators
 from headwater.types import FailureClass, SourceId, UserId, record
 
 _CLASSES = frozenset(FailureClass)
@@ -26,8 +17,6 @@ _CLASSES = frozenset(FailureClass)
 
 @record
 class PollResult:
-    """All that is written after a poll of one feed."""
-
     feed: ClaimedFeed
     decision: Decision
     validators: Validators

@@ -46,12 +46,7 @@ async def start_over(
 
 
 async def reschedule(
-    conn: Connection,
-    *,
-    source_id: SourceId,
-    next_poll_at: datetime,
-    now: datetime,
-    wakes: Collection[Wake] = (),
+    conn: Connection, *, source_id: SourceId, next_poll_at: datetime, now: datetime, wakes: Collection[Wake] = ()
 ) -> None:
     """Set the next poll; a later time is not overwritten by a poll that is under way. `wakes` as above."""
     hosts = await fetch_column(
@@ -132,7 +127,6 @@ async def wait_as_asked(conn: Connection, *, source_id: SourceId, until: datetim
 
 
 async def find_standing(conn: Connection, *, source_id: SourceId) -> Standing | None:
-    """What a retry of this feed has to respect."""
     return await fetch_one(
         conn,
         Standing,

@@ -48,8 +48,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime)
             off_until = CASE
                 WHEN off_until > %(latest)s OR off_at > %(now)s::timestamptz + interval '1 hour' THEN %(now)s
                 ELSE off_until
-            END,
-            off_at = CASE WHEN off_at > %(now)s THEN %(now)s ELSE off_at END,
+            END, off_at = CASE WHEN off_at > %(now)s THEN %(now)s ELSE off_at END,
             asked_until = CASE WHEN asked_until <= %(latest)s THEN asked_until END,
             last_polled_at = CASE WHEN last_polled_at > %(now)s THEN %(now)s ELSE last_polled_at END,
             last_succeeded_at = CASE WHEN last_succeeded_at > %(now)s THEN %(now)s ELSE last_succeeded_at END,
