@@ -9,10 +9,6 @@ import headwater
 import headwater_lab
 
 FOLDERS = [Path(package.__path__[0]).parent for package in (headwater, headwater_lab)]
-# Names that two packages still share. Remove a name when one of its classes is renamed; do not add any.
-STILL_SHARED = {
-    "Known", "Submission",
-}  # fmt: skip
 
 
 def classes() -> Mapping[str, list[str]]:
@@ -27,12 +23,4 @@ def classes() -> Mapping[str, list[str]]:
 
 
 def test_a_class_name_occurs_once() -> None:
-    shared = {name: modules for name, modules in classes().items() if len(modules) > 1}
-
-    assert {name: modules for name, modules in shared.items() if name not in STILL_SHARED} == {}
-
-
-def test_the_list_of_shared_names_shrinks() -> None:
-    found = classes()
-
-    assert sorted(name for name in STILL_SHARED if len(found.get(name, ())) < 2) == []
+    assert {name: modules for name, modules in classes().items() if len(modules) > 1} == {}

@@ -141,7 +141,7 @@ async def test_422_a_page_is_refused_with_the_feeds_that_it_names(
 
     assert response.status_code == 422
     first, second = response.json()["errors"]
-    assert "It is a page" in first["problem"]
+    assert "This is a web page" in first["problem"]
     assert site.url("good.example/feed") in second["problem"]
 
 
@@ -156,7 +156,7 @@ async def test_422_nothing_is_taken_from_a_blocked_domain(
     response = await api.post(CUSTOM, json=proposal(site), headers=hers)
 
     assert response.status_code == 422
-    assert "Nothing is taken from good.example" in response.json()["detail"]
+    assert "The domain good.example is blocked" in response.json()["detail"]
     assert "Spam." not in response.text, "why is for moderators"
 
 

@@ -77,7 +77,7 @@ async def test_a_cage_ends_in_its_kind_of_failure(kind: FetchFailure, name: str,
 async def test_a_name_that_does_not_exist_is_told_as_such(client: Client) -> None:
     failed = await failure_of(client, "http://nowhere.invalid/", within=10 * SECOND)
 
-    assert (failed.kind, failed.detail) == (FetchFailure.DNS, "its name cannot be found")
+    assert (failed.kind, failed.detail) == (FetchFailure.DNS, "the host name cannot be resolved")
 
 
 @pytest.mark.parametrize(

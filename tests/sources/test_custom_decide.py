@@ -18,7 +18,7 @@ from headwater.sources.custom.decide import (
     why_taken,
     worth,
 )
-from headwater.sources.custom.types import Known, ModerationStatus, Proposal
+from headwater.sources.custom.types import ExistingSource, ModerationStatus, Proposal
 from headwater.types import SourceId, UserId
 from tests.clock import START
 
@@ -88,7 +88,7 @@ def test_a_domain_is_taken_from_whatever_names_it(given: str, domain: str) -> No
     "given", ["", " ", ".", "com", "localhost", "*", "%", "a..b", "javascript:alert(1)", "x" * 300]
 )
 def test_what_is_no_domain_is_refused(given: str) -> None:
-    with pytest.raises(Invalid, match="no domain"):
+    with pytest.raises(Invalid, match="not a valid domain"):
         check_domain(given)
 
 
@@ -98,7 +98,7 @@ def test_a_host_is_below_every_domain_it_ends_in() -> None:
 
 @pytest.mark.parametrize("reason", ["", "  ", "\n", "x" * 501])
 def test_a_refusal_has_a_reason(reason: str) -> None:
-    with pytest.raises(Invalid, match="Say why"):
+    with pytest.raises(Invalid, match="A reason of 1 to"):
         check_reason(reason)
 
 
@@ -132,8 +132,8 @@ def test_moderators_approve_what_others_suggest() -> None:
     [
         (True, None, "Subscribe"),
         (False, APPROVED, "Subscribe"),
-        (False, PENDING, "waits"),
-        (False, REJECTED, "not taken"),
+        (False, PENDING, "pending"),
+        (False, REJECTED, "rejected"),
         (False, None, None),
     ],
     ids=str,
@@ -141,7 +141,7 @@ def test_moderators_approve_what_others_suggest() -> None:
 def test_what_is_here_is_told_with_what_to_do(
     is_system: bool, status: ModerationStatus | None, said: str | None
 ) -> None:
-    reason = why_taken(Known(SourceId(UUID(int=1)), "Good News", is_system, status))
+    reason = why_taken(ExistingSource(SourceId(UUID(int=1)), "Good News", is_system, status))
 
     assert (reason is None) if said is None else said in (reason or "")
 

@@ -375,7 +375,7 @@ async def test_what_is_no_address_is_refused(typed: str, look: Look) -> None:
 @pytest.mark.parametrize(
     ("host", "path", "reason"),
     [
-        ("nowhere.invalid", "/", "Its name cannot be found."),
+        ("nowhere.invalid", "/", "The host name cannot be resolved."),
         ("silent", "/feed.xml", "No complete answer within 1 s."),
         ("mailman", "/feed.xml", "Its answer is not proper HTTP."),
         ("busy", "/feed.xml", "The answer is HTTP 429 Too Many Requests."),

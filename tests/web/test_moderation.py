@@ -160,7 +160,7 @@ async def test_rejecting_demands_a_reason_and_tells_it(mo: Person, desk: Desk) -
     said = await mo.send("POST", f"/admin/moderation/{feed.id}/reject", reason=WHY)
 
     assert (without.status_code, without.headers["hx-retarget"]) == (400, f"#suggestion-{feed.id}-errors")
-    assert "Say why" in without.text
+    assert "A reason of 1 to" in without.text
     assert WHY in said.text
     assert await desk.status() == [("rejected", WHY)]
     assert WHY in (await mo.open("/admin/moderation?show=rejected")).text

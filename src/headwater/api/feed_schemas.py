@@ -1,5 +1,6 @@
 """Request and response models of suggested feeds and their moderation."""
 
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -7,9 +8,10 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field
 
 from headwater.api.schemas import PLAIN, Flag, NextCursor, RequestModel, ResponseModel, WholeNumber
-from headwater.sources.custom.decide import CATEGORY_MOST, INTERVAL_LEAST, INTERVAL_MOST, NAME_MOST, REASON_MOST
+from headwater.sources.custom.decide import INTERVAL_LEAST, INTERVAL_MOST, REASON_MOST
 from headwater.sources.custom.queue import Hints
-from headwater.sources.custom.types import ModerationStatus, Proposal, Sample, SpamSignal, Submission
+from headwater.sources.custom.types import FeedSubmission, ModerationStatus, Proposal, Sample, SpamSignal
+from headwater.sources.types import CATEGORY_MAX, NAME_MAX
 from headwater.urls import MAX_LENGTH, masked
 
 Id = Annotated[UUID, Field(description="The source's id.")]
@@ -29,7 +31,7 @@ Reason = Annotated[
 class ProposedFeed(RequestModel):
     """A feed to suggest for all users."""
 
-    name: Annotated[str, Field(min_length=1, max_length=NAME_MOST, pattern=PLAIN)]
+    name: Annotated[str, Field(min_length=1, max_length=NAME_MAX, pattern=PLAIN)]
     url: Annotated[
         str,
         Field(
@@ -40,7 +42,7 @@ class ProposedFeed(RequestModel):
         ),
     ]
     category: Annotated[
-        Annotated[str, Field(max_length=CATEGORY_MOST, pattern=PLAIN)] | None, Field(description="Its category.")
+        Annotated[str, Field(max_length=CATEGORY_MAX, pattern=PLAIN)] | None, Field(description="Its category.")
     ] = None
     refresh_interval_minutes: Annotated[
         Annotated[WholeNumber, Field(ge=INTERVAL_LEAST, le=INTERVAL_MOST)] | None,
@@ -179,11 +181,12 @@ class BlockedDomains(ResponseModel):
     next_cursor: NextCursor
 
 
-def moderated_feed(one: Submission, hints: Hints) -> ModeratedFeed:
+def moderated_feed(one: FeedSubmission, hints: Hints) -> ModeratedFeed:
     """A suggestion with its submitter, duplicates and scores."""
     blocked, score = hints.blocked.get(one.id), hints.scores[one.id]
+    values = {field.name: getattr(one, field.name) for field in fields(one)} | {"submitted_at": one.submitted_at}
     return ModeratedFeed.model_validate(
-        {name: getattr(one, name) for name in one.__slots__}
+        values
         | {
             "submitter": one,
             "similar": hints.likenesses.get(one.id, ()),

@@ -224,7 +224,7 @@ def _failure(url: str, error: Exception) -> FetchError:
     message = _SOCKET_ADDRESS.sub("", str(error))
     match error:
         case aiohttp.ClientConnectorDNSError():
-            return FetchError(url, FetchFailure.DNS, "its name cannot be found")
+            return FetchError(url, FetchFailure.DNS, "the host name cannot be resolved")
         case aiohttp.ClientSSLError():
             return FetchError(url, FetchFailure.NETWORK, f"no safe connection: {message}")
         case aiohttp.ClientResponseError():

@@ -91,7 +91,7 @@ def test_a_refused_feed_tells_why_and_a_page_offers_its_feeds(browser: Browser, 
     with open_page(browser, place) as ada:
         register(ada)
         suggest(ada, "Lobby", place.zoo.url("lobby", "/feed.xml"))
-        expect(ada.locator("#suggest-errors .problem")).to_contain_text("It is a page")
+        expect(ada.locator("#suggest-errors .problem")).to_contain_text("This is a web page")
         expect(ada.locator("#suggest-errors").get_by_role("button")).not_to_have_count(0)
         assert faults_of(ada) == []
         ada.locator("#suggest-errors").get_by_role("button").first.click()

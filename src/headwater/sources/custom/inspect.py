@@ -1,7 +1,6 @@
-"""A look at what a reader suggests: an address in, the feed behind it out, or why there is none.
+"""Checks of suggested feeds: one HEAD and one GET, five seconds for both, parsed in the sandbox. Nothing is stored.
 
-One HEAD and one GET, a moment apart, five seconds for both: as seed 003 has it, save that a server which refuses the
-HEAD is not turned away for it, since many do. What comes is read in the sandbox. Nothing is stored.
+As seed 003 says, except that a server that refuses HEAD is not rejected for it, since many do.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.custom.types import Inspected, NoFeed, Offer, Sample
+from headwater.sources.custom.types import Inspected, NoFeed, Sample
 from headwater.sources.discovery import ACCEPT
 from headwater.sources.page_links import How, header_links, is_about_comments, links_of
 from headwater.text import one_line
@@ -30,7 +29,7 @@ _REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class Inspector:
-    """Asks for feeds that are suggested, when their hosts have time for it."""
+    """Fetches suggested feeds, each in a turn at its host."""
 
     def __init__(
         self, client: Client, sandbox: Sandbox, turns: Turns, *, max_bytes: int, within: timedelta = WITHIN
@@ -42,18 +41,18 @@ class Inspector:
         self._within = within
 
     async def inspect(self, url: str) -> Inspected | NoFeed:
-        """What stands at an address. What the world does to us is a value. Raises DatabaseUnavailable."""
+        """The feed at a URL, or why there is none. Raises DatabaseUnavailable."""
         try:
             async with self._turns.borrow(url, wait=A_MOMENT) as turn, asyncio.timeout(self._within.total_seconds()):
                 response = await self._reach(url, turn)
         except HostBusy as busy:
             return NoFeed(str(busy))
         except TimeoutError:
-            return NoFeed(f"It does not answer within {self._within.total_seconds():g} seconds.")
+            return NoFeed(f"The server does not respond within {self._within.total_seconds():g} seconds.")
         except FetchError as error:
-            return NoFeed(f"It cannot be reached: {error.detail.rstrip('.')}.")
+            return NoFeed(f"The URL cannot be fetched: {error.detail.rstrip('.')}.")
         if response.status != HTTPStatus.OK:
-            return NoFeed(f"It answers with HTTP {response.status}, and not with a feed.")
+            return NoFeed(f"The server responds with HTTP {response.status}, not with a feed.")
         return await self._read(url, response)
 
     async def _reach(self, url: str, turn: Turn) -> Response:
@@ -64,16 +63,10 @@ class Inspector:
             if error.kind in _FINAL:
                 raise
         else:
-            if head.status in _REST:  # who asks us to come less often is not asked at once again
+            if head.status in _REST:  # no second request after a 429 or 503
                 return head
-        return await turn.ask(
-            self._client.get,
-            url,
-            turn=turn.hop,
-            within=self._within,
-            max_bytes=self._max_bytes,
-            headers={"Accept": ACCEPT},
-        )
+        limits = {"within": self._within, "max_bytes": self._max_bytes}
+        return await turn.ask(self._client.get, url, turn=turn.hop, headers={"Accept": ACCEPT}, **limits)
 
     async def _read(self, url: str, response: Response) -> Inspected | NoFeed:
         content_type = response.headers.get("Content-Type")
@@ -81,22 +74,20 @@ class Inspector:
             feed = await self._sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
         except UnreadableBody as error:
             offers = _offers(response)
-            return NoFeed(
-                "It is a page. Suggest one of the feeds that it names." if offers else f"It is no feed: {error.reason}",
-                offers,
-            )
+            page = "This is a web page. Suggest one of the feeds that it links to."
+            return NoFeed(page if offers else f"This is not a feed: {error.reason}", offers)
         except Overrun as error:
-            return NoFeed(f"It cannot be read within our limits: {error}")
+            return NoFeed(f"The feed exceeds the limits of parsing: {error}")
         if not feed.entries and not feed.title:
-            return NoFeed("It is like a feed, with neither a title nor entries.")
+            return NoFeed("The feed has neither a title nor entries.")
         final = moved_to(response) or url
         if len(final) > MAX_LENGTH:
-            return NoFeed(f"It redirects to an address longer than {MAX_LENGTH} characters.")
+            return NoFeed(f"It redirects to a URL longer than {MAX_LENGTH} characters.")
         return Inspected(final, sample_of(feed), (*(hop.url for hop in response.hops), response.url))
 
 
 def sample_of(feed: ParsedFeed) -> Sample:
-    """What is kept of a feed for whoever judges it."""
+    """What moderators see of a feed."""
     dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
     return Sample(
         title=one_line(feed.title)[:TITLE_MOST],
@@ -115,9 +106,9 @@ def _web(url: str | None) -> str | None:
         return None
 
 
-def _offers(page: Response) -> Sequence[Offer]:
-    """The feeds that a page names, by its own words; none of them is asked for."""
+def _offers(page: Response) -> Sequence[tuple[str, str]]:
+    """The feeds that a page declares or links to, by URL and title; they are not fetched."""
     links = [*header_links(page), *links_of(page.body, page.url)]
     named = [link for link in links if link.how in {How.DECLARED, How.LINKED}]
     titles = {link.url: one_line(link.title)[:TITLE_MOST] for link in sorted(named, key=is_about_comments)}
-    return tuple(Offer(url, title) for url, title in titles.items())[:OFFERS_MOST]
+    return tuple(titles.items())[:OFFERS_MOST]

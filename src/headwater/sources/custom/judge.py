@@ -1,4 +1,4 @@
-"""Deciding on what readers suggest, and on domains that nothing is taken from: each deed with its line in the log."""
+"""Decisions on suggestions and domains, each with its entry in the audit log."""
 
 from datetime import datetime
 
@@ -12,16 +12,16 @@ from headwater.sources import follow as following
 from headwater.sources.custom.decide import check_domain, check_reason, may_approve, worth
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.submit import publish
-from headwater.sources.custom.types import ModerationStatus, Proposal, Submission
+from headwater.sources.custom.types import FeedSubmission, ModerationStatus, Proposal
 from headwater.sources.store import custom, sources
 from headwater.types import SourceId
 
 
 async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, actor: Actor, now: datetime) -> None:
-    """Everybody may find it, and it is read at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
+    """Make it public and poll it at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
     found = await _hold(conn, source_id)
     if not may_approve(judge, found.submitter_id):
-        raise Forbidden("You suggested this one yourself: somebody else decides on it.")
+        raise Forbidden("You suggested this feed. Another moderator must decide on it.")
     if not found.is_live_by_trust:
         source = await sources.find_by_id(conn, source_id=source_id)
         await publish(conn, source, Proposal(found.name, found.url, found.category, found.interval_minutes), now)
@@ -29,14 +29,14 @@ async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, 
 
 
 async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime) -> None:
-    """It stays known, so that it is not suggested for ever; only who follows it for themselves goes on reading it.
+    """Reject it, and keep the source, so that it is not suggested again; its subscribers keep it.
 
     Raises Invalid, SubmissionNotFound, AlreadyDecided.
     """
     await _reject(conn, await _hold(conn, source_id), reason=check_reason(reason), actor=actor, now=now)
 
 
-async def _reject(conn: Connection, found: Submission, *, reason: str, actor: Actor, now: datetime) -> None:
+async def _reject(conn: Connection, found: FeedSubmission, *, reason: str, actor: Actor, now: datetime) -> None:
     if found.is_active and not found.subscriber_count:
         await following.switch_off(conn, await sources.find_by_id(conn, source_id=found.id), now)
     await _settle(conn, found, ModerationStatus.REJECTED, actor, reason, now)
@@ -45,37 +45,30 @@ async def _reject(conn: Connection, found: Submission, *, reason: str, actor: Ac
 async def block(
     conn: Connection, *, domain: str, reason: str, reject_waiting: bool, actor: Actor, now: datetime
 ) -> int:
-    """Take nothing from a domain any more; returns how many suggestions were rejected. Raises Invalid, Conflict.
+    """Block a domain and reject its approved suggestions, also pending ones on request. Returns how many.
 
-    Suggestions of it that were approved are always rejected; those that wait only where it is asked for.
+    Raises Invalid, Conflict.
     """
     domain, reason = check_domain(domain), check_reason(reason)
     if not await domains.block(conn, domain=domain, reason=reason, actor=actor, now=now):
         raise Conflict(f"{domain} is blocked already.")
-    rejected = await submissions.lock_approved_of(conn, domain=domain)
-    rejected += await submissions.lock_pending_of(conn, domain=domain) if reject_waiting else []
+    rejected = await submissions.lock_of_domain(conn, domain=domain, with_pending=reject_waiting)
     for source_id in rejected:
         if found := await submissions.lock(conn, source_id=source_id):
             await _reject(conn, found, reason=reason, actor=actor, now=now)
-    await audit.record(
-        conn,
-        actor=actor,
-        deed=Deed.DOMAIN_BLOCKED,
-        subject_name=domain,
-        now=now,
-        detail={"reason": reason, "rejected": len(rejected)},
-    )
+    detail = {"reason": reason, "rejected": len(rejected)}
+    await audit.record(conn, actor=actor, deed=Deed.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail)
     return len(rejected)
 
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:
-    """Take from it again. Raises NotFound."""
+    """Raises NotFound."""
     if not await domains.unblock(conn, domain=domain):
         raise NotFound(f"{domain} is not blocked.")
     await audit.record(conn, actor=actor, deed=Deed.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
 
 
-async def _hold(conn: Connection, source_id: SourceId) -> Submission:
+async def _hold(conn: Connection, source_id: SourceId) -> FeedSubmission:
     found = await submissions.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
@@ -85,18 +78,13 @@ async def _hold(conn: Connection, source_id: SourceId) -> Submission:
 
 
 async def _settle(
-    conn: Connection, found: Submission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
+    conn: Connection, found: FeedSubmission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)
     await submissions.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
+    deed = Deed.FEED_APPROVED if status is ModerationStatus.APPROVED else Deed.FEED_REJECTED
     await audit.record(
-        conn,
-        actor=actor,
-        deed=Deed.FEED_APPROVED if status is ModerationStatus.APPROVED else Deed.FEED_REJECTED,
-        subject_name=found.name,
-        now=now,
-        subject_id=found.id,
-        detail=detail,
+        conn, actor=actor, deed=deed, subject_name=found.name, now=now, subject_id=found.id, detail=detail
     )

@@ -1,4 +1,4 @@
-"""What moderators look at: suggestions by where they stand, and what is known beside each."""
+"""The moderation queue: suggestions by status, with hints for the decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +12,7 @@ from headwater.sources.custom.store import submissions as submissions_store
 from headwater.sources.custom.types import (
     BlockedDomain,
     DomainRecord,
+    FeedSubmission,
     Likeness,
     ModerationStatus,
     QueueCursor,
@@ -19,7 +20,6 @@ from headwater.sources.custom.types import (
     QueuePage,
     Shown,
     SpamScore,
-    Submission,
     SubmitterRecord,
 )
 from headwater.types import SourceId
@@ -28,8 +28,7 @@ from headwater.urls import domain_of
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What is known beside suggestions: what each may be a duplicate of, whether its domain is blocked by now, the
-    reputation of its domain, and its spam score."""
+    """Hints for suggestions: possible duplicates, blocked domains, reputation of the domain, spam score."""
 
     likenesses: Mapping[SourceId, Sequence[Likeness]]
     blocked: Mapping[SourceId, BlockedDomain]
@@ -40,21 +39,15 @@ class Hints:
 async def list_shown(
     conn: Connection, shown: Shown, *, wanted: QueueFilter, after: QueueCursor | None, limit: int
 ) -> QueuePage:
-    """A page of suggestions: what waits the oldest first, what was decided on the latest decision first."""
-    match shown:
-        case Shown.PENDING:
-            status = ModerationStatus.PENDING
-            return await submissions_store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
-        case Shown.UNREVIEWED:
-            status = ModerationStatus.APPROVED
-            return await submissions_store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
-        case Shown.APPROVED | Shown.REJECTED:
-            status = ModerationStatus(shown.value)
-            return await submissions_store.list_decided(conn, status=status, wanted=wanted, after=after, limit=limit)
+    """A page of the queue: undecided ones the oldest first, decided ones the latest decision first."""
+    if shown in {Shown.PENDING, Shown.UNREVIEWED}:
+        status = ModerationStatus.PENDING if shown is Shown.PENDING else ModerationStatus.APPROVED
+        return await submissions_store.list_undecided(conn, status=status, wanted=wanted, after=after, limit=limit)
+    status = ModerationStatus(shown.value)
+    return await submissions_store.list_decided(conn, status=status, wanted=wanted, after=after, limit=limit)
 
 
-async def hints_of(conn: Connection, submissions: Sequence[Submission], now: datetime) -> Hints:
-    """What stands beside some suggestions."""
+async def hints_of(conn: Connection, submissions: Sequence[FeedSubmission], now: datetime) -> Hints:
     likenesses: dict[SourceId, list[Likeness]] = {}
     for one in await submissions_store.list_similar(conn, source_ids=[found.id for found in submissions]):
         likenesses.setdefault(one.suggestion_id, []).append(one)
@@ -72,17 +65,17 @@ async def hints_of(conn: Connection, submissions: Sequence[Submission], now: dat
     )
 
 
-def _score(one: Submission, domain: DomainRecord, now: datetime) -> SpamScore:
-    """By what was known apart from the decision on itself."""
+def _score(one: FeedSubmission, domain: DomainRecord, now: datetime) -> SpamScore:
+    """The spam score, without the decision on the suggestion itself."""
     is_approved, is_rejected = _decision(one)
     record = SubmitterRecord(one.approved_count - is_approved, one.rejected_count - is_rejected)
     return spam_score(one.host, one.sample, domain, record, now)
 
 
-def _without(record: DomainRecord, one: Submission) -> DomainRecord:
+def _without(record: DomainRecord, one: FeedSubmission) -> DomainRecord:
     is_approved, is_rejected = _decision(one) if one.decided_at else (False, False)
     return replace(record, approved=record.approved - is_approved, rejected=record.rejected - is_rejected)
 
 
-def _decision(one: Submission) -> tuple[bool, bool]:
+def _decision(one: FeedSubmission) -> tuple[bool, bool]:
     return one.status is ModerationStatus.APPROVED, one.status is ModerationStatus.REJECTED

@@ -1,8 +1,4 @@
-"""How likely a suggestion is spam: a score from 0 to 100 with the rules that led to it. Pure.
-
-The rules read what the machine has anyway: the domain's and the submitter's record, the host's name, and the sample of
-the feed. No other service is asked.
-"""
+"""Spam score of a suggestion, 0 to 100, from the records of domain and submitter, the host and the sample. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +7,7 @@ from datetime import datetime, timedelta
 from headwater.sources.custom.types import DomainRecord, Sample, SpamScore, SpamSignal, SubmitterRecord
 from headwater.urls import domain_of
 
-HELD_FROM = 50  # points from which a trusted submitter's suggestion waits for a moderator too
+HELD_FROM = 50  # points from which also a trusted user's suggestion needs a moderator
 MOST = 100
 STALE_AFTER = timedelta(days=365)
 SHOUTING = 0.7  # share of capitals
@@ -27,7 +23,6 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:
-    """The sum of what each rule found, between 0 and 100."""
     signals = [
         *_of_domain(domain),
         *_of_submitter(submitter),

@@ -1,7 +1,7 @@
-"""Suggesting a feed for everybody, and taking that back: what a reader asks for, step by step.
+"""Suggesting a feed for all users, and withdrawing a suggestion.
 
-A reader's own subscription has nothing to do with it: that is private and immediate (`sources/subscribe.py`). What is
-suggested becomes a source that is not read until it is approved, unless somebody follows it for themselves.
+Subscriptions are separate: private and immediate (`sources/subscribe.py`). A suggested source is disabled until it is
+approved, unless it has subscribers.
 """
 
 from collections.abc import Sequence
@@ -29,26 +29,21 @@ from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.spam import HELD_FROM, spam_score
 from headwater.sources.custom.store import domains as domains_store
 from headwater.sources.custom.store import public, submissions
-from headwater.sources.custom.types import CustomFeed, Inspected, Known, ModerationStatus, NoFeed, Proposal
+from headwater.sources.custom.types import CustomFeed, ExistingSource, Inspected, ModerationStatus, NoFeed, Proposal
 from headwater.sources.store import custom, sources
 from headwater.sources.types import Changes, Source
 from headwater.types import Clock, SourceId
 from headwater.urls import domain_of, host_of, url_key
 
 USUAL_QUOTAS = Quotas()
-A_READER = "a reader"  # what the audit log tells once the account is gone: until then it knows who
+A_READER = "a reader"  # the name in the audit log after the account is deleted
 
 
 async def submit(
-    database: Database,
-    inspector: Inspector,
-    clock: Clock,
-    *,
-    user: User,
-    proposal: Proposal,
+    database: Database, inspector: Inspector, clock: Clock, *, user: User, proposal: Proposal,
     quotas: Quotas = USUAL_QUOTAS,
-) -> CustomFeed:
-    """Suggest a feed. That of somebody who is trusted goes live at once; others wait for a moderator.
+) -> CustomFeed:  # fmt: skip
+    """Suggest a feed. That of a trusted user is approved at once; others are pending until a moderator decides.
 
     Raises InvalidProposal, FeedTaken, TooManyAttempts.
     """
@@ -60,20 +55,20 @@ async def submit(
     await spend(database, user_id=user.id, what="suggestions", limit=limit, now=clock())
     match await inspector.inspect(wanted.url):
         case NoFeed(reason, offers):
-            raise InvalidProposal({"url": reason}, [(offer.url, offer.title) for offer in offers])
+            raise InvalidProposal({"url": reason}, list(offers))
         case Inspected() as found:
             pass
     try:
         async with database.as_system() as conn:
             return await _keep(conn, user, wanted, found, clock())
-    except SourceExists as error:  # while we looked at it, somebody else brought it
+    except SourceExists as error:  # added by another user meanwhile
         async with database.transaction() as conn:
             await _refuse(conn, found.url, now=clock())
-        raise InvalidProposal({"url": "Somebody has just added that feed. Try again."}) from error
+        raise InvalidProposal({"url": "Another user has just added this feed. Try again."}) from error
 
 
 async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: datetime) -> None:
-    """Take a suggestion back while nobody has decided on it. Raises SubmissionNotFound, AlreadyDecided."""
+    """Withdraw a pending suggestion. Raises SubmissionNotFound, AlreadyDecided."""
     found = await submissions.lock_own(conn, source_id=source_id, user_id=user.id)
     if found is None:
         raise SubmissionNotFound
@@ -85,7 +80,7 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
 
 
 async def _count(database: Database, user: User, now: datetime) -> None:
-    """In a transaction of its own, so that a try counts however it ends. Raises TooManyAttempts."""
+    """In its own transaction, so that failed attempts count too. Raises TooManyAttempts."""
     async with database.transaction() as conn:
         tried, ends_at = await attempts.count(
             conn, bucket=f"submit:{user.id}", now=now, ends_at=now + SUBMISSIONS.within
@@ -94,16 +89,16 @@ async def _count(database: Database, user: User, now: datetime) -> None:
         raise TooManyAttempts(ends_at - now)
 
 
-async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> Known | None:
-    """The source that has one of these addresses and may be suggested. Raises InvalidProposal, FeedTaken.
+async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> ExistingSource | None:
+    """The existing source of one of these URLs, if it may be suggested. Raises InvalidProposal, FeedTaken.
 
-    A blocked domain is refused wherever it is among the redirects, temporary ones too.
+    A blocked domain is refused anywhere in the redirects, also in temporary ones.
     """
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
     for blocked in await domains_store.find_blocked(conn, domains=domains):
-        raise InvalidProposal({"url": f"Nothing is taken from {blocked.domain}. Ask a moderator if that is a mistake."})
+        raise InvalidProposal({"url": f"The domain {blocked.domain} is blocked. Ask a moderator if that is a mistake."})
     keys = [url_key(url) for url in urls]
-    known = await public.find_known(conn, url_keys=keys)
+    known = await public.find_existing(conn, url_keys=keys)
     if known and (reason := why_taken(known)):
         is_public = known.is_system or known.status is ModerationStatus.APPROVED
         raise FeedTaken(reason, known.id, is_public=is_public)
@@ -117,18 +112,16 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
     is_live = is_trusted(await users.find_karma(conn, user_id=user.id)) and not await _is_suspect(
         conn, user, found, now
     )
-    source = await (_found(conn, known) if known else _new(conn, user, wanted, found.url, now))
+    if known:
+        source = await sources.find_by_id(conn, source_id=known.id)
+    else:
+        source = await _new(conn, user, wanted, found.url, now)
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await custom.set_moderation(conn, source_id=source.id, status=status.value)
     await submissions.add(
-        conn,
-        source_id=source.id,
-        user_id=user.id,
-        proposal=wanted,
-        host=host_of(source.address),
-        sample=found.sample,
-        now=now,
-    )
+        conn, source_id=source.id, user_id=user.id, proposal=wanted, host=host_of(source.address),
+        sample=found.sample, now=now,
+    )  # fmt: skip
     if is_live:
         await publish(conn, source, wanted, now)
     kept = await submissions.lock_own(conn, source_id=source.id, user_id=user.id)
@@ -140,7 +133,7 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
 
 
 async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datetime) -> bool:
-    """Whether its spam score is so high that a moderator looks at it, whoever suggested it."""
+    """Whether its spam score is so high that a moderator must decide, also for a trusted user."""
     host = host_of(found.url)
     domain = domain_of(host)
     records = await domains_store.list_records(conn, domains=[domain])
@@ -149,17 +142,12 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
 
 
 async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:
-    """Everybody may find the source from now on, as it was suggested."""
+    """Make the source public, with the suggested name, interval and category."""
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes else None
     changes = Changes(name=wanted.name, interval=interval, category=wanted.category)
     await following.change(conn, source, changes)
     if not source.enabled and not await custom.is_disabled_by_operator(conn, source_id=source.id):
         await following.switch_on(conn, source, now)
-
-
-async def _found(conn: Connection, known: Known) -> Source:
-    """What only its followers knew of; it goes on as it is."""
-    return await sources.find_by_id(conn, source_id=known.id)
 
 
 async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: datetime) -> Source:
@@ -172,12 +160,5 @@ async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: da
 
 
 async def _record(conn: Connection, actor: Actor, deed: Deed, feed: CustomFeed, now: datetime) -> None:
-    await audit.record(
-        conn,
-        actor=actor,
-        deed=deed,
-        subject_name=feed.name,
-        now=now,
-        subject_id=feed.id,
-        detail={"url": feed.url, "status": feed.status.value},
-    )
+    detail = {"url": feed.url, "status": feed.status.value}
+    await audit.record(conn, actor=actor, deed=deed, subject_name=feed.name, now=now, subject_id=feed.id, detail=detail)

@@ -1,4 +1,4 @@
-"""A feed that a reader suggests for everybody, what it held then, and what came of it. Pure data."""
+"""Suggestions of feeds for all users, decisions on them, and blocked domains. Pure data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,13 @@ from headwater.types import SourceId, UserId
 
 
 class ModerationStatus(StrEnum):
-    """Where a suggestion stands."""
-
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
 
 
 class Shown(StrEnum):
-    """Which suggestions to list. unreviewed: live since their submitter is trusted, and nobody has looked at them."""
+    """Which suggestions to list. unreviewed: approved by karma, without a moderator's decision."""
 
     PENDING = "pending"
     UNREVIEWED = "unreviewed"
@@ -28,7 +26,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A feed as a reader suggests it. No interval: as often as the settings say."""
+    """A feed as a user suggests it. No interval: adaptive."""
 
     name: str
     url: str
@@ -38,7 +36,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a feed held when it was suggested: what a moderator judges by."""
+    """The contents of a feed when it was suggested, for the moderator."""
 
     title: str
     format: str
@@ -49,21 +47,12 @@ class Sample:
 
     @property
     def site_host(self) -> str:
-        """The host of its site; empty where it names none."""
         return (urlsplit(self.site_url).hostname or "").rstrip(".") if self.site_url else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A feed that a page names."""
-
-    url: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Inspected:
-    """A feed that was fetched and read. `url` is where it lives for good, `hops` all that its redirects led through."""
+    """A feed that was fetched and parsed. `url` is its permanent URL, `hops` are all URLs of its redirects."""
 
     url: str
     sample: Sample
@@ -72,15 +61,15 @@ class Inspected:
 
 @dataclass(frozen=True, slots=True)
 class NoFeed:
-    """Why an address cannot be taken, in a sentence, and the feeds that it names."""
+    """Why a URL cannot be suggested, as a sentence, and the feeds that its page links to, by URL and title."""
 
     reason: str
-    offers: Sequence[Offer] = ()
+    offers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A source that has the address already. No status: nobody has suggested it for everybody."""
+class ExistingSource:
+    """A source that has the URL already. No status: it was never suggested for all users."""
 
     id: SourceId
     name: str
@@ -105,39 +94,32 @@ class CustomFeed:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A suggestion as a moderator sees it, with the record of whoever made it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedSubmission(CustomFeed):
+    """A suggestion as a moderator sees it, with the record of its submitter."""
 
-    id: SourceId
-    name: str
-    url: str
     host: str
-    category: str | None
-    interval_minutes: int | None
-    status: ModerationStatus
-    is_active: bool
-    sample: Sample
-    submitted_at: datetime
     submitter_id: UserId
     submitter: str
     karma: int
     approved_count: int
     rejected_count: int
     subscriber_count: int
-    decided_at: datetime | None
     decided_by_name: str | None
-    reason: str | None
+
+    @property
+    def submitted_at(self) -> datetime:
+        return self.created_at
 
     @property
     def is_live_by_trust(self) -> bool:
-        """Nobody has looked at it: its submitter is trusted."""
+        """Approved by karma, without a moderator's decision."""
         return self.status is ModerationStatus.APPROVED and self.decided_at is None
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A source that a suggestion may be a duplicate of, and by what."""
+    """A source that a suggestion may duplicate, and why."""
 
     suggestion_id: SourceId
     id: SourceId
@@ -151,7 +133,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class DomainRecord:
-    """The reputation of a domain: what was decided about suggestions of it and of what is below it."""
+    """Decisions on the suggestions of a domain and its subdomains."""
 
     domain: str
     approved: int = 0
@@ -160,7 +142,7 @@ class DomainRecord:
 
     @property
     def reputation(self) -> str:
-        """`blocked`, `good`, `bad`, `mixed` or, where nothing was decided yet, `unknown`."""
+        """`blocked`, `good`, `bad`, `mixed`, or `unknown` without decisions."""
         if self.is_blocked:
             return "blocked"
         if not self.approved and not self.rejected:
@@ -170,7 +152,7 @@ class DomainRecord:
 
 @dataclass(frozen=True, slots=True)
 class SubmitterRecord:
-    """What was decided about other suggestions of the same reader."""
+    """Decisions on other suggestions of the same user."""
 
     approved: int = 0
     rejected: int = 0
@@ -178,7 +160,7 @@ class SubmitterRecord:
 
 @dataclass(frozen=True, slots=True)
 class SpamSignal:
-    """What one rule found, and what it adds to the score."""
+    """The finding of one rule, and its points."""
 
     points: int
     reason: str
@@ -186,7 +168,7 @@ class SpamSignal:
 
 @dataclass(frozen=True, slots=True)
 class SpamScore:
-    """From 0, nothing speaks against it, to 100; and why."""
+    """0 (no sign of spam) to 100, and why."""
 
     points: int
     signals: tuple[SpamSignal, ...] = ()
@@ -194,8 +176,6 @@ class SpamScore:
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """Which suggestions to show. None: whichever."""
-
     text: str | None = None
     submitter_id: UserId | None = None
     host: str | None = None
@@ -203,23 +183,19 @@ class QueueFilter:
 
 @dataclass(frozen=True, slots=True)
 class QueueCursor:
-    """Where a page ends."""
-
     at: datetime
     id: SourceId
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """Some suggestions, and where the next ones begin."""
-
-    submissions: list[Submission]
+    submissions: list[FeedSubmission]
     next: QueueCursor | None
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedDomain:
-    """A domain that nothing is taken from, nor from what is below it."""
+    """A domain whose feeds, and those of its subdomains, are refused."""
 
     domain: str
     reason: str
@@ -229,7 +205,7 @@ class BlockedDomain:
 
 @dataclass(frozen=True, slots=True)
 class PublicSource:
-    """A source that everybody may find, as one reader sees it."""
+    """A source that all users may find, as one user sees it."""
 
     id: SourceId
     name: str

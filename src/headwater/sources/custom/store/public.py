@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
-from headwater.sources.custom.types import Known, ModerationStatus, PublicSource
+import msgspec
+
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
+from headwater.sources.custom.types import ExistingSource, PublicSource
 from headwater.types import SourceId, UserId
 
 _SOURCES: Final = """
@@ -35,18 +37,17 @@ _MATCHES: Final = """
 """
 
 
-async def find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> Known | None:
+async def find_existing(conn: Connection, *, url_keys: Sequence[bytes]) -> ExistingSource | None:
     """The source with one of these URLs."""
     statement = """
-        SELECT id, name, is_system, moderation_status
+        SELECT id, name, is_system, moderation_status AS status
         FROM sources
         WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)
         ORDER BY is_system OR moderation_status IS NOT NULL DESC, id
         LIMIT 1
     """
-    cur = await conn.execute(statement, {"keys": list(url_keys)})
-    row = await cur.fetchone()
-    return Known(SourceId(row[0]), row[1], row[2], ModerationStatus(row[3]) if row[3] else None) if row else None
+    rows = await fetch_rows(conn, statement, {"keys": list(url_keys)})
+    return msgspec.convert(rows[0], ExistingSource) if rows else None
 
 
 async def is_disabled_by_operator(conn: Connection, *, url_keys: Sequence[bytes], now: datetime) -> bool:

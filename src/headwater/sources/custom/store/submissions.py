@@ -1,19 +1,20 @@
 """Suggestions of sources for all users, and the decisions on them."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Final
 
 import msgspec
-from psycopg.rows import kwargs_row
 from psycopg.types.json import Jsonb
 
 from headwater.audit.types import Actor
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value, translate
 from headwater.errors import SourceExists
 from headwater.sources.custom.decide import page_of
 from headwater.sources.custom.types import (
     CustomFeed,
+    FeedSubmission,
     Likeness,
     ModerationStatus,
     Proposal,
@@ -21,28 +22,22 @@ from headwater.sources.custom.types import (
     QueueFilter,
     QueuePage,
     Sample,
-    Submission,
     SubmitterRecord,
 )
 from headwater.types import SourceId, UserId
 
 EVERYTHING = QueueFilter()
-
-
 LIKENESSES_MOST = 5  # for one suggestion
-_OWN: Final = """
-    SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
-        submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
-        submitted_at AS created_at, decided_at, reason
-    FROM submissions
-    JOIN sources ON sources.id = source_id
+_COLUMNS: Final = """
+    source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.category,
+    submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
+    submitted_at AS created_at, decided_at, reason
 """
-_QUEUE: Final = """
-    SELECT source_id AS id, submissions.name, coalesce(feed_url, url, '') AS url, submissions.host,
-        submissions.category, submissions.interval_minutes, moderation_status AS status, enabled AS is_active, sample,
-        submitted_at, submissions.user_id AS submitter_id, email AS submitter, karma, approved_count, rejected_count,
-        (SELECT count(*) FROM subscriptions WHERE subscriptions.source_id = sources.id) AS subscriber_count,
-        decided_at, decided_by_name, reason
+_OWN: Final = f"SELECT {_COLUMNS} FROM submissions JOIN sources ON sources.id = source_id"
+_QUEUE: Final = f"""
+    SELECT {_COLUMNS}, submissions.host, submissions.user_id AS submitter_id, email AS submitter, karma,
+        approved_count, rejected_count, decided_by_name,
+        (SELECT count(*) FROM subscriptions WHERE subscriptions.source_id = sources.id) AS subscriber_count
     FROM submissions
     JOIN sources ON sources.id = source_id
     JOIN users ON users.id = submissions.user_id
@@ -62,66 +57,42 @@ _MATCHES: Final = """
         OR strpos(lower(coalesce(feed_url, url)), lower(%(text)s)) > 0
         OR strpos(lower(email), lower(%(text)s)) > 0)
 """
-_OF_DOMAIN: Final = "(host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s)"
 
 
 async def add(
-    conn: Connection,
-    *,
-    source_id: SourceId,
-    user_id: UserId,
-    proposal: Proposal,
-    host: str,
-    sample: Sample,
+    conn: Connection, *, source_id: SourceId, user_id: UserId, proposal: Proposal, host: str, sample: Sample,
     now: datetime,
-) -> None:
+) -> None:  # fmt: skip
     """Suggest a source for all users. Raises SourceExists if it is suggested already."""
-    with translate(submissions_pkey=SourceExists(proposal.url)):
-        statement = """
-            INSERT INTO submissions (source_id, user_id, name, category, interval_minutes, host, sample, submitted_at)
-            VALUES (
-                %(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval)s, %(host)s, %(sample)s, %(now)s
-            )
-        """
-        await conn.execute(
-            statement,
-            {
-                "source_id": source_id,
-                "user_id": user_id,
-                "name": proposal.name,
-                "category": proposal.category,
-                "interval": proposal.interval_minutes,
-                "host": host,
-                "sample": Jsonb(msgspec.to_builtins(sample)),
-                "now": now,
-            },
+    statement = """
+        INSERT INTO submissions (source_id, user_id, name, category, interval_minutes, host, sample, submitted_at)
+        VALUES (
+            %(source_id)s, %(user_id)s, %(name)s, %(category)s, %(interval_minutes)s, %(host)s, %(sample)s, %(now)s
         )
+    """
+    kept = Jsonb(msgspec.to_builtins(sample))
+    values = {**asdict(proposal), "source_id": source_id, "user_id": user_id, "host": host, "sample": kept, "now": now}
+    with translate(submissions_pkey=SourceExists(proposal.url)):
+        await conn.execute(statement, values)
 
 
 async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit: int) -> list[CustomFeed]:
-    """What the user has suggested, the newest first. Under `Database.as_user`."""
-    async with conn.cursor(row_factory=kwargs_row(_custom_feed)) as cur:
-        statement = f"""
-            {_OWN}
-            WHERE %(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) < (%(after_at)s, %(after_id)s::uuid)
-            ORDER BY submitted_at DESC, source_id DESC
-            LIMIT %(limit)s
-        """
-        await cur.execute(
-            statement,
-            {"after_at": after.at if after else None, "after_id": after.id if after else None, "limit": limit},
-        )
-        return await cur.fetchall()
+    """The user's own suggestions, the newest first. Under `Database.as_user`."""
+    statement = f"""
+        {_OWN}
+        WHERE %(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) < (%(after_at)s, %(after_id)s::uuid)
+        ORDER BY submitted_at DESC, source_id DESC
+        LIMIT %(limit)s
+    """
+    rows = await fetch_rows(conn, statement, {**_cursor_values(after), "limit": limit})
+    return msgspec.convert(rows, list[CustomFeed])
 
 
 async def lock_own(conn: Connection, *, source_id: SourceId, user_id: UserId) -> CustomFeed | None:
     """Lock and return one of a user's suggestions."""
-    async with conn.cursor(row_factory=kwargs_row(_custom_feed)) as cur:
-        await cur.execute(
-            _OWN + " WHERE source_id = %(source_id)s AND user_id = %(user_id)s FOR UPDATE OF submissions",
-            {"source_id": source_id, "user_id": user_id},
-        )
-        return await cur.fetchone()
+    statement = _OWN + " WHERE source_id = %(source_id)s AND user_id = %(user_id)s FOR UPDATE OF submissions"
+    rows = await fetch_rows(conn, statement, {"source_id": source_id, "user_id": user_id})
+    return msgspec.convert(rows[0], CustomFeed) if rows else None
 
 
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
@@ -129,11 +100,11 @@ async def remove(conn: Connection, *, source_id: SourceId) -> None:
     await conn.execute("DELETE FROM submissions WHERE source_id = %(id)s", {"id": source_id})
 
 
-async def lock(conn: Connection, *, source_id: SourceId) -> Submission | None:
+async def lock(conn: Connection, *, source_id: SourceId) -> FeedSubmission | None:
     """Lock and return a suggestion to decide on."""
-    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
-        await cur.execute(_QUEUE + " WHERE source_id = %(id)s FOR UPDATE OF submissions", {"id": source_id})
-        return await cur.fetchone()
+    statement = _QUEUE + " WHERE source_id = %(id)s FOR UPDATE OF submissions"
+    rows = await fetch_rows(conn, statement, {"id": source_id})
+    return msgspec.convert(rows[0], FeedSubmission) if rows else None
 
 
 async def set_decision(
@@ -159,17 +130,15 @@ async def list_undecided(
     limit: int,
 ) -> QueuePage:
     """Suggestions without a moderator's decision, the oldest first: pending ones, or those approved by karma."""
-    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
-        statement = f"""
-            {_QUEUE}
-            WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
-                AND (%(after_at)s::timestamptz IS NULL
-                    OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
-            ORDER BY submitted_at, source_id
-            LIMIT %(limit)s + 1
-        """
-        await cur.execute(statement, {"status": status.value, **_filter_values(wanted, after), "limit": limit})
-        return page_of(await cur.fetchall(), limit)
+    statement = f"""
+        {_QUEUE}
+        WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
+            AND (%(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
+        ORDER BY submitted_at, source_id
+        LIMIT %(limit)s + 1
+    """
+    values = {**asdict(wanted), **_cursor_values(after), "status": status.value, "limit": limit}
+    return page_of(msgspec.convert(await fetch_rows(conn, statement, values), list[FeedSubmission]), limit)
 
 
 async def list_decided(
@@ -181,31 +150,19 @@ async def list_decided(
     limit: int,
 ) -> QueuePage:
     """Suggestions with a moderator's decision, the latest decision first."""
-    async with conn.cursor(row_factory=kwargs_row(_submission)) as cur:
-        statement = f"""
-            {_QUEUE}
-            WHERE decided_at IS NOT NULL
-                AND (%(status)s::text IS NULL OR moderation_status = %(status)s)
-                AND {_MATCHES}
-                AND (%(after_at)s::timestamptz IS NULL
-                    OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
-            ORDER BY decided_at DESC, source_id DESC
-            LIMIT %(limit)s + 1
-        """
-        await cur.execute(
-            statement, {"status": status.value if status else None, **_filter_values(wanted, after), "limit": limit}
-        )
-        return page_of(await cur.fetchall(), limit)
+    statement = f"""
+        {_QUEUE}
+        WHERE decided_at IS NOT NULL AND (%(status)s::text IS NULL OR moderation_status = %(status)s) AND {_MATCHES}
+            AND (%(after_at)s::timestamptz IS NULL OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
+        ORDER BY decided_at DESC, source_id DESC
+        LIMIT %(limit)s + 1
+    """
+    values = {**asdict(wanted), **_cursor_values(after), "status": status.value if status else None, "limit": limit}
+    return page_of(msgspec.convert(await fetch_rows(conn, statement, values), list[FeedSubmission]), limit)
 
 
-def _filter_values(wanted: QueueFilter, after: QueueCursor | None) -> dict[str, object]:
-    return {
-        "submitter_id": wanted.submitter_id,
-        "host": wanted.host,
-        "text": wanted.text,
-        "after_at": after.at if after else None,
-        "after_id": after.id if after else None,
-    }
+def _cursor_values(after: QueueCursor | None) -> dict[str, object]:
+    return {"after_at": after.at if after else None, "after_id": after.id if after else None}
 
 
 async def count_pending(conn: Connection) -> int:
@@ -219,30 +176,21 @@ async def count_pending(conn: Connection) -> int:
     return await fetch_value(conn, statement)
 
 
-async def lock_pending_of(conn: Connection, *, domain: str) -> list[SourceId]:
-    """Lock and return pending suggestions of a domain and its subdomains, the oldest first."""
-    statement = f"""
+async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -> list[SourceId]:
+    """Lock and return approved suggestions of a domain and its subdomains, also pending ones on request."""
+    statement = """
         SELECT source_id
         FROM submissions
         JOIN sources ON sources.id = source_id
-        WHERE decided_at IS NULL AND moderation_status = 'pending' AND {_OF_DOMAIN}
+        WHERE (host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s)
+            AND (
+                (moderation_status = 'approved' AND NOT is_system)
+                OR (%(with_pending)s AND decided_at IS NULL AND moderation_status = 'pending')
+            )
         ORDER BY submitted_at, source_id
         FOR UPDATE OF submissions
     """
-    return await fetch_column(conn, statement, {"domain": domain})
-
-
-async def lock_approved_of(conn: Connection, *, domain: str) -> list[SourceId]:
-    """Lock and return approved suggestions of a domain and its subdomains, the oldest first."""
-    statement = f"""
-        SELECT source_id
-        FROM submissions
-        JOIN sources ON sources.id = source_id
-        WHERE moderation_status = 'approved' AND NOT is_system AND {_OF_DOMAIN}
-        ORDER BY submitted_at, source_id
-        FOR UPDATE OF submissions
-    """
-    return await fetch_column(conn, statement, {"domain": domain})
+    return await fetch_column(conn, statement, {"domain": domain, "with_pending": with_pending})
 
 
 async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Likeness]:
@@ -325,11 +273,3 @@ async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> i
         {"user_id": user_id, "limit": limit},
     )
     return decided.rowcount + blocked.rowcount
-
-
-def _custom_feed(**row: object) -> CustomFeed:
-    return msgspec.convert(row, CustomFeed)
-
-
-def _submission(**row: object) -> Submission:
-    return msgspec.convert(row, Submission)
