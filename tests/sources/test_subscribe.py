@@ -103,6 +103,25 @@ async def test_a_changed_url_is_another_source_and_a_changed_name_the_same(datab
     assert moved[0].source_id != first.source_id
 
 
+async def test_a_change_of_a_subscription_that_was_deleted_meanwhile_is_refused_and_leaves_no_source(
+    database: Database,
+) -> None:
+    ada = await a_reader(database)
+    first = await adds(database, ada)
+    async with database.as_system() as conn:
+        await drop_feed(conn, user_id=ada.id, subscription_id=first.id)
+    async with database.as_system() as conn:
+        await leave_unwanted(conn, [first.source_id], START)
+
+    with pytest.raises(FeedNotFound):
+        async with database.as_system() as conn:
+            other = "https://example.com/other.xml"
+            await change_feed(conn, user_id=ada.id, before=first, name="Moved", url=other, category="", now=START)
+
+    async with database.as_system() as conn:
+        assert await count(conn, "sources") == 0
+
+
 async def test_a_source_goes_with_its_last_reader(database: Database) -> None:
     ada, bob = await a_reader(database), await a_reader(database, "bob@example.com")
     hers, his = await adds(database, ada), await adds(database, bob)

@@ -51,7 +51,7 @@ async def change_feed(
     conn: Connection, *, user_id: UserId, before: Subscription, name: str, url: str, category: str, now: datetime
 ) -> None:
     """Another name, or another address: then it is another source, polled at once. Raises InvalidFeed,
-    AlreadySubscribed."""
+    AlreadySubscribed, FeedNotFound."""
     name, url = check_feed(name, url)
     chosen = check_category(category)
     is_same = url == before.url
@@ -59,7 +59,8 @@ async def change_feed(
     await speak_for(conn, user_id)
     if not is_same and await subscriptions.is_followed(conn, url=url):
         raise AlreadySubscribed
-    await subscriptions.change(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen)
+    if not await subscriptions.change(conn, subscription_id=before.id, source_id=source_id, name=name, category=chosen):
+        raise FeedNotFound  # deleted meanwhile: the new source is rolled back
 
 
 async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> SourceId:

@@ -118,16 +118,17 @@ async def is_followed(conn: Connection, *, url: str) -> bool:
 
 async def change(
     conn: Connection, *, subscription_id: UUID, source_id: SourceId, name: str, category: str | None
-) -> None:
-    """Change the name, category and source. Raises AlreadySubscribed."""
+) -> bool:
+    """Change the name, category and source. Returns whether there is such a subscription. Raises AlreadySubscribed."""
     with translate(subscriptions_one_per_source=AlreadySubscribed()):
         statement = """
             UPDATE subscriptions SET name = %(name)s, category = %(category)s, source_id = %(source_id)s
             WHERE id = %(id)s
         """
-        await conn.execute(
+        cur = await conn.execute(
             statement, {"id": subscription_id, "name": name, "category": category, "source_id": source_id}
         )
+    return cur.rowcount == 1
 
 
 async def remove(conn: Connection, *, subscription_id: UUID) -> SourceId | None:
