@@ -155,7 +155,7 @@ def test_a_source_is_edited_switched_off_explained_and_enabled(headwater: Headwa
 
     assert off.stdout.splitlines()[1].split()[0] == "auto_disabled"
     assert "That is the class gone." in story.stdout
-    assert "It was a probe: the feed stays off" in story.stdout
+    assert "It was a probe: the feed stays disabled" in story.stdout
     assert edited.returncode == 0
     assert "the feed is switched off with the reason not_found" in after.stdout
     assert "It is not tried again until somebody enables it" in after.stdout

@@ -48,12 +48,12 @@ def last_of(policy: str, *history: Told) -> str:
 @pytest.mark.parametrize(
     ("policy", "history", "told"),
     [
-        ("default", ["good"], "All is well, and nothing is held against the feed."),
+        ("default", ["good"], "The feed works; it has no errors."),
         ("default", ["network", "not_found", "not_found"], "It is failure 2 of this class in a row."),
         ("cooldown", ["unexpected"], "It is failure 1 of this class in a row."),
-        ("default", ["gone"], "That is failure 1 in a row: the feed is switched off with the reason gone."),
-        ("default", ["gone", "gone"], "It was a probe: the feed stays off, by now for the 2. time."),
-        ("default", ["gone", "good"], "It was switched off, and is on again."),
+        ("default", ["gone"], "That is failure 1 in a row: the feed is disabled, reason gone."),
+        ("default", ["gone", "gone"], "It was a probe: the feed stays disabled, for the 2. time."),
+        ("default", ["gone", "good"], "It was disabled, and is enabled again."),
     ],
 )
 def test_a_story_tells_what_was_decided(policy: str, history: list[Told], told: str) -> None:
@@ -65,7 +65,7 @@ def test_a_story_tells_what_was_decided(policy: str, history: list[Told], told: 
 def test_of_our_own_outage_it_tells_and_holds_nothing_against_anybody(host: HostState, off: Off | None) -> None:
     told = story(LOST, decide_outage(replace(a_state(), off=off), START), HostDecision(host))
 
-    assert told == "Hardly any host can be reached: our own network is down, and nothing is held against the feed."
+    assert told == "Hardly any host can be reached: our own network is down, and the failure does not count."
 
 
 def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
@@ -79,7 +79,7 @@ def test_of_a_paused_host_it_tells_when_the_failure_was_not_counted() -> None:
 def test_a_host_that_was_paused_before_is_not_told_of_a_poll_that_went_well() -> None:
     was_paused = HostDecision(replace(HOST, paused_until=START + HOUR))
 
-    assert story(GOOD, play("default", [GOOD])[0].decision, was_paused).startswith("All is well")
+    assert story(GOOD, play("default", [GOOD])[0].decision, was_paused).startswith("The feed works")
 
 
 def test_what_a_person_switched_off_was_no_probe() -> None:
@@ -87,7 +87,7 @@ def test_what_a_person_switched_off_was_no_probe() -> None:
 
     (step,) = play("default", [GOOD], state=state)
 
-    assert story(GOOD, step.decision) == "Somebody switched it off (too noisy), and it stays off."
+    assert story(GOOD, step.decision) == "An operator disabled it (too noisy), and it stays disabled."
 
 
 def test_a_move_is_told_before_and_when_it_is_believed() -> None:
@@ -95,5 +95,5 @@ def test_a_move_is_told_before_and_when_it_is_believed() -> None:
 
     told = [story(moved, step.decision) for step in play("default", [moved] * 30)]
 
-    assert told[0] == "It has moved to https://new.example/feed; that is believed after three polls over a day."
-    assert told[-1] == "Three polls over a day say that it has moved to https://new.example/feed: that is believed now."
+    assert told[0] == "It has moved to https://new.example/feed; its URL is changed after three polls over a day."
+    assert told[-1] == "Three polls over a day say that it has moved to https://new.example/feed: its URL is changed."

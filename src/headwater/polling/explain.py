@@ -1,4 +1,4 @@
-"""A poll told as a story: request, answer, class, decision, next try."""
+"""A poll in sentences: request, response, class of failure, decision, next poll."""
 
 from datetime import datetime, timedelta
 
@@ -30,40 +30,37 @@ def _answer(report: PollReport) -> str:
 def _decision(report: PollReport) -> str:
     decision, state = report.decision, report.decision.state
     if decision.is_outage:
-        return "Hardly any host can be reached: our own network is down, and nothing is held against the feed."
+        return "Hardly any host can be reached: our own network is down, and the failure does not count."
     if Happening.DISABLED in decision.happenings and state.off is not None:
         reason = str(state.off.reason)
-        return (
-            f"That is failure {state.consecutive_errors} in a row: the feed is switched off with the reason {reason}."
-        )
+        return f"That is failure {state.consecutive_errors} in a row: the feed is disabled, reason {reason}."
     if Happening.ENABLED in decision.happenings:
-        return "It was switched off, and is on again."
+        return "It was disabled, and is enabled again."
     if not report.host.counts:
         host = report.host.state.host
-        return f"All feeds of {host} fail alike: the host is paused, and nothing is held against the feed."
+        return f"All feeds of {host} fail in the same way: the host is paused, and the failure does not count."
     if state.off is not None:
         return _stays_off(state.off)
     if isinstance(report.outcome, PollFailed):
         return f"It is failure {state.streak} of this class in a row."
     if state.moved is not None:
-        return _moved(state.moved, is_believed=Happening.MOVED in decision.happenings)
-    return "All is well, and nothing is held against the feed."
+        return _moved(state.moved, is_adopted=Happening.MOVED in decision.happenings)
+    return "The feed works; it has no errors."
 
 
 def _stays_off(off: Off) -> str:
     if off.is_by_hand:
-        return f"Somebody switched it off ({off.reason}), and it stays off."
-    return f"It was a probe: the feed stays off, by now for the {off.times}. time."
+        return f"An operator disabled it ({off.reason}), and it stays disabled."
+    return f"It was a probe: the feed stays disabled, for the {off.times}. time."
 
 
-def _moved(moved: Moved, *, is_believed: bool) -> str:
-    if is_believed:
-        return f"Three polls over a day say that it has moved to {moved.url}: that is believed now."
-    return f"It has moved to {moved.url}; that is believed after three polls over a day."
+def _moved(moved: Moved, *, is_adopted: bool) -> str:
+    if is_adopted:
+        return f"Three polls over a day say that it has moved to {moved.url}: its URL is changed."
+    return f"It has moved to {moved.url}; its URL is changed after three polls over a day."
 
 
 def next_try(at: datetime) -> str:
-    """When it is tried again, as a sentence."""
     if at.year == 9999:
-        return "It is not tried again until somebody enables it: `headwater source enable`."
+        return "It is not polled again until a user enables it: `headwater source enable`."
     return f"The next try is at {at:%Y-%m-%d %H:%M:%S} UTC."
