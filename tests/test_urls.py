@@ -245,3 +245,26 @@ def test_what_may_be_a_secret_in_a_url_is_masked(given: str, shown: str) -> None
 )
 def test_the_domain_of_a_host_is_the_registrable_one_as_the_host_writes_it(host: str, domain: str) -> None:
     assert domain_of(host) == domain
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["fbclid", "gclid", "gclsrc", "dclid", "msclkid", "ref", "utm_source", "utm_medium", "utm_campaign", "utm_term",
+     "utm_content"],
+)  # fmt: skip
+def test_every_tracking_parameter_is_removed_and_no_other(name: str) -> None:
+    assert canonical(f"https://example.com/?{name}=1&id=2") == canonical("https://example.com/?id=2")
+    assert canonical(f"https://example.com/?{name}x=1") != canonical("https://example.com/")
+
+
+@pytest.mark.parametrize("url", ["http://example.com:443/", "https://example.com:80/"])
+def test_the_default_ports_of_both_schemes_are_dropped(url: str) -> None:
+    assert canonical(url) == canonical(url.replace(":443", "").replace(":80", ""))
+
+
+def test_a_url_may_have_2048_characters() -> None:
+    longest = "https://example.com/".ljust(2048, "a")
+
+    assert read_url(longest).href == longest
+    with pytest.raises(InvalidUrl, match="longer than 2048 characters"):
+        read_url(longest + "a")

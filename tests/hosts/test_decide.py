@@ -1,9 +1,20 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from headwater.hosts.decide import LONGEST_WAIT, delay_of, pace_after, wait_of
-from headwater.hosts.types import Pace
+from headwater.hosts.decide import (
+    LONGEST_WAIT,
+    delay_of,
+    have_changed,
+    is_closed,
+    pace_after,
+    robots_read,
+    robots_unreachable,
+    wait_of,
+)
+from headwater.hosts.types import Pace, Robots
+from tests.clock import START
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
@@ -43,3 +54,56 @@ def test_a_429_that_does_not_say_how_long_is_waited_out_twice_as_long_each_time(
 
     assert [wait / (5 * MINUTE) for wait in waits if wait] == [1, 2, 4, 8, 16, 32, 64, 96, 96]
     assert wait_of(None, Pace(3), was_rate_limited=False) is None
+
+
+# robots.txt
+
+
+ORIGIN = "https://example.com"
+READ = robots_read(ORIGIN, "User-agent: *", 200, START, ["https://example.com/sitemap.xml"])
+
+
+def test_a_robots_txt_that_was_read_lasts_a_day() -> None:
+    sitemaps = ["https://example.com/sitemap.xml"]
+
+    assert Robots(ORIGIN, 200, "User-agent: *", START, START + 24 * HOUR, sitemaps=sitemaps) == READ
+
+
+@pytest.mark.parametrize(
+    ("failing_for", "asked", "wait"),
+    [
+        (None, None, 5 * MINUTE),
+        (timedelta(0), None, 5 * MINUTE),
+        (MINUTE, None, 5 * MINUTE),
+        (2 * HOUR, None, 2 * HOUR),  # as long as it has been failing
+        (2 * HOUR, 3 * HOUR, 3 * HOUR),  # unless the host asks for longer
+        (2 * HOUR, HOUR, 2 * HOUR),
+        (48 * HOUR, None, 24 * HOUR),
+        (None, 48 * HOUR, 24 * HOUR),
+    ],
+)
+def test_a_robots_txt_that_cannot_be_read_is_retried_less_and_less_often(
+    failing_for: timedelta | None, asked: timedelta | None, wait: timedelta
+) -> None:
+    before = replace(READ, unreachable_since=START - failing_for if failing_for is not None else None)
+    found = robots_unreachable(ORIGIN, before, 503, START, asked)
+
+    assert (found.body, found.status, found.fetched_at) == (READ.body, 503, START)
+    assert found.unreachable_since == (START - failing_for if failing_for is not None else START)
+    assert found.expires_at == START + wait
+
+
+def test_a_robots_txt_that_was_never_read_is_closed_for_thirty_days() -> None:
+    unknown = robots_unreachable(ORIGIN, None, None, START)
+
+    assert (unknown.body, unknown.unreachable_since, unknown.expires_at) == (None, START, START + 5 * MINUTE)
+    assert is_closed(unknown, START)
+    assert is_closed(unknown, START + timedelta(days=30) - SECOND)
+    assert not is_closed(unknown, START + timedelta(days=30))
+    assert not is_closed(READ, START)
+
+
+def test_blocked_urls_are_checked_again_when_the_rules_change() -> None:
+    assert have_changed(READ, replace(READ, body="User-agent: x"))
+    assert not have_changed(READ, replace(READ, status=304))
+    assert not have_changed(None, READ)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -6,7 +7,8 @@ import pytest
 from headwater.errors import Invalid
 from headwater.frontier.types import Origin
 from headwater.ids import new_id
-from headwater.sources.decide import COMMON_SITEMAPS, apply_overrides, entrances, may_merge
+from headwater.polling.types import Standing
+from headwater.sources.decide import COMMON_SITEMAPS, apply_overrides, entrances, may_merge, retry_refusal
 from headwater.sources.types import IngestionMode, MergePair, Source, SourceOverrides
 from headwater.types import PageKind, SourceId
 from headwater.urls import url_key
@@ -178,3 +180,41 @@ def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[s
     }
 
     assert may_merge(MergePair(**{**plain, **differing})) is joins
+
+
+# Who may have a feed polled now
+
+
+FREE = Standing(None, None, None, off_by_operator=False, asked_until=None, paused_until=None)
+BEFORE, LATER = START - timedelta(hours=1), START + timedelta(hours=1)
+BY_OPERATOR = "An operator has disabled this feed."
+
+
+@pytest.mark.parametrize(
+    ("standing", "refusal"),
+    [
+        (FREE, None),
+        (replace(FREE, off_at=BEFORE, off_reason="not_found"), None),  # disabled by polling: a retry is welcome
+        (replace(FREE, off_at=BEFORE, off_reason="not_found", off_by_operator=True), BY_OPERATOR),
+        (replace(FREE, off_at=BEFORE, off_reason="too noisy"), BY_OPERATOR),
+        (
+            replace(FREE, off_at=BEFORE, off_reason="too noisy", off_until=LATER),
+            "An operator has disabled this feed until 2026-03-01 13:00 UTC.",
+        ),
+        (
+            replace(FREE, off_at=BEFORE, off_reason="ssrf_blocked"),
+            "This feed leads to an address that is not allowed. Only an operator can enable it again.",
+        ),
+        (replace(FREE, off_reason="ssrf_blocked"), None),
+        (replace(FREE, asked_until=LATER), "The site allows no request before 2026-03-01 13:00 UTC."),
+        (replace(FREE, asked_until=START), None),
+        (
+            replace(FREE, paused_until=LATER),
+            "All feeds of this site fail in the same way. The next try is at 2026-03-01 13:00 UTC.",
+        ),
+        (replace(FREE, paused_until=START), None),
+    ],
+)
+def test_why_a_user_may_not_have_a_feed_polled(standing: Standing, refusal: str | None) -> None:
+    assert retry_refusal(standing, START, is_enabled=True) == refusal
+    assert retry_refusal(standing, START, is_enabled=False) == BY_OPERATOR
