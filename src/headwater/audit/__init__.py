@@ -1,1 +1,1 @@
-"""Who changed what for everybody, and when."""
+"""The audit log."""

@@ -1,4 +1,4 @@
-"""Every statement on `audit_log`. A line is written in the transaction that makes the change, or not at all."""
+"""The audit log. An entry is written in the transaction of its change."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,6 @@ async def record(
     subject_id: UUID | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write down who did what to what."""
     statement = """
         INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_id, subject_name, detail)
         VALUES (
@@ -51,7 +50,7 @@ async def record(
 async def list_entries(
     conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
 ) -> AuditPage:
-    """Lines of the log, the newest first. Who has an account is told by their address as it is now."""
+    """Entries, the newest first. A user with an account is shown by the current email."""
     statement = """
         SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
             subject_id, subject_name, detail
@@ -86,7 +85,7 @@ async def list_entries(
 
 
 async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:
-    """Entries refer to a removed user no more; the name that was written stays. Returns how many were changed."""
+    """Clear a removed user's id from entries; the name stays. Returns how many were changed."""
     statement = """
         UPDATE audit_log
         SET actor_id = NULL

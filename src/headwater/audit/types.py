@@ -1,4 +1,4 @@
-"""What is recorded of a change that concerns everybody. Pure data."""
+"""Entries of the audit log. Pure data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,6 @@ from headwater.types import UserId
 
 
 class Deed(StrEnum):
-    """What somebody did."""
-
     SOURCE_CREATED = "source.created"
     SOURCE_CHANGED = "source.changed"
     SOURCE_DELETED = "source.deleted"
@@ -36,7 +34,7 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something: a person, or what acts without one, such as the command line."""
+    """A user, or something that acts without one, such as the command line."""
 
     user_id: UserId | None
     name: str
@@ -49,7 +47,7 @@ HEADWATER = Actor(None, "Headwater itself")
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the log. `detail` says how: plain JSON, small, and no secrets."""
+    """One entry. `detail` is small, plain JSON without secrets."""
 
     id: UUID
     at: datetime
@@ -63,26 +61,22 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which lines to show. None: whichever."""
+    """Filters of the log. None: any."""
 
     deed: Deed | None = None
     actor_id: UserId | None = None
     subject_id: UUID | None = None
-    actor: str = ""  # a part of their name
+    actor: str = ""  # part of the name
     subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditCursor:
-    """Where a page of the log ends."""
-
     at: datetime
     id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Some lines, the newest first, and where the next ones begin."""
-
     entries: list[AuditEntry]
     next: AuditCursor | None

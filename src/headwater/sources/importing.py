@@ -2,11 +2,14 @@
 
 In: the bytes of a file. Out: a row for each line, then a subscription for each valid line, with the outcome beside
 it. A line is one short transaction, and any number of processes may work on one import: the background task of the
-upload, each view of the progress page, and the importing stage (`import_worker.py`). So an import survives a closed
+upload, each view of the progress page, and the importing stage (`ImportWorker`). So an import survives a closed
 tab, an outage and a restart.
 """
 
 import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from headwater.accounts.decide import Limit
@@ -20,7 +23,7 @@ from headwater.sandbox import Overrun, Sandbox
 from headwater.sources.opml import OpmlLine, read_opml
 from headwater.sources.store import imports
 from headwater.sources.subscribe import add_feed
-from headwater.sources.types import IMPORTS_KEPT, ImportLine, LineOutcome
+from headwater.sources.types import IMPORTS_KEPT, ImportLine, LineOutcome, RunningImport
 from headwater.types import Clock, UserId
 
 log = get_logger()
@@ -28,6 +31,7 @@ log = get_logger()
 FILE_NAME_MAX = 200
 LINES_PER_VIEW = 25
 USUAL_QUOTAS = Quotas()
+PAUSE_S = 5.0  # after a turn without a line: other transactions hold all that are pending
 BROKEN = "An internal error occurred on this line. See the log."
 
 
@@ -128,3 +132,36 @@ class Importer:
                     now=self._clock(),
                     most=self._quotas.subscriptions,
                 )
+
+
+class ImportWorker:
+    """The importing stage. Needs no lease: each line is locked while it is worked on."""
+
+    name = "importing"
+    concurrency = 1
+
+    def __init__(self, database: Database, clock: Clock, quotas: Quotas) -> None:
+        self._database = database
+        self._clock = clock
+        self._importer = Importer(database, clock, quotas=quotas)
+        self._claim_at = 0.0
+
+    async def claim(self, limit: int) -> Sequence[RunningImport]:
+        """Imports with pending lines, in random order so that a long one delays no other. Raises Unavailable."""
+        if time.monotonic() < self._claim_at:
+            return []
+        async with self._database.as_system() as conn:
+            return await imports.list_running(conn, limit=limit)
+
+    async def work(self, running: RunningImport) -> int:
+        """Work on the next lines; returns how many. Raises Unavailable."""
+        count = await self._importer.work(running.user_id, running.id, LINES_PER_VIEW)
+        if count == 0:
+            self._claim_at = time.monotonic() + PAUSE_S
+        return count
+
+    async def lag(self) -> timedelta:
+        """How long the oldest running import has been running. Raises Unavailable."""
+        async with self._database.as_system() as conn:
+            oldest = await imports.oldest_running_at(conn)
+        return max(self._clock() - oldest, timedelta(0)) if oldest else timedelta(0)

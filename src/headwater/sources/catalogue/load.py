@@ -1,7 +1,4 @@
-"""Loading feeds, line by line: what is new is followed, what is here gets its name, category and interval.
-
-Safe to do again: nothing is doubled, and what was switched off stays off.
-"""
+"""Loading feeds of a file: new ones are added, existing ones get its name, category and interval. Repeatable."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -22,7 +19,7 @@ from headwater.urls import complete_url
 async def load(
     database: Database, clock: Clock, *, lines: Sequence[CatalogueLine], origin: str, actor: Actor
 ) -> Report:
-    """Follow these feeds, each in a transaction of its own. Raises DatabaseUnavailable: then do it again."""
+    """Add or change these feeds, each in its own transaction. After DatabaseUnavailable it can be repeated."""
     outcomes = [await _load(database, clock, line, actor) for line in lines]
     report = Report(outcomes)
     detail = {fate.value: report.count(fate) for fate in LineFate}
@@ -59,11 +56,11 @@ async def _find(conn: Connection, feed: CatalogueFeed) -> Source | None:
         found = await sources.find_by_url(conn, url=complete_url(feed.url))
     except SourceNotFound:
         return None
-    return found if found.feed_url is not None else None  # else it is a site that is read without a feed
+    return found if found.feed_url is not None else None  # else it is a site without a feed
 
 
 def changes_of(source: Source, feed: CatalogueFeed) -> Changes:
-    """What the file says otherwise. That a feed is on or off is not for a file to say."""
+    """The values of the file that differ. A file neither enables nor disables a feed."""
     wanted = _wanted(feed)
     return Changes(
         name=wanted.name if wanted.name != source.name else None,

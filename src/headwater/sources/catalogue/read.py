@@ -1,7 +1,4 @@
-"""From the bytes of a file to its feeds: TOML as the catalogue is written, JSON, or one JSON object a line.
-
-A line that is no feed is told with its number, and does not keep the others from being read.
-"""
+"""Reads feeds from TOML, JSON, or one JSON object a line. Invalid lines are reported by number; others are read."""
 
 import json
 import tomllib
@@ -21,8 +18,6 @@ Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class GivenFeed(BaseModel):
-    """A feed as a file names it, checked."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[Text, Field(max_length=255)]
@@ -38,7 +33,7 @@ def read_catalogue() -> Sequence[CatalogueLine]:
 
 
 def read_feeds(data: bytes) -> Sequence[CatalogueLine]:
-    """The feeds of a file, whichever of the three forms it has. Raises Invalid."""
+    """The feeds of a file in any of the three formats. Raises Invalid."""
     if len(data) > MOST_BYTES:
         raise Invalid(f"The file has {len(data):,} bytes; at most {MOST_BYTES:,} are read.")
     try:
@@ -47,7 +42,7 @@ def read_feeds(data: bytes) -> Sequence[CatalogueLine]:
         raise Invalid(f"The file is no text in UTF-8: {error.reason} at byte {error.start}.") from error
     if not text.strip():
         raise Invalid("The file is empty.")
-    # A table of TOML begins like a list of JSON; nothing of JSON begins with a comment or a bare name.
+    # A TOML table begins like a JSON list, but JSON never begins with a comment or a bare name.
     if text.lstrip()[0] == "{" or not _looks_like_toml(text):
         return list(_read_json(text))
     return list(_numbered(_table(_toml(text))))

@@ -1,4 +1,4 @@
-"""A line of a file of feeds, and what came of it."""
+"""Lines of a file of feeds, and their results."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,8 +9,6 @@ from headwater.types import SourceId
 
 
 class LineFate(StrEnum):
-    """What came of a line."""
-
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -19,7 +17,7 @@ class LineFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueFeed:
-    """A system feed as a file names it. None: not said."""
+    """A system feed of a file. None: not given."""
 
     name: str
     url: str
@@ -30,7 +28,7 @@ class CatalogueFeed:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueLine:
-    """One feed of a file, or why it is none."""
+    """One feed of a file, or why it is invalid."""
 
     number: int
     feed: CatalogueFeed | None
@@ -39,8 +37,6 @@ class CatalogueLine:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a line."""
-
     line: int
     name: str
     url: str
@@ -51,15 +47,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a file, line by line."""
-
     lines: Sequence[Outcome]
 
     def count(self, fate: LineFate) -> int:
-        """How many lines came to this."""
         return self.counts[fate]
 
     @property
     def counts(self) -> Counter[LineFate]:
-        """How many lines came to what."""
         return Counter(one.fate for one in self.lines)

@@ -1,1 +1,1 @@
-"""Custom feeds: what readers suggest for everybody, and how it is decided on."""
+"""Custom feeds: suggestions for all users, and moderation."""

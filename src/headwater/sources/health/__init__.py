@@ -1,1 +1,1 @@
-"""How sources do: counted, ranked and told in words, for those who look after them."""
+"""Health of sources: counts, rankings and descriptions, for operators."""

@@ -1,8 +1,7 @@
-"""Counting: polls are summed up by the hour and the day, and the sources that stand out are found.
+"""Counting: sums polls by hour and day, and ranks sources.
 
-Polling only leaves events behind; this stage reads them afterwards, an hour that is over at a time, or several
-where it has fallen behind. How far it came is written with what it counted: it may end anywhere, run anywhere and in
-any number, and each poll is counted once.
+Polling only writes events; this stage counts them later, one past hour at a time, or several when it is behind. Its
+progress is written with the counts, so that it can stop anywhere and run in any number of processes.
 """
 
 import time
@@ -18,11 +17,11 @@ from headwater.types import Clock
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-SPAN_MOST = timedelta(hours=6)  # where it has fallen behind: a quarter of a million polls take about a second
+SPAN_MOST = timedelta(hours=6)  # when it is behind: a quarter of a million polls take about a second
 KEPT = timedelta(days=30)  # as long as the polls themselves
-STRAGGLERS = timedelta(minutes=5)  # a poll is written a moment after it ended, by a clock that may be off
+STRAGGLERS = timedelta(minutes=5)  # a poll is written shortly after it ended, by a clock that may differ
 RANKED_EVERY = timedelta(minutes=2)
-SHARE = 60  # of the time: ranking a great many sources must not keep the database busy
+SHARE = 60  # ranking takes at most 1/60 of the time, also with very many sources
 
 
 class Counter:
@@ -37,20 +36,20 @@ class Counter:
         self._pause = RANKED_EVERY
 
     async def claim(self, limit: int) -> Sequence[Counting]:
-        """How far the counting has come, when there is something to do. Raises Unavailable."""
+        """The progress, if there is something to count or rank. Raises Unavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
             state = await counts.find_counting(conn)
             if jump_since(now, (await clocks.read(conn)).trusted_at):
-                return ()  # what is counted by a wrong clock cannot be counted again
+                return ()  # counts made with a wrong clock cannot be repeated
         is_due = next_span(state.counted_until, now) is not None or self._is_stale(state, now)
         return [state][:limit] if is_due else ()
 
     async def work(self, _state: Counting) -> None:
-        """Count one span that is over, or rank the sources. Raises Unavailable."""
+        """Count one past span, or rank the sources. Raises Unavailable."""
         now = self._clock()
         async with self._database.transaction() as conn:
-            state = await counts.take_counting(conn)  # another may have counted meanwhile, or be at it
+            state = await counts.take_counting(conn)  # another process may have counted meanwhile, or is counting
             if state is None:
                 return
             if span := next_span(state.counted_until, now):
@@ -62,7 +61,7 @@ class Counter:
                 self._pause = max(RANKED_EVERY, timedelta(seconds=time.perf_counter() - started) * SHARE)
 
     async def lag(self) -> timedelta:
-        """How long an hour that is over has been waiting to be counted. Raises Unavailable."""
+        """How long the oldest past hour has not been counted. Raises Unavailable."""
         async with self._database.transaction() as conn:
             state = await counts.find_counting(conn)
         if state.counted_until is None:
@@ -74,7 +73,7 @@ class Counter:
 
 
 def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
-    """What is to be counted next: whole hours of one day that are over. None while there are none."""
+    """The next whole past hours of one day to count; None if there are none."""
     over = _hour(now - STRAGGLERS)
     since = max(counted_until or datetime.min.replace(tzinfo=UTC), _hour(now - KEPT))
     until = min(over, since + SPAN_MOST, since.replace(hour=0) + DAY)
@@ -82,11 +81,11 @@ def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, 
 
 
 async def rank_all(conn: Connection, state: Counting, now: datetime) -> None:
-    """Find out who stands out, for each period."""
+    """Rank the sources for each period."""
     for period in Period:
         since = now - period.length
         counted = state.counted_until or since
-        # A day is read poll by poll; longer periods from whole days and what came after the last hour counted.
+        # A day is read poll by poll; longer periods from counted days and the polls after them.
         events_since = since if period is Period.DAY else max(counted, since)
         days_since = now.date() + DAY if period is Period.DAY else since.date() + DAY
         await counts.remove_leaders(conn, period=period)

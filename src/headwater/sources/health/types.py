@@ -1,4 +1,4 @@
-"""What is told of how sources do. Pure data."""
+"""Health of sources, for the operators' pages. Pure data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,30 +15,26 @@ SUCCESSES = frozenset({"polled", "not_modified"})
 
 
 class Period(StrEnum):
-    """How far back one looks."""
-
     DAY = "24h"
     WEEK = "7d"
     MONTH = "30d"
 
     @property
     def length(self) -> timedelta:
-        """How long it is."""
         return {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}[self.value]
 
     @property
     def step(self) -> timedelta:
-        """How long one column of its plot is."""
+        """The width of one bar of its chart."""
         return {"24h": timedelta(hours=1), "7d": timedelta(hours=6), "30d": timedelta(days=1)}[self.value]
 
     @property
     def words(self) -> str:
-        """What it is called."""
         return {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}[self.value]
 
 
 class Trouble(StrEnum):
-    """Failures as an operator thinks of them: whose move it is."""
+    """Groups of failure classes, by who can fix them."""
 
     LOST = "gone or moved"
     REFUSED = "refused"
@@ -70,7 +66,7 @@ TROUBLES: Mapping[FailureClass, Trouble] = {
 
 @dataclass(frozen=True, slots=True)
 class FeedHealth:
-    """All that the story of a feed rests on. `is_enabled` is false when the whole source is left alone."""
+    """The state of a feed. `is_enabled` is that of the whole source."""
 
     state: FeedState
     policy: Policy
@@ -84,7 +80,7 @@ class FeedHealth:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """How a feed stands, when it is tried again, and what follows then: sentences, some of them empty."""
+    """The state of a feed, its next try, and what follows, as sentences; some may be empty."""
 
     standing: str
     next_try: str
@@ -93,7 +89,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """When a feed is switched off, should it go on failing: after how many more failures, and until when."""
+    """When a feed will be disabled if it keeps failing: after how many failures, at which time, until when."""
 
     failures: int
     at: datetime
@@ -110,7 +106,7 @@ class Counting:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many sources stand alike."""
+    """Number of sources with the same state, reason and category."""
 
     state: SourceState
     reason: str | None
@@ -120,33 +116,30 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One column of a trend: how many polls came to what."""
+    """One bar of a chart: polls by outcome."""
 
     at: datetime
     outcomes: Mapping[str, int]
 
     @property
     def polls(self) -> int:
-        """All of them."""
         return sum(self.outcomes.values())
 
     @property
     def failures(self) -> int:
-        """Those that brought neither a feed nor the word that it has not changed."""
         return sum(count for outcome, count in self.outcomes.items() if outcome not in SUCCESSES)
 
     @property
     def uptime(self) -> float | None:
-        """The share of polls that succeeded; None where there were none."""
+        """The share of successful polls; None without polls."""
         return 1 - self.failures / self.polls if self.polls else None
 
     def of(self, trouble: Trouble) -> int:
-        """How many failed in this way."""
         return sum(count for outcome, count in self.outcomes.items() if trouble_of(outcome) is trouble)
 
 
 def trouble_of(outcome: str) -> Trouble | None:
-    """In which way a poll failed; None when it did not."""
+    """The group of a failed poll; None for a success."""
     if outcome in SUCCESSES:
         return None
     return TROUBLES.get(FailureClass(outcome), Trouble.OTHER) if outcome in set(FailureClass) else Trouble.OTHER
@@ -154,7 +147,7 @@ def trouble_of(outcome: str) -> Trouble | None:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A source that stands out, and by what."""
+    """A source of a ranking, with its counts."""
 
     source_id: SourceId
     name: str
@@ -167,7 +160,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Leaders:
-    """Who stands out in a period."""
+    """The rankings of a period."""
 
     slowest: Sequence[Leader] = ()
     failing: Sequence[Leader] = ()
@@ -176,8 +169,6 @@ class Leaders:
 
 @dataclass(frozen=True, slots=True)
 class PausedHost:
-    """A host that is left alone for a while."""
-
     host: str
     paused_until: datetime
     reason: str | None
@@ -187,7 +178,7 @@ class PausedHost:
 
 @dataclass(frozen=True, slots=True)
 class ComingBack:
-    """A source that is off, and when it is probed."""
+    """A source in its cooldown, and when it is probed."""
 
     source_id: SourceId
     name: str
@@ -197,7 +188,7 @@ class ComingBack:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """What waits, at a glance."""
+    """Sizes of the queues."""
 
     hosts_ready: int
     pages_waiting: int
@@ -231,13 +222,12 @@ class SourceLine:
 
     @property
     def badge(self) -> str:
-        """How its articles are found, in a word or two."""
         return badge_of(self.feed_url, self.sitemap_url, self.ingestion_mode)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceCursor:
-    """Where a page of the list ends. Sorted by last success, that time stands in place of the name, or nothing."""
+    """The end of a page of the list. Sorted by last success, `sort_name` is that time, or empty."""
 
     sort_name: str
     id: UUID
@@ -245,16 +235,12 @@ class SourceCursor:
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """Some sources by name, and where the next ones begin."""
-
     sources: Sequence[SourceLine]
     next: SourceCursor | None
 
 
 @dataclass(frozen=True, slots=True)
 class PollEvent:
-    """One poll, as it is remembered."""
-
     at: datetime
     outcome: str
     status: int | None
@@ -264,13 +250,12 @@ class PollEvent:
 
     @property
     def is_success(self) -> bool:
-        """Whether the feed was read, or known to be unchanged."""
         return self.outcome in SUCCESSES
 
 
 @dataclass(frozen=True, slots=True)
 class Uptime:
-    """How the polls of one source went in a period."""
+    """Polls of one source in a period."""
 
     period: Period
     polls: int
@@ -280,5 +265,5 @@ class Uptime:
 
     @property
     def share(self) -> float | None:
-        """The share of polls that succeeded; None where there were none."""
+        """The share of successful polls; None without polls."""
         return 1 - self.failures / self.polls if self.polls else None
