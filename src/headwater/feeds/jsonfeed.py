@@ -18,7 +18,7 @@ from headwater.reading.text import storable
 Json = Mapping[str, object]
 
 MAX_SECONDS = 366 * 24 * 60 * 60
-"""The longest duration of an attachment that is believed: a year."""
+"""The longest plausible duration of an attachment: a year."""
 
 
 @dataclass(frozen=True, slots=True)

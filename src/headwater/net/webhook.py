@@ -1,7 +1,7 @@
-"""Word to a program of the operator's own: JSON by POST.
+"""Sends JSON by POST to a webhook of the operator.
 
-The address is the operator's own setting and may be private, so the guarded client is not used here; nothing that comes
-from a feed, a page or a reader ever chooses where this goes, and redirects are not followed.
+Its URL is a setting and may be private, so the guarded client is not used. No feed, page or user can choose it, and
+redirects are not followed.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ QUOTED = 200
 
 
 async def post_json(url: str, body: Mapping[str, Any], *, headers: Mapping[str, str] | None = None) -> str | None:
-    """None when it was taken; else why not, without the address, which may hold a secret."""
+    """None if it was accepted; else why not, without the URL, which may contain a secret."""
     try:
         async with (
             aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=WITHIN.total_seconds()),
-                auto_decompress=False,  # of a packed answer the first bytes could unpack to megabytes
+                auto_decompress=False,  # the first bytes of a compressed answer could expand to megabytes
             ) as session,
             session.post(url, json=body, headers=headers, allow_redirects=False) as answer,
         ):

@@ -114,7 +114,7 @@ def _cleaner(base: str) -> nh3.Cleaner:
 
 def _made(base: str) -> nh3.Cleaner:
     def rewrite(_tag: str, name: str, value: str) -> str | None:
-        # nh3 knows neither cite nor srcset for links, and one list of schemes for all others.
+        # nh3 does not treat cite and srcset as links, and has one list of schemes for all others.
         if name not in LINKS or (value.startswith(WEB) and name != "srcset"):
             return value
         return resolved(name, value, base)

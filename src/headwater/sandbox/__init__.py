@@ -6,8 +6,8 @@
 A result has the type of the function's return annotation, built by msgspec from MessagePack (`codec.py`); any other
 answer is an `Overrun`. Without an annotation it is plain data: numbers, text, bytes, lists, dicts.
 
-The child runs under the same account: it contains errors and excessive use, and refuses forged answers, but is no jail
-for code that already runs in it. macOS enforces no memory limit: there only time is limited, and a process that has
+The child runs under the same account: it contains errors and excessive use, and refuses forged answers, but does not
+confine code that already runs in it. macOS enforces no memory limit: there only time is limited, and a process that has
 grown is replaced after its task.
 """
 
