@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from headwater.articles.decide import STILL_AS_RICH, plan_content, richness
+from headwater.articles.decide import STILL_AS_RICH, is_of_site, plan_content, richness
 from headwater.articles.types import ContentChange, Extracted, Finder, Stored
 from headwater.ids import new_id
 from headwater.types import ArticleId
+from headwater.urls import url_key
 from tests.articles.builders import a_record
 from tests.clock import START
 
@@ -79,3 +80,35 @@ def test_the_same_text_with_a_better_title_is_renewed_in_its_fields() -> None:
 def test_richness_counts_words_and_fields() -> None:
     assert richness(Extracted()) == 0
     assert richness(LONG) > richness(replace(LONG, authors=())) > richness(replace(LONG, authors=(), word_count=5))
+
+
+PAGE = "https://paper.example/story"
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "site", "expected"),
+    [
+        (PAGE, url_key(PAGE), "paper.example", True),
+        ("https://www.paper.example/story", url_key("https://www.paper.example/story"), "paper.example", True),
+        (PAGE, url_key(PAGE), "other.example", False),
+        (PAGE, b"of the feed and the entry", "other.example", True),  # an entry without a page of its own
+        ("not a url", b"x", "paper.example", False),
+    ],
+)
+def test_which_feeds_may_write_an_article(url: str, key: bytes, site: str, expected: bool) -> None:
+    assert is_of_site(url, key, site) is expected
+
+
+def test_a_stored_url_that_is_too_long_is_judged_by_its_site() -> None:
+    long = PAGE + "?" + "x" * 3000
+
+    assert not is_of_site(long, b"x", "other.example")
+
+
+def test_the_origin_of_the_text_goes_with_the_text() -> None:
+    old = replace(LONG, origins={"text": Finder.JSON_LD})
+    richer = replace(a_record("other words " * 80), origins={"text": Finder.SELECTOR})
+    poorer = replace(a_record("few words"), origins={"text": Finder.SELECTOR})
+
+    assert plan_content(stored(old), richer).merged.origins["text"] is Finder.SELECTOR
+    assert plan_content(stored(old), poorer).merged.origins["text"] is Finder.JSON_LD
