@@ -157,8 +157,8 @@ def test_a_source_is_edited_switched_off_explained_and_enabled(headwater: Headwa
     assert "That is the class gone." in story.stdout
     assert "It was a probe: the feed stays disabled" in story.stdout
     assert edited.returncode == 0
-    assert "the feed is switched off with the reason not_found" in after.stdout
-    assert "It is not tried again until somebody enables it" in after.stdout
+    assert "the feed is disabled, reason not_found" in after.stdout
+    assert "It is not polled again until a user enables it" in after.stdout
     assert enabled.returncode == 0
     (listed,) = headwater.json("source", "list")
     assert (listed["state"], listed["feed_disabled_at"]) == ("pending", None)
