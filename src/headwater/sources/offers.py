@@ -1,4 +1,4 @@
-"""Feeds that were found at a page that a user entered as a feed, and whether a search is running."""
+"""Feeds found for failing subscriptions, and whether rediscovery is pending."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,7 @@
-"""OPML, the file in which feeds move from one reader to another: bytes in, lines out, and back. Pure.
+"""Reading and writing OPML. Pure.
 
-Read without a tree, without a DTD and within bounds: a hostile file costs what its size costs, and ends in a refusal.
-Outlines inside outlines are categories; ours have one level, so that `News` in `World` becomes `World / News`.
+Parsed without a tree or DTD and within limits, so that a hostile file costs no more than its size. Nested outlines are
+categories; Headwater's have one level, so that `News` in `World` becomes `World / News`.
 """
 
 import re
@@ -23,7 +23,7 @@ LINES_MAX = 20_000
 DEPTH_MAX = 100
 NAME_MAX = 255
 CATEGORY_MAX = 100
-URL_KEPT = 2_100  # of a longer one so much that it is refused as too long and can still be shown
+URL_KEPT = 2_100  # enough of a longer one to be refused as too long and still be shown
 
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 _FEED_SCHEME = re.compile(r"feed:(?://)?(?=https?://)|feed(?=://)", re.IGNORECASE)
@@ -33,7 +33,7 @@ _PIECE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class OpmlLine:
-    """A feed in a file: as it stands there, so that what is wrong with it can be said."""
+    """A feed of a file, unchecked."""
 
     name: str
     url: str
@@ -42,7 +42,7 @@ class OpmlLine:
 
 
 def read_opml(data: bytes) -> list[OpmlLine]:
-    """The feeds of a file, in its order. Raises Invalid, in words for the person who chose the file."""
+    """The feeds of a file, in its order. Raises Invalid."""
     if len(data) > BYTES_MAX:
         raise Invalid(f"The file is too large ({BYTES_MAX // 1_000_000} MB at most).")
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -58,7 +58,7 @@ def read_opml(data: bytes) -> list[OpmlLine]:
 
 
 def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
-    """A file that any reader takes, ours among them: an outline for each category, the feeds in it."""
+    """An OPML file with an outline for each category and its feeds."""
     root = etree.Element("opml", version="2.0")
     head = etree.SubElement(root, "head")
     etree.SubElement(head, "title").text = xml_safe(title)
@@ -94,7 +94,7 @@ def _parse(data: bytes) -> list[OpmlLine]:
 
 
 def _parse_mended(data: bytes, error: etree.XMLSyntaxError) -> list[OpmlLine]:
-    """Once more with `&` written as it should be: the one mistake that many exporters make. Raises Invalid."""
+    """Parse again with bare `&` escaped, a common error of exporters. Raises Invalid."""
     mended = _BARE_AMPERSAND.sub(b"&amp;", data)
     if mended != data:
         try:
@@ -107,18 +107,16 @@ def _parse_mended(data: bytes, error: etree.XMLSyntaxError) -> list[OpmlLine]:
 
 
 class _Reader:
-    """Told of each element by the parser; keeps the feeds and nothing else. Its methods raise Invalid."""
+    """A target of the parser that keeps only the feeds. Its methods raise Invalid."""
 
     def __init__(self) -> None:
         self.lines: list[OpmlLine] = []
         self._folders: list[str | None] = []  # the open elements; None: one that names no category
 
     def doctype(self, _name: str, _public: str | None, _system: str | None) -> None:
-        """Nothing that OPML needs stands in a DTD, and much that hurts."""
         raise Invalid("This file has a document type declaration, as no OPML needs. Remove it and try again.")
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """An element begins."""
         local = tag.rpartition("}")[2].lower()
         if not self._folders and local != "opml":
             raise Invalid(f"This is no OPML file: it begins with <{local[:40]}>.")
@@ -127,17 +125,16 @@ class _Reader:
         self._folders.append(self._outline(attributes) if local == "outline" else None)
 
     def end(self, _tag: str) -> None:
-        """An element ends."""
         self._folders.pop()
 
     def data(self, _text: str) -> None:
-        """Text stands in the head only, and is of no use here."""
+        """Required by the parser; text is ignored."""
 
     def close(self) -> None:
-        """The file is at its end."""
+        """Required by the parser."""
 
     def _outline(self, given: Mapping[str, str]) -> str | None:
-        """Keeps a feed; of anything else says what it is called, since it may be a category."""
+        """Keep a feed; return the name of any other outline, which may be a category."""
         found = {name.lower(): value.strip() for name, value in given.items()}
         name = " ".join((found.get("title") or found.get("text") or "").split())[:NAME_MAX]
         is_feed = "xmlurl" in found or found.get("type", "").lower() in _FEED_TYPES
@@ -146,21 +143,21 @@ class _Reader:
         if len(self.lines) >= LINES_MAX:
             raise Invalid(f"There are more than {LINES_MAX:,} feeds in this file. Split it.")
         site = found.get("htmlurl", "")[:URL_KEPT]
-        # Where only the site is named we follow that, and find its feed.
+        # With only the URL of a site, its feed is discovered later.
         url = _followable(found.get("xmlurl") or found.get("url") or site)
         name = url[:NAME_MAX] if is_blank(name) else name
         self.lines.append(OpmlLine(name, url, self._category(found.get("category", "")), site))
         return None
 
     def _category(self, attribute: str) -> str:
-        """The outlines around a feed; where there are none, the first of the categories it names itself."""
+        """The outlines around a feed, or else the first category of its attribute."""
         around = " / ".join(folder for folder in self._folders if folder)
         own = " / ".join(part.strip() for part in attribute.partition(",")[0].split("/") if part.strip())
         return " ".join((around or own).split())[:CATEGORY_MAX].strip()
 
 
 def _followable(url: str) -> str:
-    """`feed:https://…` and `feed://…` are how some programs write a feed's address."""
+    """The URL without the schemes `feed:https://…` and `feed://…` of some programs."""
     found = _FEED_SCHEME.match(url)
     if found is None:
         return url[:URL_KEPT]

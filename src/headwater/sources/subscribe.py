@@ -1,7 +1,6 @@
-"""What a reader follows: the feed they name becomes a source, shared with all who name it, and a subscription.
+"""Subscriptions: a feed URL becomes a source, shared by its subscribers, and a subscription of the user.
 
-Each step that touches what is shared comes first; then the transaction speaks for the reader, and row-level security
-holds for the rest of it.
+Shared rows are written first; then `speak_for` applies row-level security to the rest of the transaction.
 """
 
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ FEEDS_MOST = Quotas().subscriptions
 async def add_feed(
     conn: Connection, *, user_id: UserId, name: str, url: str, category: str = "", now: datetime, most: int = FEEDS_MOST
 ) -> Subscription:
-    """Follow a feed; it is polled at once unless it is already. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds."""
+    """Subscribe to a feed; a new one is polled at once. Raises InvalidFeed, AlreadySubscribed, TooManyFeeds."""
     name, url = check_feed(name, url)
     chosen = check_category(category)
     source = await _source_of(conn, url, user_id, now)
@@ -64,7 +63,7 @@ async def change_feed(
 
 
 async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID) -> SourceId:
-    """Stop following; returns the source, for `leave_unwanted` in another transaction. Raises FeedNotFound."""
+    """Unsubscribe; returns the source, for `leave_unwanted` in another transaction. Raises FeedNotFound."""
     await speak_for(conn, user_id)
     source_id = await subscriptions.remove(conn, subscription_id=subscription_id)
     if source_id is None:
@@ -73,12 +72,12 @@ async def drop_feed(conn: Connection, *, user_id: UserId, subscription_id: UUID)
 
 
 async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: datetime) -> None:
-    """Delete those of these sources that readers brought and that nobody follows any more.
+    """Delete those of these sources that users added and that have no subscription.
 
-    Sources that were suggested for everybody stay as long as the person who suggested them, and rejected ones for
-    good; while nobody follows them they are disabled. Each source is locked before its subscriptions are counted: a
-    transaction that is adding one is waited for, and one that comes later finds the source deleted. What an operator or
-    the site decided about a deleted one is kept for whoever adds it again.
+    Suggested sources stay as long as their submitter, and rejected ones for good, disabled without subscribers. Each
+    source is locked before its subscriptions are counted: a transaction that adds one is waited for, and a later one
+    finds the source deleted. Decisions of an operator or the site about a deleted source are kept, for when it is
+    added again.
     """
     held = await custom.lock(conn, source_ids=source_ids)
     if not held:
@@ -92,7 +91,7 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
 
 
 async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime) -> Source:
-    """The source with this address, which stays until the transaction ends; made when there is none."""
+    """The source with this URL, locked against deletion until the transaction ends; added if there is none."""
     for is_last in (False, False, True):
         try:
             source = await sources.lock_by_url(conn, url=url)
@@ -100,14 +99,14 @@ async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime)
             pass
         else:
             if not source.enabled and await custom.is_only_unfollowed(conn, source_id=source.id):
-                return await following.switch_on(conn, source, now)  # for themselves, whatever becomes of it for others
+                return await following.switch_on(conn, source, now)  # for its subscribers; it is not public
             return source
         try:
             async with conn.transaction():
                 source = await following.follow(conn, url=url, name=None, now=now)
                 await custom.set_submitter(conn, source_id=source.id, user_id=user_id)
                 source = await following.respect_hold(conn, source, now)
-        except SourceExists:  # another transaction added it after we looked
+        except SourceExists:  # added by another transaction meanwhile
             if is_last:
                 raise
         else:

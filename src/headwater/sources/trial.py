@@ -1,4 +1,4 @@
-"""Trying a source: its feed is asked for as a poll would, a page of it is read as extraction would. Nothing is kept."""
+"""Tests of a source: its feed is polled, or a page of it is extracted, and nothing is stored."""
 
 import time
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ from headwater.urls import complete_url
 
 SHOWN = 10
 PAGE = "text/html, application/xhtml+xml, */*;q=0.5"
-NONE_YET = Validators(None, None)  # so that the feed is sent whole, changed or not
+NONE_YET = Validators(None, None)  # so that the whole feed is sent, also if unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a poll would have come to, as sentences, and the first entries that it would have read."""
+    """The result of a poll, as sentences, and the first entries."""
 
     has_succeeded: bool
     sentences: Sequence[str]
@@ -49,13 +49,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A page that could not be read, and why, in a sentence."""
+    """Why a page could not be read, as a sentence."""
 
     reason: str
 
 
 class Trials:
-    """Requests that leave no trace. Feeds and pages are each read in a sandbox of their own."""
+    """Test requests. Feeds and pages are parsed in separate sandboxes."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Trials:
         self._turns = turns
 
     async def attempt(self, source: Source) -> Trial:
-        """Ask for a source's feed. Raises NothingToPoll, HostBusy, Unavailable."""
+        """Poll a source's feed. Raises NothingToPoll, HostBusy, Unavailable."""
         async with self._database.transaction() as conn:
             feed = await find_claimed(conn, source_id=source.id)
         if feed is None:
@@ -104,7 +104,7 @@ class Trials:
         return Trial(isinstance(asked.outcome, Polled), explain(report), entries[:SHOWN])
 
     async def read_page(self, source: Source, url: str) -> Comparison | Unread:
-        """Read a page with the source's selectors, and without any. Raises InvalidUrl, HostBusy, Unavailable."""
+        """Extract a page with and without the source's selectors. Raises InvalidUrl, HostBusy, Unavailable."""
         url = complete_url(url)
         async with self._database.transaction() as conn:
             of_source = (await find_selectors(conn, source_ids=[source.id])).get(source.id)
@@ -163,7 +163,7 @@ class Trials:
             await self._keep(gate.asked)
 
     async def _keep(self, robots: Sequence[Robots]) -> None:
-        """What was asked for is asked for by nobody else within a day."""
+        """Store robots.txt for all workers."""
         if robots:
             async with self._database.transaction() as conn:
                 for one in robots:
