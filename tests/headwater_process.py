@@ -113,6 +113,7 @@ class Running:
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> int:
         """Ctrl-C in its terminal: the signal goes to the whole group. Returns the exit code."""
+        assert self.process.poll() is None, self.output
         os.killpg(self.process.pid, how)
         return self.process.wait(PATIENCE_S)
 
