@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
+from typing import LiteralString
 
 import pytest
 
@@ -181,3 +182,68 @@ async def test_an_approved_suggestion_is_not_read_through_a_blocked_domain(
     assert count == articles
     assert ("spam.example is a blocked domain" in (error or "")) is (articles == 0)
     assert ("GET a.spam.example/feed" in site.asked) is (articles == 1)
+
+
+OFF: LiteralString = "feed_url ~ 'off.example.*/feed$'"
+DISABLES: dict[str, LiteralString] = {
+    "whole source": f"UPDATE sources SET enabled = false, disabled_by_operator = true WHERE {OFF}",
+    "feed": f"UPDATE feed_state SET off_at = now(), off_by_operator = true WHERE {OFF}",
+}
+
+
+async def follow_disabled(database: Database, site: Site, alias: str, statement: LiteralString) -> None:
+    """A feed of a user that redirects to one that an operator disabled."""
+    site.answers["off.example/feed"] = rss("Off", "a")
+    site.answers[alias] = (302, "text/plain", site.url("off.example/feed").encode())
+    await follow(database, site.url("off.example/feed"), site.url(alias))
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = false WHERE feed_url = %(url)s", {"url": site.url(alias)})
+        await conn.execute(statement)
+        statement = "UPDATE feed_state SET next_poll_at = '9999-12-31' WHERE feed_url = %(url)s"
+        await conn.execute(statement, {"url": site.url("off.example/feed")})
+
+
+@pytest.mark.parametrize("alias", ["alias.example/feed", "off.example/alias"], ids=["other host", "same host"])
+@pytest.mark.parametrize("statement", DISABLES.values(), ids=DISABLES)
+async def test_a_feed_of_a_user_is_not_read_through_a_redirect_to_one_that_an_operator_disabled(
+    database: Database, poller: Poller, site: Site, alias: str, statement: LiteralString
+) -> None:
+    await follow_disabled(database, site, alias, statement)
+    (feed,) = await poller.claim(2)
+
+    report = await poller.work(feed)
+
+    assert report.outcome_name == "ssrf_blocked"
+    assert site.asked == [f"GET {alias}"]
+    async with database.transaction() as conn:
+        cur = await conn.execute("SELECT last_error FROM feed_state WHERE feed_url = %(u)s", {"u": site.url(alias)})
+        assert "a feed that an operator has disabled" in str(await cur.fetchone())
+
+
+async def test_a_redirect_to_a_feed_that_an_operator_disabled_for_a_time_waits_for_its_end(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    statement = DISABLES["feed"].replace("SET", "SET off_until = now() + interval '1 day',")
+    await follow_disabled(database, site, "alias.example/feed", statement)
+    (feed,) = await poller.claim(2)
+
+    with pytest.raises(HostBusy):
+        await poller.work(feed)
+
+    async with database.transaction() as conn:
+        cur = await conn.execute(
+            "SELECT next_poll_at > now() + interval '23 hours', off_at FROM feed_state WHERE host = 'alias.example'"
+        )
+        assert await cur.fetchall() == [(True, None)]
+    assert site.asked == ["GET alias.example/feed"]
+
+
+async def test_a_source_of_an_operator_is_read_through_a_redirect_to_one_that_is_disabled(
+    database: Database, poller: Poller, site: Site
+) -> None:
+    await follow_disabled(database, site, "alias.example/feed", DISABLES["whole source"])
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE sources SET is_system = true")
+    (feed,) = await poller.claim(2)
+
+    assert (await poller.work(feed)).outcome_name == "polled"

@@ -816,3 +816,31 @@ async def test_an_approval_does_not_enable_what_an_operator_disabled_but_the_ope
         await operate.change(conn, source, wanted=Changes(enabled=True), actor=MODERATOR, now=world.clock())
     assert await world.polled() == [world.site.url("good.example/feed")]
     assert await world.public(ada) == ["Good News"]
+
+
+@pytest.mark.parametrize("karma", [0, 50])
+@pytest.mark.parametrize("is_left", [False, True])
+async def test_what_an_operator_disabled_is_not_suggested_through_a_temporary_redirect(
+    world: World, karma: int, is_left: bool
+) -> None:
+    ada = await world.somebody("ada@example.com", karma=karma)
+    source_id = await follow_good(world, ada)
+    await disable_whole(world, source_id)
+    if is_left:
+        await leave_all(world, ada, source_id)
+    world.site.answers["alias.example/feed"] = (302, "text/plain", world.site.url("good.example/feed").encode())
+
+    with pytest.raises(InvalidProposal, match="An operator has disabled this feed"):
+        await world.suggest(ada, "alias.example/feed")
+
+    assert await world.public(ada) == []
+
+
+async def test_a_rejected_feed_is_not_suggested_through_a_temporary_redirect(world: World) -> None:
+    ada = await world.somebody("ada@example.com", karma=50)
+    feed = await world.suggest(await world.somebody("bob@example.com"))
+    await world.reject(feed.id)
+    world.site.answers["alias.example/feed"] = (302, "text/plain", world.site.url("good.example/feed").encode())
+
+    with pytest.raises(FeedTaken, match="rejected"):
+        await world.suggest(ada, "alias.example/feed")

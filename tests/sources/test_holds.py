@@ -126,3 +126,72 @@ async def test_a_feed_that_nobody_decided_about_is_polled_at_once_when_it_is_add
     assert await next_poll_at(conn, followed) == (False,)
     cur = await conn.execute("SELECT count(*) FROM feed_holds")
     assert await cur.fetchone() == (0,)
+
+
+NEW = "https://moved.example/feed"
+
+
+async def follow_new(conn: Connection, user_id: UserId, url: str) -> Subscription:
+    subscription = await add_feed(conn, user_id=user_id, name="New", url=url, now=START)
+    await see_all_users(conn)
+    return subscription
+
+
+async def disable_moved(conn: Connection, followed: Subscription, *, whole: bool) -> None:
+    """The feed has moved to another site, and keeps the key of its first URL; then an operator disables it."""
+    values = {"id": followed.source_id, "url": NEW}
+    await conn.execute("UPDATE sources SET feed_url = %(url)s WHERE id = %(id)s", values)
+    await conn.execute("UPDATE feed_state SET feed_url = %(url)s WHERE source_id = %(id)s", values)
+    source = await sources.find_by_id(conn, source_id=followed.source_id)
+    if whole:
+        await operate.change(conn, source, wanted=Changes(enabled=False), actor=API_TOKEN, now=START)
+    else:
+        await operate.disable(conn, source, reason="a court says so", actor=API_TOKEN, now=START)
+
+
+@pytest.mark.parametrize("url", [NEW, f"{NEW}?utm_source=x", NEW.replace("https", "http")])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("is_left", [True, False])
+async def test_a_moved_feed_that_an_operator_disabled_is_disabled_when_it_is_added_by_its_new_url(
+    conn: Connection, url: str, whole: bool, is_left: bool
+) -> None:
+    ada, bob = await a_user(conn), await a_user(conn, "bob@example.com")
+    followed = await follow(conn, ada)
+    await disable_moved(conn, followed, whole=whole)
+    if is_left:
+        await leave(conn, ada, followed)
+
+    added = await follow_new(conn, bob, url)
+
+    assert added.source_id != followed.source_id
+    assert await next_poll_at(conn, added) == (True,)
+    source = await sources.find_by_id(conn, source_id=added.source_id)
+    assert source.enabled is not whole
+    assert (await standing(conn, added)).off_by_operator is not whole
+
+
+async def test_a_feed_with_a_source_of_its_own_is_not_disabled_by_one_that_moved_there(conn: Connection) -> None:
+    ada, bob = await a_user(conn), await a_user(conn, "bob@example.com")
+    followed = await follow(conn, ada)
+    await follow_new(conn, bob, NEW)
+    await disable_moved(conn, followed, whole=True)
+
+    assert await feed_holds.find_disable(conn, url=NEW, now=START) is None
+    assert await feed_holds.find_disable(conn, url=FEED, now=START) is not None
+
+
+async def test_a_hold_is_not_weakened_by_a_source_that_moved_to_its_url(conn: Connection) -> None:
+    ada, bob = await a_user(conn), await a_user(conn, "bob@example.com")
+    first = await follow_new(conn, ada, NEW)
+    source = await sources.find_by_id(conn, source_id=first.source_id)
+    await operate.change(conn, source, wanted=Changes(enabled=False), actor=API_TOKEN, now=START)
+    await leave(conn, ada, first)
+    other = await follow(conn, bob)
+    values = {"id": other.source_id, "url": NEW}
+    await conn.execute("UPDATE sources SET feed_url = %(url)s WHERE id = %(id)s", values)
+    await feed_schedule.wait_as_asked(conn, source_id=other.source_id, until=LATER)
+
+    await leave(conn, bob, other)
+
+    again = await follow_new(conn, ada, NEW)
+    assert not (await sources.find_by_id(conn, source_id=again.source_id)).enabled

@@ -75,12 +75,14 @@ class Turn:
         return response
 
     async def hop(self, url: str) -> None:
-        """As `to`, for the target of a redirect."""
+        """As `to`, for the target of a redirect. Raises also what `check` raises, before the host is waited for."""
         self._asked_at = asyncio.get_running_loop().time()
+        if self._check is not None:
+            await self._check(url)
         await self.to(url)
 
     async def to(self, url: str) -> None:
-        """Hold the host of this URL, once it is free. Raises HostBusy, DatabaseUnavailable, and what `check` raises."""
+        """Hold the host of this URL, once it is free. Raises HostBusy, DatabaseUnavailable."""
         host = host_of(url)
         if self._own is not None and host == self._own.name:
             await asyncio.sleep(self._own.delay.total_seconds())
@@ -88,8 +90,6 @@ class Turn:
         if self._held is not None and host == self._held.name and await self._stay(self._held):
             return
         await self.end()
-        if self._check is not None:
-            await self._check(url)
         self._held = await self._turns.take(host, self._lease, self._wait)
 
     def note(self, response: Response) -> None:

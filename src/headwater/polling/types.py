@@ -289,6 +289,14 @@ class Hold:
 
 
 @record
+class OperatorDisable:
+    """An operator has disabled a feed or its whole source; until None: until they enable it."""
+
+    until: datetime | None
+    is_whole: bool
+
+
+@record
 class Decision:
     """What is written after a poll: the feed's next state, its next poll, and what happened.
 

@@ -42,7 +42,7 @@ from headwater.polling.ask import Asked, ask
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_of
 from headwater.polling.report import Round, log_poll
-from headwater.polling.store import claims, results
+from headwater.polling.store import claims, holds, results
 from headwater.polling.store.rows import PollResult
 from headwater.polling.types import (
     ClaimedFeed,
@@ -60,7 +60,7 @@ from headwater.polling.types import (
 )
 from headwater.sandbox import Sandbox
 from headwater.types import Clock, SourceId, UserId
-from headwater.urls import host_of
+from headwater.urls import host_of, url_key
 
 log = get_logger()
 
@@ -260,7 +260,9 @@ class Poller:
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         own = OwnHost(feed.host, self._delay(feed), feed.lease)
         try:
-            async with self._turns.borrow(wait=REDIRECT_WAIT, own=own, check=partial(self._check_domain, feed)) as turn:
+            async with self._turns.borrow(
+                wait=REDIRECT_WAIT, own=own, check=partial(self._check_redirect, feed)
+            ) as turn:
                 return await ask(
                     feed,
                     policy,
@@ -281,13 +283,22 @@ class Poller:
     def _delay(self, feed: ClaimedFeed) -> timedelta:
         return delay_of(self._options.host_delay, feed.host_delay, slowed=feed.pace.slowed)
 
-    async def _check_domain(self, feed: ClaimedFeed, url: str) -> None:
-        """Raises FetchError where moderators blocked the domain that a redirect leads to."""
-        host = host_of(url)
+    async def _check_redirect(self, feed: ClaimedFeed, url: str) -> None:
+        """Raises FetchError where moderators blocked the domain that a redirect leads to, or an operator disabled the
+        feed there; HostBusy if that ends by itself. An operator's own sources are not checked."""
+        host, now = host_of(url), self._clock()
+        is_elsewhere = url_key(url) != url_key(feed.feed_url)  # not only https or a slash at the end
         async with self._database.transaction() as conn:
+            if not is_elsewhere or not await results.is_of_user(conn, source_id=feed.source_id):
+                return
             domain = await results.find_blocked_domain(conn, source_id=feed.source_id, host=host)
-        if domain is not None:
+            disable = await holds.find_disable(conn, url=url, now=now)
+        if domain is not None and host != feed.host:
             raise FetchError(url, FetchFailure.BLOCKED, f"it redirects to {host}, and {domain} is a blocked domain")
+        if disable is not None and disable.until is not None:
+            raise HostBusy(host, disable.until)
+        if disable is not None:
+            raise FetchError(url, FetchFailure.BLOCKED, "it redirects to a feed that an operator has disabled")
 
     async def _put_off(self, feed: ClaimedFeed, until: datetime | None) -> None:
         """The host that the feed redirects to is busy: poll later, without counting a failure."""

@@ -171,16 +171,20 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
 
 
 async def respect_hold(conn: Connection, source: Source, now: datetime) -> Source:
-    """Apply what an operator or the site decided about this feed before its source was deleted: to unsubscribe and
-    subscribe again does not undo it."""
-    hold = await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url)) if source.feed_url else None
-    if hold is None:
+    """Apply what an operator or the site decided about this feed, before its source was deleted or while it has moved
+    here from another site: to subscribe again, or by its new URL, does not undo it."""
+    if source.feed_url is None:
         return source
-    if hold.asked_until is not None and hold.asked_until > now:
+    disable = await feed_holds.find_disable(conn, url=source.feed_url, now=now, other_than=source.id)
+    hold = await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))
+    if hold is not None and hold.asked_until is not None and hold.asked_until > now:
         await feed_schedule.wait_as_asked(conn, source_id=source.id, until=hold.asked_until)
-    if hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
+    if hold is not None and hold.off_at is not None and (hold.off_until is None or hold.off_until > now):
         await _turn_off(conn, source, hold.off_reason or "", at=hold.off_at, until=hold.off_until, now=now)
-    return await switch_off(conn, source, now, by_operator=True) if hold.is_switched_off else source
+    elif disable is not None and not disable.is_whole:
+        await _turn_off(conn, source, "Disabled under its earlier URL.", at=now, until=disable.until, now=now)
+    is_switched_off = disable is not None and disable.is_whole
+    return await switch_off(conn, source, now, by_operator=True) if is_switched_off else source
 
 
 async def forget_hold(conn: Connection, source: Source) -> None:

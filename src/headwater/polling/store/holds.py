@@ -1,20 +1,79 @@
 """Every statement on `feed_holds`: decisions about a feed that outlive its source."""
 
+from contextlib import suppress
 from datetime import datetime
 
-from headwater.db import Connection, fetch_one
-from headwater.polling.types import Hold
+from headwater.db import Connection, fetch_one, fetch_value
+from headwater.errors import InvalidUrl
+from headwater.polling.types import Hold, OperatorDisable
 from headwater.types import SourceId
+from headwater.urls import canonical, key_of, url_key
+
+
+async def find_disable(
+    conn: Connection, *, url: str, now: datetime, other_than: SourceId | None = None
+) -> OperatorDisable | None:
+    """Whether an operator disabled a source with this URL, or its feed, also if the source is deleted.
+
+    If no source was added under this URL, one whose feed has moved here from another site decides. Raises InvalidUrl.
+    """
+    form = canonical(url)
+    plain = form.replace("https:", "http:", 1)
+    return await fetch_one(
+        conn,
+        OperatorDisable,
+        """
+        SELECT until, is_whole
+        FROM (
+            SELECT CASE WHEN NOT disabled_by_operator THEN off_until END AS until, disabled_by_operator AS is_whole
+            FROM sources
+            LEFT JOIN feed_state ON feed_state.source_id = sources.id
+            WHERE (
+                    feed_url_key = %(key)b OR (url_key = %(key)b AND feed_url_key IS NULL)
+                    OR (
+                        sources.feed_url = ANY(%(spellings)s::text[])
+                        AND NOT EXISTS (
+                            SELECT
+                            FROM sources AS own
+                            WHERE own.feed_url_key = %(key)b AND own.id IS DISTINCT FROM %(other_than)s
+                        )
+                    )
+                )
+                AND sources.id IS DISTINCT FROM %(other_than)s
+                AND (disabled_by_operator OR off_by_operator AND coalesce(off_until, 'infinity') > %(now)s)
+            UNION ALL
+            SELECT CASE WHEN NOT is_switched_off THEN off_until END, is_switched_off
+            FROM feed_holds
+            WHERE feed_url_key = %(key)b
+                AND (is_switched_off OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
+        ) AS found
+        ORDER BY until DESC NULLS FIRST, is_whole DESC
+        LIMIT 1
+        """,
+        {
+            "key": key_of(form),
+            "spellings": [url, form, plain, f"{form}/", f"{plain}/"],
+            "now": now,
+            "other_than": other_than,
+        },
+    )
 
 
 async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> None:
-    """Remember what an operator or the site decided about a feed whose source is about to be deleted."""
+    """Remember what an operator or the site decided about a feed whose source is about to be deleted.
+
+    For a feed that has moved to another site: under the URL it was added with, and under its current one.
+    """
+    feed_url = await fetch_value(conn, "SELECT feed_url FROM sources WHERE id = %(id)s", {"id": source_id})
+    keys: list[bytes] = []
+    with suppress(InvalidUrl):  # the target of a redirect may be longer than a URL may be
+        keys = [url_key(feed_url)] if feed_url else []
     await conn.execute(
         """
-        INSERT INTO feed_holds (feed_url_key, is_switched_off, off_at, off_reason, off_until, asked_until)
+        INSERT INTO feed_holds AS hold (feed_url_key, is_switched_off, off_at, off_reason, off_until, asked_until)
         SELECT *
         FROM (
-            SELECT feed_url_key, disabled_by_operator AS is_switched_off,
+            SELECT held.key, disabled_by_operator AS is_switched_off,
                 CASE WHEN by_operator THEN off_at END AS off_at, CASE WHEN by_operator THEN off_reason END,
                 CASE WHEN by_operator THEN off_until END,
                 CASE WHEN asked_until > %(now)s THEN asked_until END AS asked_until
@@ -23,14 +82,18 @@ async def keep_hold(conn: Connection, *, source_id: SourceId, now: datetime) -> 
             CROSS JOIN LATERAL (
                 SELECT off_by_operator AND (off_until IS NULL OR off_until > %(now)s) AS by_operator
             ) AS decided
+            CROSS JOIN LATERAL (SELECT feed_url_key UNION SELECT unnest(%(keys)b::bytea[])) AS held (key)
             WHERE sources.id = %(source_id)s
-        ) AS held
+        ) AS kept
         WHERE is_switched_off OR off_at IS NOT NULL OR asked_until IS NOT NULL
         ON CONFLICT (feed_url_key) DO UPDATE
-        SET is_switched_off = excluded.is_switched_off, off_at = excluded.off_at, off_reason = excluded.off_reason,
-            off_until = excluded.off_until, asked_until = excluded.asked_until
+        SET is_switched_off = hold.is_switched_off OR excluded.is_switched_off,
+            off_at = CASE WHEN excluded.off_at IS NULL THEN hold.off_at ELSE excluded.off_at END,
+            off_reason = CASE WHEN excluded.off_at IS NULL THEN hold.off_reason ELSE excluded.off_reason END,
+            off_until = CASE WHEN excluded.off_at IS NULL THEN hold.off_until ELSE excluded.off_until END,
+            asked_until = greatest(hold.asked_until, excluded.asked_until)
         """,
-        {"source_id": source_id, "now": now},
+        {"source_id": source_id, "keys": keys, "now": now},
     )
 
 

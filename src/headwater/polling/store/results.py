@@ -156,3 +156,9 @@ async def find_blocked_domain(conn: Connection, *, source_id: SourceId, host: st
         """,
         {"id": source_id, "domains": [".".join(labels[start:]) for start in range(len(labels))]},
     )
+
+
+async def is_of_user(conn: Connection, *, source_id: SourceId) -> bool:
+    """Whether a user added this source, not an operator."""
+    statement = "SELECT NOT is_system FROM sources WHERE id = %(id)s"
+    return bool(await fetch_value(conn, statement, {"id": source_id}))

@@ -23,6 +23,7 @@ from headwater.errors import (
     SubmissionNotFound,
     TooManyAttempts,
 )
+from headwater.polling.store import holds as feed_holds
 from headwater.sources import follow as following
 from headwater.sources.custom.decide import SUBMISSIONS, check_proposal, domains_of, is_trusted, why_taken
 from headwater.sources.custom.inspect import Inspector
@@ -92,7 +93,8 @@ async def _count(database: Database, user: User, now: datetime) -> None:
 async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[str] = ()) -> ExistingSource | None:
     """The existing source of one of these URLs, if it may be suggested. Raises InvalidProposal, FeedTaken.
 
-    A blocked domain is refused anywhere in the redirects, also in temporary ones.
+    A blocked domain, a rejected feed and one that an operator disabled are refused anywhere in the redirects, also in
+    temporary ones.
     """
     domains = [domain for url in (*urls, *hops) for domain in domains_of(host_of(url))]
     for blocked in await domains_store.find_blocked(conn, domains=domains):
@@ -102,8 +104,13 @@ async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[st
     if known and (reason := why_taken(known)):
         is_public = known.is_system or known.status is ModerationStatus.APPROVED
         raise FeedTaken(reason, known.id, is_public=is_public)
-    if await public.is_disabled_by_operator(conn, url_keys=keys, now=now):
-        raise InvalidProposal({"url": "An operator has disabled this feed."})
+    for hop in hops:
+        found = await public.find_existing(conn, url_keys=[url_key(hop)])
+        if found and found.status is ModerationStatus.REJECTED:
+            raise FeedTaken(why_taken(found) or "", found.id)
+    for url in {*urls, *hops}:
+        if await feed_holds.find_disable(conn, url=url, now=now):
+            raise InvalidProposal({"url": "An operator has disabled this feed."})
     return known
 
 

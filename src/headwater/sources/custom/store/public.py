@@ -1,7 +1,6 @@
 """Sources that all users may find."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -48,30 +47,6 @@ async def find_existing(conn: Connection, *, url_keys: Sequence[bytes]) -> Exist
     """
     rows = await fetch_rows(conn, statement, {"keys": list(url_keys)})
     return msgspec.convert(rows[0], ExistingSource) if rows else None
-
-
-async def is_disabled_by_operator(conn: Connection, *, url_keys: Sequence[bytes], now: datetime) -> bool:
-    """Whether an operator disabled a source with one of these URLs, or its feed, also if the source is deleted."""
-    return bool(
-        await fetch_value(
-            conn,
-            """
-            SELECT EXISTS (
-                SELECT
-                FROM sources
-                LEFT JOIN feed_state ON feed_state.source_id = sources.id
-                WHERE (feed_url_key = ANY(%(keys)b::bytea[]) OR url_key = ANY(%(keys)b::bytea[]))
-                    AND (disabled_by_operator OR off_by_operator AND coalesce(off_until, 'infinity') > %(now)s)
-            ) OR EXISTS (
-                SELECT
-                FROM feed_holds
-                WHERE feed_url_key = ANY(%(keys)b::bytea[])
-                    AND (is_switched_off OR off_at IS NOT NULL AND coalesce(off_until, 'infinity') > %(now)s)
-            )
-            """,
-            {"keys": list(url_keys), "now": now},
-        )
-    )
 
 
 async def list_public(
