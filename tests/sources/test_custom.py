@@ -844,3 +844,21 @@ async def test_a_rejected_feed_is_not_suggested_through_a_temporary_redirect(wor
 
     with pytest.raises(FeedTaken, match="rejected"):
         await world.suggest(ada, "alias.example/feed")
+
+
+@pytest.mark.parametrize("karma", [0, 50])
+async def test_a_suggestion_keeps_the_interval_that_an_operator_chose(world: World, karma: int) -> None:
+    ada = await world.somebody("ada@example.com", karma=karma)
+    source_id = await follow_good(world, ada)
+    async with world.database.as_system() as conn:
+        source = await sources.find_by_id(conn, source_id=source_id)
+        wanted = Changes(interval=timedelta(days=1))
+        await operate.change(conn, source, wanted=wanted, actor=MODERATOR, now=world.clock())
+
+    feed = await world.suggest(ada)
+    if feed.status is PENDING:
+        await world.approve(feed.id)
+
+    async with world.database.as_system() as conn:
+        assert (await sources.find_by_id(conn, source_id=source_id)).interval_minutes == 1440
+    assert await world.public(ada) == ["Good News"]

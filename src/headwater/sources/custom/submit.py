@@ -149,8 +149,9 @@ async def _is_suspect(conn: Connection, user: User, found: Inspected, now: datet
 
 
 async def publish(conn: Connection, source: Source, wanted: Proposal, now: datetime) -> None:
-    """Make the source public, with the suggested name, interval and category."""
-    interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes else None
+    """Make the source public, with the suggested name and category, and with the interval unless it has one."""
+    is_chosen = source.interval_minutes is not None  # by an operator
+    interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes and not is_chosen else None
     changes = Changes(name=wanted.name, interval=interval, category=wanted.category)
     await following.change(conn, source, changes)
     if not source.enabled and not await custom.is_disabled_by_operator(conn, source_id=source.id):
