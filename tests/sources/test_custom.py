@@ -862,3 +862,37 @@ async def test_a_suggestion_keeps_the_interval_that_an_operator_chose(world: Wor
     async with world.database.as_system() as conn:
         assert (await sources.find_by_id(conn, source_id=source_id)).interval_minutes == 1440
     assert await world.public(ada) == ["Good News"]
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+async def test_blocking_a_domain_rejects_an_approved_source_whose_submitter_is_gone(
+    world: World, is_followed: bool
+) -> None:
+    ada, bob = await world.somebody("ada@example.com", karma=50), await world.somebody("bob@example.com")
+    feed = await world.suggest(ada)
+    await follow_good(world, bob)
+    async with world.database.as_system() as conn:
+        await users.remove(conn, user_id=ada.id)
+    await remove_all(world.database, world.clock)
+    assert await world.public(bob) == ["Good News"]
+    if not is_followed:
+        async with world.database.as_system() as conn:
+            await conn.execute("DELETE FROM subscriptions")
+
+    assert await block(world, "good.example") == 1
+
+    assert await world.public(bob) == []
+    async with world.database.as_system() as conn:
+        assert (await sources.find_by_id(conn, source_id=feed.id)).enabled is is_followed
+    assert [deed for deed, _ in await world.deeds()][-2:] == ["feed.rejected", "domain.blocked"]
+
+
+async def test_blocking_a_domain_rejects_an_approved_source_that_has_moved_there(world: World) -> None:
+    ada = await world.somebody("ada@example.com", karma=50)
+    await world.suggest(ada)
+    async with world.database.as_system() as conn:
+        await conn.execute("UPDATE feed_state SET host = 'a.spam.example'")
+
+    assert await block(world, "spam.example") == 1
+
+    assert await world.public(ada) == []

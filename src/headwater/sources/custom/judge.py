@@ -56,9 +56,25 @@ async def block(
     for source_id in rejected:
         if found := await submissions.lock(conn, source_id=source_id):
             await _reject(conn, found, reason=reason, actor=actor, now=now)
+        else:
+            await _reject_without_submitter(conn, source_id, reason=reason, actor=actor, now=now)
     detail = {"reason": reason, "rejected": len(rejected)}
     await audit.record(conn, actor=actor, deed=Deed.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail)
     return len(rejected)
+
+
+async def _reject_without_submitter(
+    conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime
+) -> None:
+    """Reject an approved source whose submitter has deleted their account; its subscribers keep it."""
+    source = await sources.find_by_id(conn, source_id=source_id)
+    await custom.set_moderation(conn, source_id=source_id, status=ModerationStatus.REJECTED.value)
+    if await custom.list_unapproved(conn, source_ids=[source_id]):
+        await following.switch_off(conn, source, now)
+    await audit.record(
+        conn, actor=actor, deed=Deed.FEED_REJECTED, subject_name=source.name, now=now, subject_id=source_id,
+        detail={"url": source.address, "reason": reason},
+    )  # fmt: skip
 
 
 async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime) -> None:

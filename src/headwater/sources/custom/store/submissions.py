@@ -177,18 +177,27 @@ async def count_pending(conn: Connection) -> int:
 
 
 async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -> list[SourceId]:
-    """Lock and return approved suggestions of a domain and its subdomains, also pending ones on request."""
+    """Lock and return approved sources of a domain and its subdomains, also pending ones on request.
+
+    A source is of the domain if its suggestion was, or if its feed is there now. The submitter of an approved source
+    may have deleted their account: then it has no suggestion any more.
+    """
     statement = """
-        SELECT source_id
-        FROM submissions
-        JOIN sources ON sources.id = source_id
-        WHERE (host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s)
-            AND (
-                (moderation_status = 'approved' AND NOT is_system)
+        SELECT sources.id
+        FROM sources
+        LEFT JOIN submissions ON submissions.source_id = sources.id
+        LEFT JOIN feed_state ON feed_state.source_id = sources.id
+        WHERE (
+                moderation_status = 'approved' AND NOT is_system
                 OR (%(with_pending)s AND decided_at IS NULL AND moderation_status = 'pending')
             )
-        ORDER BY submitted_at, source_id
-        FOR UPDATE OF submissions
+            AND EXISTS (
+                SELECT
+                FROM (VALUES (submissions.host), (feed_state.host)) AS place (host)
+                WHERE host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s
+            )
+        ORDER BY submitted_at, sources.id
+        FOR UPDATE OF sources
     """
     return await fetch_column(conn, statement, {"domain": domain, "with_pending": with_pending})
 
