@@ -378,9 +378,9 @@ async def test_what_is_no_address_is_refused(typed: str, look: Look) -> None:
         ("nowhere.invalid", "/", "The host name cannot be resolved."),
         ("silent", "/feed.xml", "No complete answer within 1 s."),
         ("mailman", "/feed.xml", "Its answer is not proper HTTP."),
-        ("busy", "/feed.xml", "The answer is HTTP 429 Too Many Requests."),
-        ("resting", "/feed.xml", "The answer is HTTP 503 Service Unavailable."),
-        ("challenge", "/feed.xml", "It shows a test that only a person in a browser can pass (HTTP 403)."),
+        ("busy", "/feed.xml", "The response is HTTP 429 Too Many Requests."),
+        ("resting", "/feed.xml", "The response is HTTP 503 Service Unavailable."),
+        ("challenge", "/feed.xml", "It shows a bot challenge (HTTP 403)."),
     ],
 )
 async def test_a_host_that_does_not_answer_or_asks_for_rest_is_left_alone(
@@ -399,7 +399,7 @@ async def test_a_host_that_does_not_answer_or_asks_for_rest_is_left_alone(
     ("host", "path", "reason"),
     [
         ("picture", "/feed.xml", "It is a PNG image."),
-        ("gone", "/feed.xml", "The answer is HTTP 410 Gone."),
+        ("gone", "/feed.xml", "The response is HTTP 410 Gone."),
         ("tunnel-private", "/feed.xml", "10.0.0.1 is private: Headwater does not connect there."),
         ("village", "/", "It is a web page."),
         ("labyrinth", "/", "It is a web page."),
@@ -455,7 +455,7 @@ async def test_links_to_a_host_that_is_never_asked_cost_no_request(look: Look) -
     assert asked == ["/", "/feed"]
     reasons = {tried.url: tried.reason for tried in discovery.tried}
     assert reasons["http://10.0.0.19/a"] == "10.0.0.19 is private: Headwater does not connect there."
-    assert reasons["http://10.0.0.19/b"] == "Not asked for: Headwater does not connect to its host."
+    assert reasons["http://10.0.0.19/b"] == "Not requested: Headwater does not connect to its host."
 
 
 async def test_a_redirect_to_where_we_do_not_go_is_not_held_against_its_host(look: Look) -> None:
@@ -485,7 +485,7 @@ async def test_a_bug_of_the_parsers_is_noted_and_the_search_goes_on(
 async def test_a_bug_in_reading_a_page_is_noted_and_the_search_goes_on(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.sources.discovery.links_of", lambda *_: 1 / 0)
+    monkeypatch.setattr("headwater.sources.discovery.feed_links", lambda *_: 1 / 0)
     async with site({"/": "<p>Hello", "/feed.xml": rss("Boats")}) as (base, _):
         discovery = await look(base)
 
@@ -558,7 +558,7 @@ async def test_what_is_not_asked_for_is_told(look: Look) -> None:
     unasked = [tried for tried in discovery.tried if tried.url.removeprefix(base) not in asked]
     assert len(asked) == MAX_REQUESTS
     assert {"/", *COMMON_PATHS} <= {tried.url.removeprefix(base) for tried in unasked}
-    assert {tried.reason for tried in unasked} == {f"Not asked for: {MAX_REQUESTS} requests are enough for one search."}
+    assert {tried.reason for tried in unasked} == {f"Not requested: a search is limited to {MAX_REQUESTS} requests."}
 
 
 async def test_the_best_feed_comes_first_and_comments_last(look: Look) -> None:
@@ -596,7 +596,7 @@ async def test_a_search_makes_few_requests_however_many_feeds_are_declared(look:
 
     assert len(asked) == MAX_REQUESTS
     assert len(discovery.found) == MAX_REQUESTS - 1
-    assert discovery.tried[-1].reason == f"Not asked for: {MAX_REQUESTS} requests are enough for one search."
+    assert discovery.tried[-1].reason == f"Not requested: a search is limited to {MAX_REQUESTS} requests."
 
 
 async def test_requests_to_a_host_come_one_at_a_time_and_apart(zoo: Zoo, client: Client, sandbox: Sandbox) -> None:
@@ -631,7 +631,7 @@ async def test_a_search_never_takes_longer_than_it_may(client: Client, sandbox: 
     await runner.cleanup()
 
     assert discovery.found == ()
-    assert discovery.tried[-1].reason == "The time was up before it was read."
+    assert discovery.tried[-1].reason == "The search timed out before it was read."
 
 
 async def test_what_was_found_before_the_time_was_up_is_kept(zoo: Zoo, client: Client, sandbox: Sandbox) -> None:

@@ -1,12 +1,11 @@
-"""Discovery: what a person typed in; the feeds behind it out, each of them fetched and read before it is offered.
+"""Discovery: finds the feeds of a site, page or URL that a user gives. Each is fetched and parsed. Nothing is stored.
 
-Nothing is stored, and nothing that a site does raises: an address that gave no feed is listed with the reason. Asked
-one after the other, in this order, until something is found: a known site's own pattern, the address itself, what its
-page declares and links to, the same of the front page, and at last the places where feeds usually stand.
+Tries in this order, until something is found: patterns of known sites, the URL itself, what its page declares and
+links to, the same of the front page, and the usual URLs of feeds.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -22,29 +21,22 @@ from headwater.net.answers import is_challenge
 from headwater.observability.log import get_logger
 from headwater.polling.ask import moved_to
 from headwater.sandbox import Overrun, Sandbox
-from headwater.sources.page_links import (
-    READER_SCHEME,
-    Candidate,
-    How,
-    absolute,
-    header_links,
-    is_about_comments,
-    links_of,
-)
+from headwater.sources.page_links import READER_SCHEME, Candidate, How, absolute, feed_links, is_about_comments
 from headwater.sources.well_known import customary_feeds, known_feeds
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, complete_url, host_of, parse_url, url_key
 
 log = get_logger()
 
-MAX_REQUESTS = 16  # a page, its site's front page, and every usual place, where nothing else leads to a feed
-PAUSE = timedelta(seconds=1)  # between two requests to one host, while a person waits
+MAX_REQUESTS = 16  # a page, its site's front page, and every usual URL
+PAUSE = timedelta(seconds=1)  # between two requests to one host, without a database
 ACCEPT = "application/atom+xml, application/rss+xml, application/feed+json, text/html, application/xml;q=0.9, */*;q=0.5"
+_NO_RESPONSE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFeed:
-    """A feed that was fetched and read. `url` is where it lives for good: past permanent redirects."""
+    """A feed that was fetched and parsed. `url` is after permanent redirects."""
 
     url: str
     title: str
@@ -56,7 +48,7 @@ class FoundFeed:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An address that gave no feed, and why, in a sentence."""
+    """A URL without a feed, and why, as a sentence."""
 
     url: str
     how: How
@@ -65,7 +57,7 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found behind an address, the best first; and what was tried in vain."""
+    """The feeds found, the best first, and the URLs without one."""
 
     url: str
     found: tuple[FoundFeed, ...]
@@ -73,49 +65,46 @@ class Discovery:
 
 
 async def discover(
-    client: Client,
-    sandbox: Sandbox,
-    url: str,
-    *,
-    within: timedelta,
-    max_bytes: int,
-    pause: timedelta = PAUSE,
+    client: Client, sandbox: Sandbox, url: str, *, within: timedelta, max_bytes: int, pause: timedelta = PAUSE,
     turn: Turn | None = None,
-) -> Discovery:
-    """The feeds of a site, a page, or an address that is a feed; never longer than `within`.
+) -> Discovery:  # fmt: skip
+    """The feeds of a site, a page, or a URL that is a feed.
 
-    With a `turn` each host is waited for; without one, as where there is no database, requests to a host are a pause
-    apart. Raises InvalidUrl, HostBusy where nothing is found and a host could not be asked, and DatabaseUnavailable.
+    With a `turn`, requests wait for each host; without one, as without a database, they are a pause apart. Raises
+    InvalidUrl, HostBusy if nothing is found and a host was busy, and DatabaseUnavailable.
     """
-    addresses = _addresses(url)
-    search = _Search(client, sandbox, within, max_bytes, pause, turn)
+    text = READER_SCHEME.sub("", url.strip())
+    first = complete_url(text)
+    has_scheme = text.lower().startswith(("http:", "https:"))
+    urls = [first] if has_scheme else [first, f"http{first.removeprefix('https')}"]
+    # A third of the time for each request, so that one that hangs does not cost all the others.
+    get = partial(client.get, within=within / 3, max_bytes=max_bytes, headers={"Accept": ACCEPT})
+    search = _Search(client, get, sandbox, pause, turn)
     try:
         async with asyncio.timeout(within.total_seconds()):
-            page = await _look(search, addresses)
+            first = await _search(search, urls)
     except TimeoutError:
-        search.stop("the time was up before it was read")
-        page = addresses[0]
+        if search.current is not None:
+            search.reject(search.current, "the search timed out before it was read")
     if search.busy is not None and not search.found:
         raise search.busy
-    return Discovery(page, search.ranked(), tuple(search.tried))
+    found = tuple(feed for _, feed in sorted(search.found, key=lambda scored: scored[0]))
+    return Discovery(first, found, tuple(search.tried))
 
 
-async def _look(search: "_Search", addresses: Sequence[str]) -> str:
-    """Try one way after the other; the address of the page that the search began from."""
-    await search.examine(_candidates(known_feeds(addresses[0]), How.KNOWN_SITE))
+async def _search(search: "_Search", urls: Sequence[str]) -> str:
+    """Try each method; returns the URL of the page that the search started from."""
+    await search.examine(_candidates(known_feeds(urls[0]), How.KNOWN_SITE))
     if search.found:
-        return addresses[0]
-    page = await search.open(addresses)
-    here = page.url if page else addresses[0]
-    if page and not search.found:
-        await _look_at(search, page)
+        return urls[0]
+    page = await search.open(urls)
+    here = page.url if page else urls[0]
+    await search.examine_links(page)
     front = parse_url("/", base=here)
-    if not search.found and not search.leaves_alone(front) and url_key(front) != url_key(here):
-        page = await search.ask_or_note(Candidate(front, How.FRONT_PAGE))
-        if page and not search.found:
-            await _look_at(search, page)
+    if not search.found and search.reason_to_skip(front) is None and url_key(front) != url_key(here):
+        await search.examine_links(await search.request(Candidate(front, How.FRONT_PAGE)))
     for place in _candidates(customary_feeds(here), How.USUAL_PLACE):
-        if search.found or search.leaves_alone(place.url):
+        if search.found or search.reason_to_skip(place.url) is not None:
             break
         await search.examine([place])
     return here
@@ -125,226 +114,169 @@ def _candidates(urls: Iterable[str], how: How) -> Iterator[Candidate]:
     return (Candidate(url, how) for given in urls if (url := absolute(given, given)))
 
 
-async def _look_at(search: "_Search", page: Response) -> None:
-    links = search.links_on(page)
-    await search.examine(link for link in links if link.how is not How.MENTIONED)
-    if not search.found:
-        await search.examine(link for link in links if link.how is How.MENTIONED)
-
-
-_SILENT = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DNS})
-
-
 class _Search:
-    """What one discovery has asked, found and tried so far. One request at a time."""
+    """The requests and results of one discovery. One request at a time."""
 
     def __init__(
-        self,
-        client: Client,
-        sandbox: Sandbox,
-        within: timedelta,
-        max_bytes: int,
-        pause: timedelta,
-        turn: Turn | None = None,
-    ) -> None:
+        self, client: Client, get: Callable[..., Awaitable[Response]], sandbox: Sandbox, pause: timedelta,
+        turn: Turn | None,
+    ) -> None:  # fmt: skip
         self._client = client
+        self._get = get
         self._sandbox = sandbox
-        self._max_bytes = max_bytes
         self._pause = pause.total_seconds()
         self._turn = turn
-        self.busy: HostBusy | None = None
-        self._patience = within / 3  # so that one address that hangs does not cost all the others
-        self._asked = 0
-        self._asked_at: dict[str, float] = {}
-        self._resting: set[str] = set()
-        self._refused: set[str] = set()
+        self._requests = 0
+        self._requested_at: dict[str, float] = {}
+        self._resting: set[str] = set()  # origins that do not respond or limit requests
+        self._blocked: set[str] = set()
         self._seen: set[bytes] = set()
         self._feeds: set[bytes] = set()
-        self._current: Candidate | None = None
+        self.current: Candidate | None = None
+        self.busy: HostBusy | None = None
         self.found: list[tuple[tuple[int, ...], FoundFeed]] = []
         self.tried: list[Tried] = []
 
-    def ranked(self) -> tuple[FoundFeed, ...]:
-        """The best first; among equals, the order in which the site named them."""
-        return tuple(feed for _, feed in sorted(self.found, key=lambda scored: scored[0]))
+    def reason_to_skip(self, url: str) -> str | None:
+        parsed = can_ada.parse(url)
+        if parsed.host in self._blocked:
+            return "Headwater does not connect to its host"
+        if parsed.origin in self._resting:
+            return "its host does not respond, or limits requests"
+        return None
 
-    def leaves_alone(self, url: str) -> bool:
-        """Whether the host has fallen silent, asked us to stop, or is one that is never asked."""
-        return self._reason_to_leave_alone(url) is not None
-
-    async def open(self, addresses: Sequence[str]) -> Response | None:
-        """The answer at the first of these addresses that answers at all."""
-        for address in addresses:
-            self._seen.add(url_key(address))
-            if not self.leaves_alone(address) and (response := await self.ask_or_note(Candidate(address, How.ITSELF))):
+    async def open(self, urls: Sequence[str]) -> Response | None:
+        """The first response at one of these URLs."""
+        for url in urls:
+            self._seen.add(url_key(url))
+            if self.reason_to_skip(url) is None and (response := await self.request(Candidate(url, How.ITSELF))):
                 self._seen.add(url_key(response.url))
                 return response
         return None
 
-    async def examine(self, candidates: Iterable[Candidate]) -> None:
-        """Ask for each that is new; feeds of comments last."""
-        for candidate in sorted(candidates, key=is_about_comments):
-            key = url_key(candidate.url)
-            if key in self._seen:
-                continue
-            self._seen.add(key)
-            await self.ask_or_note(candidate)
-
-    async def ask_or_note(self, candidate: Candidate) -> Response | None:
-        """Ask for it, or note why it is not asked for. The answer, where there is one."""
-        reason = self._reason_to_leave_alone(candidate.url)
-        if reason is None and self._asked >= MAX_REQUESTS:
-            reason = f"{MAX_REQUESTS} requests are enough for one search"
-        if reason is None:
-            return await self._ask(candidate)
-        self._reject(candidate, f"not asked for: {reason}")
-        return None
-
-    def links_on(self, page: Response) -> Sequence[Candidate]:
-        """What the page that was asked for last says of its feeds."""
+    async def examine_links(self, page: Response | None) -> None:
+        """Request what a page declares and links to; if that is no feed, also links whose text mentions one."""
+        if page is None or self.found:
+            return
         try:
-            return [*header_links(page), *links_of(page.body, page.url)]
+            links = feed_links(page)
         except Exception as error:  # noqa: BLE001  a bug of ours ends neither the search nor what else it finds
-            self._blame_ourselves(error)
-            return []
+            self._reject_for_bug(error)
+            return
+        await self.examine(link for link in links if link.how is not How.MENTIONED)
+        if not self.found:
+            await self.examine(link for link in links if link.how is How.MENTIONED)
 
-    def stop(self, reason: str) -> None:
-        """Note what the search broke off at."""
-        if self._current is not None:
-            self._reject(self._current, reason)
+    async def examine(self, candidates: Iterable[Candidate]) -> None:
+        """Request each that is new; feeds of comments last."""
+        for candidate in sorted(candidates, key=is_about_comments):
+            if (key := url_key(candidate.url)) not in self._seen:
+                self._seen.add(key)
+                await self.request(candidate)
 
-    async def _ask(self, candidate: Candidate) -> Response | None:
-        """Fetch and read one address, and note what came of it. The answer, where there is one."""
-        self._current = candidate
-        try:
-            response = await self._get(candidate.url)
-        except HostBusy as error:
-            self.busy = error
-            self._resting.add(_origin(candidate.url))
-            self._reject(candidate, str(error))
+    async def request(self, candidate: Candidate) -> Response | None:
+        """Fetch and read one URL, unless it is skipped, and keep the result. Returns the response, if any."""
+        reason = self.reason_to_skip(candidate.url)
+        if reason is None and self._requests >= MAX_REQUESTS:
+            reason = f"a search is limited to {MAX_REQUESTS} requests"
+        if reason is not None:
+            self.reject(candidate, f"not requested: {reason}")
             return None
-        except FetchError as error:
-            if error.kind in _SILENT:
-                self._resting.add(_origin(candidate.url))
-            if _is_refusal(error):
-                self._refused.add(_host_and_port(error.url))
-            self._reject(candidate, error.detail)
+        self.current = candidate
+        try:
+            response = await self._fetch(candidate.url)
+        except (HostBusy, FetchError) as error:
+            self._note_failure(candidate, error)
             return None
         if max(len(url) for url in (response.url, *(hop.url for hop in response.hops))) > MAX_LENGTH:
-            self._reject(candidate, f"it redirects to an address longer than {MAX_LENGTH} characters")
+            self.reject(candidate, f"it redirects to a URL longer than {MAX_LENGTH} characters")
             return None
-        if response.status == HTTPStatus.OK:
-            try:
-                await self._read(candidate, response)
-            except Exception as error:  # noqa: BLE001  a bug of ours costs one candidate, not the search
-                self._blame_ourselves(error)
-        else:
-            if _wants_rest(response):
-                self._resting.add(_origin(response.url))
-            self._reject(candidate, _refusal(response))
+        if response.status != HTTPStatus.OK:
+            self._note_status(candidate, response)
+            return response
+        try:
+            self._keep(candidate, response, await read_feed(self._sandbox, response))
+        except UnreadableBody as error:
+            self.reject(candidate, error.reason)
+        except Exception as error:  # noqa: BLE001  a bug of ours costs one candidate, not the search
+            self._reject_for_bug(error)
         return response
 
-    def _reason_to_leave_alone(self, url: str) -> str | None:
-        if _host_and_port(url) in self._refused:
-            return "Headwater does not connect to its host"
-        if _origin(url) in self._resting:
-            return "its host does not answer, or asks us to come less often"
-        return None
-
-    async def _get(self, url: str) -> Response:
-        self._client.check(url)  # what is refused as it is written costs neither a request nor a pause
-        get = partial(self._client.get, within=self._patience, max_bytes=self._max_bytes, headers={"Accept": ACCEPT})
-        self._asked += 1
+    async def _fetch(self, url: str) -> Response:
+        self._client.check(url)  # a URL that is refused as it is written costs neither a request nor a pause
+        self._requests += 1
         if self._turn is not None:
-            return await self._turn.ask(get, url, turn=self._turn.hop)
+            return await self._turn.ask(self._get, url, turn=self._turn.hop)
         host, now = host_of(url), asyncio.get_running_loop().time
-        await asyncio.sleep(self._asked_at.get(host, float("-inf")) + self._pause - now())
+        await asyncio.sleep(self._requested_at.get(host, float("-inf")) + self._pause - now())
         try:
-            return await get(url)
+            return await self._get(url)
         finally:
-            self._asked_at[host] = now()
+            self._requested_at[host] = now()
 
-    async def _read(self, candidate: Candidate, response: Response) -> None:
-        content_type = response.headers.get("Content-Type")
-        try:
-            feed = await self._sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
-        except UnreadableBody as error:
-            self._reject(candidate, error.reason)
-            return
-        except Overrun as error:
-            self._reject(candidate, f"it cannot be read within our limits: {error}")
-            return
-        if not feed.entries and not feed.title:
-            self._reject(candidate, "it is like a feed, with neither a title nor entries")
-            return
+    def _note_failure(self, candidate: Candidate, error: HostBusy | FetchError) -> None:
+        if isinstance(error, HostBusy):
+            self.busy = error
+        # Blocked for its own address or port, not for where it redirects to.
+        elif error.kind is FetchFailure.BLOCKED and not isinstance(error.__cause__, InvalidUrl):
+            self._blocked.add(can_ada.parse(error.url).host)
+        if isinstance(error, HostBusy) or error.kind in _NO_RESPONSE:
+            self._resting.add(can_ada.parse(candidate.url).origin)
+        self.reject(candidate, str(error) if isinstance(error, HostBusy) else error.detail)
+
+    def _note_status(self, candidate: Candidate, response: Response) -> None:
+        status = response.status
+        has_challenge = is_challenge(status, response.headers, response.body)
+        if has_challenge or status in {429, 503}:
+            self._resting.add(can_ada.parse(response.url).origin)
+        phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
+        says = (
+            f"it shows a bot challenge (HTTP {status})" if has_challenge else f"the response is HTTP {status}{phrase}"
+        )
+        self.reject(candidate, says)
+
+    def _keep(self, candidate: Candidate, response: Response, feed: ParsedFeed) -> None:
         url = moved_to(response) or (response.hops[0].url if response.hops else response.url)
         keys = {url_key(url), url_key(response.url)}
         if keys & self._feeds:
-            self._reject(candidate, "it leads to a feed that was found already")
+            self.reject(candidate, "it leads to a feed that was found already")
             return
         self._feeds |= keys
         self._seen |= keys
-        self.found.append((_score(candidate, url, feed), _found(candidate, url, feed)))
+        title, latest_at = feed.title or candidate.title or host_of(url), latest_of(feed)
+        found = FoundFeed(url, title, feed.format, len(feed.entries), latest_at, candidate.how)
+        self.found.append((_score(candidate, url, feed), found))
 
-    def _blame_ourselves(self, error: Exception) -> None:
-        assert self._current is not None, "something was asked for"
-        # A warning: a command that tells its own story logs errors, and this is told in it.
-        log.warning("feed discovery broke", url=self._current.url, exc_info=error)
-        self._reject(self._current, one_line(f"Headwater itself failed: {type(error).__name__}: {error}")[:200])
+    def _reject_for_bug(self, error: Exception) -> None:
+        assert self.current is not None, "something was requested"
+        # A warning: the command prints this as a result, and logs only errors.
+        log.warning("feed discovery broke", url=self.current.url, exc_info=error)
+        self.reject(self.current, one_line(f"Headwater itself failed: {type(error).__name__}: {error}")[:200])
 
-    def _reject(self, candidate: Candidate, reason: str) -> None:
-        sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
-        self.tried.append(Tried(candidate.url, candidate.how, sentence))
-
-
-def _addresses(text: str) -> Sequence[str]:
-    """What was typed, as URLs to try in turn: https first where no scheme was given. Raises InvalidUrl."""
-    text = READER_SCHEME.sub("", text.strip())
-    url = complete_url(text)
-    if text.lower().startswith(("http:", "https:")):
-        return (url,)
-    return url, f"http{url.removeprefix('https')}"
+    def reject(self, candidate: Candidate, reason: str) -> None:
+        self.tried.append(Tried(candidate.url, candidate.how, f"{reason[:1].upper()}{reason[1:].rstrip('.')}."))
 
 
-def _origin(url: str) -> str:
-    return can_ada.parse(url).origin
-
-
-def _host_and_port(url: str) -> str:
-    return can_ada.parse(url).host
-
-
-def _is_refusal(error: FetchError) -> bool:
-    """Whether it is the address or port of `error.url` that is never asked, and not where its answer redirects to."""
-    return error.kind is FetchFailure.BLOCKED and not isinstance(error.__cause__, InvalidUrl)
-
-
-def _wants_rest(response: Response) -> bool:
-    return response.status in {429, 503} or _is_challenge(response)
-
-
-def _is_challenge(response: Response) -> bool:
-    return is_challenge(response.status, response.headers, response.body)
-
-
-def _refusal(response: Response) -> str:
-    if _is_challenge(response):
-        return f"it shows a test that only a person in a browser can pass (HTTP {response.status})"
+async def read_feed(sandbox: Sandbox, response: Response) -> ParsedFeed:
+    """Parse a response. Raises UnreadableBody, also for a feed with neither a title nor entries."""
+    content_type = response.headers.get("Content-Type")
     try:
-        phrase = f" {HTTPStatus(response.status).phrase}"
-    except ValueError:
-        phrase = ""
-    return f"the answer is HTTP {response.status}{phrase}"
+        feed = await sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
+    except Overrun as error:
+        raise UnreadableBody(f"it cannot be read within our limits: {error}") from error
+    if not feed.entries and not feed.title:
+        raise UnreadableBody("it has neither a title nor entries")
+    return feed
 
 
-def _found(candidate: Candidate, url: str, feed: ParsedFeed) -> FoundFeed:
+def latest_of(feed: ParsedFeed) -> datetime | None:
+    """The date of the newest entry, or else of the feed."""
     dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
-    title = feed.title or candidate.title or host_of(url)
-    return FoundFeed(url, title, feed.format, len(feed.entries), max(dates, default=feed.updated_at), candidate.how)
+    return max(dates, default=feed.updated_at)
 
 
 def _score(candidate: Candidate, url: str, feed: ParsedFeed) -> tuple[int, ...]:
-    """Less is better: declared before guessed, then what its entries carry. Ten entries are as good as a hundred."""
+    """Less is better: declared before guessed, then what its entries have. Ten entries are as good as a hundred."""
     named = Candidate(url, candidate.how, feed.title or candidate.title)
     dated = any(entry.published_at or entry.updated_at for entry in feed.entries)
     full = any(entry.content for entry in feed.entries)

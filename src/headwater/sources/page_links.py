@@ -1,10 +1,9 @@
-"""Links to feeds in a page or its headers. Pure: bytes in, candidates out, whatever the page does."""
+"""Links to feeds in a page and its headers. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
 
 import can_ada
 
@@ -20,24 +19,24 @@ from headwater.urls import host_of, url_key
 
 PAGE_BYTES = 1_000_000  # less than elsewhere: it is read outside the sandbox
 MAX_TITLE = 200
-MAX_LINKS = 50  # of each kind: more than anybody would look through
+MAX_LINKS = 50  # of each kind
 
 
 class How(StrEnum):
-    """What led to an address, the surest first."""
+    """How a URL was found, the surest first."""
 
-    ITSELF = "itself"  # it is what was typed
+    ITSELF = "itself"  # it was given
     KNOWN_SITE = "known site"
     DECLARED = "declared"  # by <link rel=alternate> or a Link header
-    LINKED = "linked"  # an anchor whose address is a feed's by its looks
-    MENTIONED = "mentioned"  # an anchor that speaks of a feed
+    LINKED = "linked"  # by an anchor, with a URL that looks like a feed's
+    MENTIONED = "mentioned"  # by an anchor whose text mentions a feed
     FRONT_PAGE = "front page"
     USUAL_PLACE = "usual place"
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An address that may be a feed's."""
+    """A URL that may be a feed's."""
 
     url: str
     how: How
@@ -49,7 +48,7 @@ _VAGUE_TYPES = frozenset({"application/xml", "text/xml", "application/json", "te
 _NO_FEEDS = re.compile(
     r"/wp-json/|/oembed|/sitemap|\.(?:png|gif|jpe?g|svg|ico|css|js|pdf|zip|mp3|opml)$", re.IGNORECASE
 )
-# Buttons that add a feed to somebody else's reader.
+# Buttons that add a feed to another reader.
 _READERS = re.compile(r"(?:^|\.)(?:feedly|inoreader|newsblur|theoldreader|netvibes|bazqux|feedbin|subtome|yahoo)\.com$")
 READER_SCHEME = re.compile(r"^(?:feed|rss|podcast|pcast|itpc):(?://)?", re.IGNORECASE)
 _HINT = re.compile(r"rss|atom|rdf|feed|index\.xml", re.IGNORECASE)
@@ -57,19 +56,25 @@ _MENTION = re.compile(r"(?<![a-z])(?:rss|atom|feeds?|json ?feed)(?![a-z])", re.I
 _ANCHOR_ENDS = re.compile(r"</?a[\s>]", re.IGNORECASE)
 _ANCHOR_TEXT = 300
 _ABOUT_COMMENTS = re.compile(r"\bcomments?\b", re.IGNORECASE)
-
-_ORDER = list(How)
-_Link: TypeAlias = tuple[str, How, str]  # href as written, how it came up, title
-
 _HEADER_LINK = re.compile(r"""<([^<>]*)>((?:[^,"<>]|"[^"]*")*)""")
 _HEADER_PARAMETER = re.compile(r""";\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;"]+))""")
 
 
+def feed_links(page: Response) -> Sequence[Candidate]:
+    """The feeds that the headers of a page declare, and those of `links_of`."""
+    declared: list[Candidate] = []
+    for value in (value for name, value in page.headers.items() if name.lower() == "link"):
+        for href, parameters in _HEADER_LINK.findall(value):
+            named = {name.lower(): quoted or bare for name, quoted, bare in _HEADER_PARAMETER.findall(parameters)}
+            declared += _declared({**named, "href": href})
+    return [*_resolved(declared, page.url), *links_of(page.body, page.url)]
+
+
 def links_of(page: bytes, url: str) -> Sequence[Candidate]:
-    """What a page says of its feeds: those it declares, then those it links to, then what sounds like one. Pure."""
+    """The feeds that a page declares, then those it links to, then links whose text mentions a feed."""
     text = decode(page[:PAGE_BYTES], html=True)
-    declared: list[_Link] = []
-    anchored: list[_Link] = []
+    declared: list[Candidate] = []
+    anchored: list[Candidate] = []
     base: str | None = None
     for name, raw, end in tags(text):
         if name == "base" and base is None:
@@ -78,22 +83,23 @@ def links_of(page: bytes, url: str) -> Sequence[Candidate]:
             declared += _declared(attributes_of(raw))
         elif name == "a" and len(anchored) < MAX_LINKS:
             anchored += _anchored(raw, _ANCHOR_ENDS.split(text[end : end + _ANCHOR_TEXT], maxsplit=1)[0])
-    return _settled([*declared, *anchored], absolute(base, url) or url)
+    return _resolved([*declared, *anchored], absolute(base, url) or url)
 
 
-def _declared(attributes: Mapping[str, str]) -> Iterator[_Link]:
+def _declared(attributes: Mapping[str, str]) -> Iterator[Candidate]:
+    """The feed of a <link>, with its href as written."""
     rel = attributes.get("rel", "").lower().split()
     kind = attributes.get("type", "").partition(";")[0].strip().lower()
     href = attributes.get("href", "")
+    is_certain = "feed" in rel or _FEED_TYPE.fullmatch(kind)
     is_alternate = "alternate" in rel and "stylesheet" not in rel
-    if "feed" in rel or (is_alternate and (_FEED_TYPE.fullmatch(kind) or kind in _VAGUE_TYPES or not kind)):
-        is_certain = "feed" in rel or _FEED_TYPE.fullmatch(kind)
-        if href and (is_certain or not _NO_FEEDS.search(href)) and (kind or is_certain or _HINT.search(href)):
-            yield href, How.DECLARED, one_line(attributes.get("title", ""))[:MAX_TITLE]
+    is_named = "feed" in rel or (is_alternate and (is_certain or kind in _VAGUE_TYPES or not kind))
+    if href and is_named and (is_certain or (not _NO_FEEDS.search(href) and (kind or _HINT.search(href)))):
+        yield Candidate(href, How.DECLARED, one_line(attributes.get("title", ""))[:MAX_TITLE])
 
 
-def _anchored(raw: str, inside: str) -> Iterator[_Link]:
-    """An anchor that leads to a feed by its address or type, or speaks of one: by its text, a picture's or a class."""
+def _anchored(raw: str, inside: str) -> Iterator[Candidate]:
+    """The feed of an anchor, by its href or type, or by its text, an image's or a class; with its href as written."""
     if not _HINT.search(raw, 0, MAX_ATTRIBUTES_LENGTH) and not _HINT.search(inside):
         return
     attributes = attributes_of(raw)
@@ -102,41 +108,32 @@ def _anchored(raw: str, inside: str) -> Iterator[_Link]:
         return
     title = one_line(attributes.get("title", "") or re.sub(r"<[^>]*>?", " ", unescape(inside)))[:MAX_TITLE]
     if READER_SCHEME.match(href) or _FEED_TYPE.fullmatch(attributes.get("type", "")):
-        yield href, How.LINKED, title
+        yield Candidate(href, How.LINKED, title)
     elif _HINT.search(href) or _MENTION.search(" ".join([*attributes.values(), inside])):
-        yield href, How.MENTIONED, title
+        yield Candidate(href, How.MENTIONED, title)
 
 
-def _settled(links: Iterable[_Link], base: str) -> Sequence[Candidate]:
-    """Absolute addresses, each once, the surest first."""
+def _resolved(links: Iterable[Candidate], base: str) -> Sequence[Candidate]:
+    """With absolute URLs, each once, the surest first."""
     found: dict[bytes, Candidate] = {}
-    for href, how, title in links:
-        url = absolute(href, base)
+    for link in links:
+        url, how = absolute(link.url, base), link.how
         if url is None or (how is not How.DECLARED and _READERS.search(host_of(url))):
             continue
-        # What an anchor's words cannot settle, its address may.
-        is_linked = how is How.MENTIONED and says_feed(url)
-        found.setdefault(url_key(url), Candidate(url, How.LINKED if is_linked else how, title))
-    return sorted(found.values(), key=lambda candidate: _ORDER.index(candidate.how))
-
-
-def header_links(page: Response) -> Iterator[Candidate]:
-    for value in (value for name, value in page.headers.items() if name.lower() == "link"):
-        for href, parameters in _HEADER_LINK.findall(value):
-            named = {name.lower(): quoted or bare for name, quoted, bare in _HEADER_PARAMETER.findall(parameters)}
-            for target, how, title in _declared({**named, "href": href}):
-                if url := absolute(target, page.url):
-                    yield Candidate(url, how, title)
+        if how is How.MENTIONED and says_feed(url):
+            how = How.LINKED
+        found.setdefault(url_key(url), Candidate(url, how, link.title))
+    return sorted(found.values(), key=lambda candidate: list(How).index(candidate.how))
 
 
 def absolute(href: str | None, base: str) -> str | None:
-    """The URL that an href leads to from this page, `feed:` and its like read; None where that is not followed."""
-    return link_target(READER_SCHEME.sub(_web_scheme, href), base) if href else None
+    """The URL of an href on this page; None if it cannot be followed.
 
-
-def _web_scheme(match: re.Match[str]) -> str:
-    """`feed://host/x` is http://host/x, and `feed:https://host/x` is what it wraps."""
-    return "http://" if match[0].endswith("//") else ""
+    `feed://host/x` is http://host/x, and `feed:https://host/x` is https://host/x.
+    """
+    if not href:
+        return None
+    return link_target(READER_SCHEME.sub(lambda scheme: "http://" if scheme[0].endswith("//") else "", href), base)
 
 
 def is_about_comments(candidate: Candidate) -> bool:

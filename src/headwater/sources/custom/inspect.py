@@ -9,14 +9,14 @@ from datetime import timedelta
 from http import HTTPStatus
 
 from headwater.errors import HostBusy, InvalidUrl
-from headwater.feeds import ParsedFeed, UnreadableBody, parse_feed
+from headwater.feeds import ParsedFeed, UnreadableBody
 from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
 from headwater.polling.ask import moved_to
-from headwater.sandbox import Overrun, Sandbox
+from headwater.sandbox import Sandbox
 from headwater.sources.custom.types import Inspected, NoFeed, Sample
-from headwater.sources.discovery import ACCEPT
-from headwater.sources.page_links import How, header_links, is_about_comments, links_of
+from headwater.sources.discovery import ACCEPT, latest_of, read_feed
+from headwater.sources.page_links import How, feed_links, is_about_comments
 from headwater.text import one_line
 from headwater.urls import MAX_LENGTH, parse_url
 
@@ -69,17 +69,12 @@ class Inspector:
         return await turn.ask(self._client.get, url, turn=turn.hop, headers={"Accept": ACCEPT}, **limits)
 
     async def _read(self, url: str, response: Response) -> Inspected | NoFeed:
-        content_type = response.headers.get("Content-Type")
         try:
-            feed = await self._sandbox.run(parse_feed, response.body, url=response.url, content_type=content_type)
+            feed = await read_feed(self._sandbox, response)
         except UnreadableBody as error:
             offers = _offers(response)
             page = "This is a web page. Suggest one of the feeds that it links to."
-            return NoFeed(page if offers else f"This is not a feed: {error.reason}", offers)
-        except Overrun as error:
-            return NoFeed(f"The feed exceeds the limits of parsing: {error}")
-        if not feed.entries and not feed.title:
-            return NoFeed("The feed has neither a title nor entries.")
+            return NoFeed(page if offers else f"This is not a feed: {error.reason.rstrip('.')}.", offers)
         final = moved_to(response) or url
         if len(final) > MAX_LENGTH:
             return NoFeed(f"It redirects to a URL longer than {MAX_LENGTH} characters.")
@@ -88,13 +83,12 @@ class Inspector:
 
 def sample_of(feed: ParsedFeed) -> Sample:
     """What moderators see of a feed."""
-    dates = [at for entry in feed.entries if (at := entry.published_at or entry.updated_at)]
     return Sample(
         title=one_line(feed.title)[:TITLE_MOST],
         format=feed.format,
         site_url=_web(feed.site_url),
         entry_count=len(feed.entries),
-        latest_at=max(dates, default=feed.updated_at),
+        latest_at=latest_of(feed),
         titles=tuple(one_line(entry.title or "")[:TITLE_MOST] or "(untitled)" for entry in feed.entries[:TITLES]),
     )
 
@@ -108,7 +102,6 @@ def _web(url: str | None) -> str | None:
 
 def _offers(page: Response) -> Sequence[tuple[str, str]]:
     """The feeds that a page declares or links to, by URL and title; they are not fetched."""
-    links = [*header_links(page), *links_of(page.body, page.url)]
-    named = [link for link in links if link.how in {How.DECLARED, How.LINKED}]
+    named = [link for link in feed_links(page) if link.how in {How.DECLARED, How.LINKED}]
     titles = {link.url: one_line(link.title)[:TITLE_MOST] for link in sorted(named, key=is_about_comments)}
     return tuple(titles.items())[:OFFERS_MOST]
