@@ -9,7 +9,7 @@ import pytest
 from headwater.polling.decide import BY_HAND_ONLY, decide, decide_host, decide_paused
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, FeedState, HostState, Moved, Off, PollFailed, PollingOptions
-from headwater.sources.health.decide import lasting, prospect, story, when
+from headwater.sources.health.decide import describe, forecast, lasting, when
 from headwater.sources.health.types import FeedHealth
 from headwater.types import SourceId
 
@@ -50,21 +50,20 @@ def failing(times: int, kind: FailureClass, *, since: datetime = TUESDAY, streak
     )
 
 
-def told(feed: FeedHealth) -> list[str]:
-    found = story(feed, OPTIONS, NOW)
-    return [found.standing, found.next_try, found.what_then]
+def sentences_of(feed: FeedHealth) -> list[str]:
+    found = describe(feed, OPTIONS, NOW)
+    return [found.state, found.next_poll, found.outlook]
 
 
 def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() -> None:
     feed = a_feed(state=failing(3, FailureClass.NOT_FOUND), last_status=404, next_poll_at=NOW + 26 * HOUR)
 
-    assert told(feed) == [
+    assert sentences_of(feed) == [
         "Failed 3 times since yesterday at 09:10 with 404, not found.",
-        "Tried again tomorrow at 14:00.",
+        "Next poll tomorrow at 14:00.",
         (
-            "By the policy default, it is switched off after 3 failures of one kind in a row that last 24 hours, then "
-            "tried again after 48 hours. If it goes on like this, that is the next failure: tomorrow at 14:00 at the "
-            "earliest."
+            "Policy default: it is disabled after 3 failures of one kind in a row that last 24 hours, and probed after "
+            "48 hours. If it keeps failing, that is after the next failure: tomorrow at 14:00 at the earliest."
         ),
     ]
 
@@ -74,22 +73,22 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
     [
         pytest.param(
             a_feed(last_polled_at=None, next_poll_at=NOW),
-            ["It waits for its first poll.", "It is due now.", ""],
+            ["Not polled yet.", "Due now.", ""],
             id="never polled",
         ),
         pytest.param(
             a_feed(),
-            ["It works, and was last polled today at 11:00.", "Asked again today at 13:00.", ""],
+            ["Healthy. Last polled today at 11:00.", "Next poll today at 13:00.", ""],
             id="works",
         ),
         pytest.param(
             a_feed(state=FeedState(ID, moved=Moved("https://b.example/feed?key=x", TUESDAY, 2))),
             [
                 (
-                    "It works, and was last polled today at 11:00. It has moved for good to https://b.example/feed?key=***,"
-                    " it says: seen twice since yesterday at 09:10; that is believed after 3 polls over a day."
+                    "Healthy. Last polled today at 11:00. It redirects permanently to https://b.example/feed?key=***: "
+                    "seen twice since yesterday at 09:10; the new URL is used after 3 polls over a day."
                 ),
-                "Asked again today at 13:00.",
+                "Next poll today at 13:00.",
                 "",
             ],
             id="moves",
@@ -98,11 +97,11 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             a_feed("five", failing(4, FailureClass.NETWORK, streak=1)),
             [
                 "Failed 4 times since yesterday at 09:10, the last time with network.",
-                "Tried again today at 13:00.",
+                "Next poll today at 13:00.",
                 (
-                    "By the policy five, it is switched off after 5 failures of any kind, since the last success, then "
-                    "off until somebody enables it. If it goes on like this, that is the next failure: today at 13:00 "
-                    "at the earliest."
+                    "Policy five: it is disabled after 5 failures of any kind, since the last success, until an "
+                    "operator enables it. If it keeps failing, that is after the next failure: today at 13:00 at the "
+                    "earliest."
                 ),
             ],
             id="one of five",
@@ -111,9 +110,9 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             a_feed("once", failing(2, FailureClass.UPSTREAM_FAILURE), last_status=503),
             [
                 "Failed twice since yesterday at 09:10 with 503, upstream failure.",
-                "Tried again today at 13:00.",
+                "Next poll today at 13:00.",
                 (
-                    "By the policy once, such failures never switch it off; the waits are 5 minutes, 15 minutes, 1 "
+                    "Policy once: such failures never disable it; the waits are 5 minutes, 15 minutes, 1 "
                     "hour, 6 hours, 24 hours."
                 ),
             ],
@@ -123,8 +122,8 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             a_feed("cooldown", failing(1, FailureClass.UNAUTHORIZED, since=NOW - HOUR), last_status=401),
             [
                 "Failed once, today at 11:00, with 401, unauthorized.",
-                "Tried again today at 13:00.",
-                "By the policy cooldown, such failures never switch it off; it is asked as often as before.",
+                "Next poll today at 13:00.",
+                "Policy cooldown: such failures never disable it; it is polled as often as before.",
             ],
             id="a person must look",
         ),
@@ -138,13 +137,13 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             ),
             [
                 (
-                    "Switched off today at 11:00, with the reason not found. Failed 3 times since yesterday at 09:10 "
+                    "Auto-disabled today at 11:00, with the reason not found. Failed 3 times since yesterday at 09:10 "
                     "with 404, not found."
                 ),
-                "One probe goes out Friday at 11:00.",
+                "One probe is sent Friday at 11:00.",
                 (
-                    "If that succeeds, it is on again and all is forgotten; if it fails alike, it stays off for "
-                    "another 4 days."
+                    "If the probe succeeds, it is enabled and its errors are reset; if it fails in the same way, it "
+                    "stays disabled for another 4 days."
                 ),
             ],
             id="off for a while",
@@ -158,29 +157,29 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             ),
             [
                 (
-                    "Switched off today at 11:00, with the reason gone. Failed 5 times since yesterday at 09:10 "
+                    "Auto-disabled today at 11:00, with the reason gone. Failed 5 times since yesterday at 09:10 "
                     "with 410, gone."
                 ),
-                "It is not tried again until somebody enables it or changes its address.",
-                "Enabling it clears all that is held against it, and polls it at once.",
+                "Not polled until it is enabled or its URL is changed.",
+                "Enabling it resets its errors and polls it at once.",
             ],
             id="off for good",
         ),
         pytest.param(
             a_feed(state=FeedState(ID, off=Off(TUESDAY, "They asked us to stop.", None)), next_poll_at=BY_HAND_ONLY),
             [
-                "Switched off by hand yesterday at 09:10: They asked us to stop.",
-                "It is not tried again until somebody enables it or changes its address.",
-                "Enabling it clears all that is held against it, and polls it at once.",
+                "Disabled by an operator yesterday at 09:10: They asked us to stop.",
+                "Not polled until it is enabled or its URL is changed.",
+                "Enabling it resets its errors and polls it at once.",
             ],
             id="by hand",
         ),
         pytest.param(
             a_feed(is_enabled=False),
             [
-                "The whole source is disabled, and left alone.",
-                "It is not tried again until somebody enables it or changes its address.",
-                "Enabling it clears all that is held against it, and polls it at once.",
+                "The source is disabled.",
+                "Not polled until it is enabled or its URL is changed.",
+                "Enabling it resets its errors and polls it at once.",
             ],
             id="disabled",
         ),
@@ -190,9 +189,9 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
                 host=HostState("example.com", (), FailureClass.NETWORK, NOW + 4 * HOUR, 3),
             ),
             [
-                "Its host fails, with network; nothing is held against this feed.",
-                "Its host is paused until today at 16:00. Then one of its feeds is tried; if it answers, all are.",
-                "While its host is paused, failures are not held against it. Once the host answers, they are again.",
+                "Its host fails, with network; this is not counted for the feed.",
+                "Its host is paused until today at 16:00. Then one feed is polled; if it responds, all are.",
+                "Failures of its host are not counted for the feed.",
             ],
             id="its host is paused",
         ),
@@ -203,24 +202,24 @@ def test_a_feed_that_fails_says_since_when_with_what_and_what_will_come_of_it() 
             ),
             [
                 "Failed once, yesterday at 09:10, with 403, forbidden.",
-                "Its host is paused until today at 16:00. Then one of its feeds is tried; if it answers, all are.",
-                "While its host is paused, failures are not held against it. Once the host answers, they are again.",
+                "Its host is paused until today at 16:00. Then one feed is polled; if it responds, all are.",
+                "Failures of its host are not counted for the feed.",
             ],
             id="its host was paused after it had failed",
         ),
     ],
 )
 def test_every_state_has_its_sentences(feed: FeedHealth, sentences: list[str]) -> None:
-    assert told(feed) == sentences
+    assert sentences_of(feed) == sentences
 
 
 @pytest.mark.parametrize("kind", FailureClass)
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("others", [0, 2], ids=["alone", "with two that fail alike"])
-def test_what_is_foretold_comes_true(name: str, kind: FailureClass, others: int) -> None:
+def test_what_is_expected_comes_true(name: str, kind: FailureClass, others: int) -> None:
     """A feed that goes on failing alike goes off when the page said it would, and comes back when it said so."""
     policy, failed = POLICIES[name], PollFailed(kind, "It failed.", 400 if kind is FailureClass.BAD_REQUEST else None)
-    state, at, foretold = FeedState(ID), NOW, []
+    state, at, expected = FeedState(ID), NOW, []
     host = HostState("example.com", tuple(SourceId(uuid4()) for _ in range(others)), kind if others else None)
     for _ in range(40):
         judged = decide_host(host, ID, failed, policy, at)
@@ -234,17 +233,17 @@ def test_what_is_foretold_comes_true(name: str, kind: FailureClass, others: int)
             break
         feed = a_feed(name, state, next_poll_at=decision.next_poll_at, last_status=failed.status)
         feed = replace(feed, host=host)
-        foretold.append(prospect(feed, OPTIONS))
-        assert all(sentence.endswith(".") for sentence in told(feed) if sentence)
-        assert ("at the earliest" in " ".join(told(feed))) == (foretold[-1] is not None)
+        expected.append(forecast(feed, OPTIONS))
+        assert all(sentence.endswith(".") for sentence in sentences_of(feed) if sentence)
+        assert ("at the earliest" in " ".join(sentences_of(feed))) == (expected[-1] is not None)
         at = decision.next_poll_at
 
     if state.off is None:
-        assert set(foretold) == {None}
+        assert set(expected) == {None}
         assert policy.rule(kind, failed.status).threshold is None or host.paused_until is not None
     else:
-        assert [(one.at, one.until) for one in foretold if one] == [(at, state.off.until)] * len(foretold)
-        assert [one.failures for one in foretold if one] == list(range(len(foretold), 0, -1))
+        assert [(one.at, one.until) for one in expected if one] == [(at, state.off.until)] * len(expected)
+        assert [one.failures for one in expected if one] == list(range(len(expected), 0, -1))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headwater.web
-from headwater.sources.health.types import SUCCESSES, Trouble
+from headwater.sources.health.types import SUCCESSES, FailureGroup
 from headwater.types import SourceState
 
 WEB = Path(headwater.web.__file__).parent
@@ -31,7 +31,7 @@ PAIRS = [
 ]
 WRITTEN_BY_TEMPLATES = {  # states, as {{ … }}
     *("working", "pending", "error", "added", "invalid"),
-    *(*SourceState, *SUCCESSES, *(trouble.name.lower() for trouble in Trouble)),
+    *(*SourceState, *SUCCESSES, *(group.name.lower() for group in FailureGroup)),
     *("fetching", "fetched", "failed", "dead", "spider", "both"),  # of URLs and of sources
     *("critical", "warning"),  # of incidents
 }

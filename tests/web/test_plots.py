@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.polling.types import FailureClass
-from headwater.sources.health.types import TROUBLES, Bar, Period, PollEvent, Trouble, trouble_of
+from headwater.sources.health.types import Bar, FailureGroup, Period, PollEvent, failure_group
 from headwater.web.plots import failures_over_time, poll_strip, start_of, uptime_over_time, whole_period
 from tests.clock import START
 
@@ -16,10 +16,12 @@ def bars(*outcomes: dict[str, int]) -> list[Bar]:
     return [Bar(START + n * HOUR, some) for n, some in enumerate(outcomes)]
 
 
-def test_every_class_of_failure_is_some_trouble() -> None:
-    assert set(TROUBLES) == set(FailureClass)
-    assert {trouble_of(kind) for kind in FailureClass} == set(Trouble)
-    assert (trouble_of("polled"), trouble_of("not_modified"), trouble_of("of tomorrow")) == (None, None, Trouble.OTHER)
+def test_every_class_of_failure_has_a_group() -> None:
+    assert {failure_group(kind) for kind in FailureClass} == set(FailureGroup)
+    others = {kind for kind in FailureClass if failure_group(kind) is FailureGroup.OTHER}
+    assert others == {FailureClass.SSRF_BLOCKED, FailureClass.UNEXPECTED}
+    assert failure_group("polled") is failure_group("not_modified") is None
+    assert failure_group("of tomorrow") is FailureGroup.OTHER
 
 
 @pytest.mark.parametrize("period", Period)

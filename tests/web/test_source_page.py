@@ -151,7 +151,7 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
     page = await operator.open(added.headers["hx-redirect"])
     assert added.status_code == 204
     assert page.status_code == 200
-    assert "It waits for its first poll. It is due now." in page.text
+    assert "Not polled yet. Due now." in page.text
     assert (again.status_code, "is followed already" in again.text) == (409, True)
     assert (nothing.status_code, "needs the URL of a feed" in nothing.text) == (400, True)
     assert (wrong.status_code, "An interval must be a whole number, not &#39;soon&#39;." in wrong.text) == (
@@ -261,7 +261,7 @@ async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Perso
     assert (without.status_code, "A reason is required" in without.text) == (400, True)
     assert (off.status_code, on.status_code) == (200, 200)
     assert while_off == ("disabled", None, 0)
-    assert "Switched off by hand today at 12:00: They asked us to &lt;stop&gt;." in page
+    assert "Disabled by an operator today at 12:00: They asked us to &lt;stop&gt;." in page
     assert await state_of(database, source) == ("pending", None, 0)
     assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_DISABLED, Deed.SOURCE_ENABLED]
 
@@ -301,7 +301,7 @@ async def test_errors_are_reset_and_a_poll_is_asked_for(
     await operator.send("POST", f"{path}/refresh")
     page = (await operator.open(path)).text
 
-    assert "Failed 3 times since today at 12:00 with gone. Tried again tomorrow at 12:00." in failing
+    assert "Failed 3 times since today at 12:00 with gone. Next poll tomorrow at 12:00." in failing
     assert well == ("working", None, 0)
     assert "It is due now." in page
     assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_RESET, Deed.SOURCE_REFRESHED]

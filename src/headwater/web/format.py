@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from headwater.frontier.types import Status
 from headwater.polling.types import FailureClass
-from headwater.sources.health.types import Trouble
+from headwater.sources.health.types import FailureGroup
 from headwater.types import SourceState
 
 STATES = {SourceState.WORKING: "Healthy", SourceState.AUTO_DISABLED: "Auto-disabled"}
@@ -16,14 +16,6 @@ REASONS = {
     FailureClass.NETWORK: "Network error",
     FailureClass.DNS: "DNS error",
     FailureClass.SSRF_BLOCKED: "Blocked address",
-}
-TROUBLES = {
-    Trouble.LOST: "Not found or gone",
-    Trouble.REFUSED: "Refused",
-    Trouble.BROKEN: "Server error",
-    Trouble.UNREACHED: "Network error",
-    Trouble.UNREADABLE: "Parse error",
-    Trouble.OTHER: "Other",
 }
 _STEPS = (
     (timedelta(days=365), "year"),
@@ -81,9 +73,9 @@ def reason_label(reason: str) -> str:
     return REASONS.get(FailureClass(reason)) or _words(reason) if reason in set(FailureClass) else reason
 
 
-def trouble_label(name: str) -> str:
+def failure_group_label(name: str) -> str:
     """The label of a group of failures, by the name of its member: `Server error`."""
-    return TROUBLES[Trouble[name.upper()]]
+    return FailureGroup[name.upper()].value
 
 
 def url_status_label(status: str) -> str:
@@ -96,5 +88,5 @@ def _words(value: str) -> str:
 
 
 FILTERS = (
-    count, host, lazy_images, moment, reason_label, since, state_label, trouble_label, until, url_status_label,
+    count, failure_group_label, host, lazy_images, moment, reason_label, since, state_label, until, url_status_label,
 )  # fmt: skip

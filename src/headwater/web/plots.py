@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log10
 
-from headwater.sources.health.types import Bar, Period, PollEvent, Trouble, trouble_of
-from headwater.web.format import trouble_label
+from headwater.sources.health.types import Bar, FailureGroup, Period, PollEvent, failure_group
 
 WIDTH = HEIGHT = 100.0
 GAP = 0.2  # of a column
@@ -69,11 +68,11 @@ def failures_over_time(bars: Sequence[Bar], step: timedelta) -> Columns:
     for number, bar in enumerate(bars):
         x, y = number * width, HEIGHT
         targets.append(_part("target", x, 0, width, HEIGHT, _column_label(bar, step)))
-        for trouble in Trouble:
-            if count := bar.of(trouble):
+        for group in FailureGroup:
+            if count := bar.of(group):
                 height = HEIGHT * count / most
                 y -= height
-                parts.append(_part(trouble.name.lower(), x + width * GAP / 2, y, width * (1 - GAP), height))
+                parts.append(_part(group.name.lower(), x + width * GAP / 2, y, width * (1 - GAP), height))
     return Columns(parts, most, targets)
 
 
@@ -107,8 +106,8 @@ def poll_strip(polls: Sequence[PollEvent], most: int) -> list[PlotPart]:
     for number, poll in enumerate(reversed(polls)):
         x = WIDTH - (len(polls) - number) * width
         height = HEIGHT * (STRIP_LEAST + (1 - STRIP_LEAST) * _slowness(poll.took_ms))
-        trouble = trouble_of(poll.outcome)
-        kind = trouble.name.lower() if trouble else poll.outcome
+        group = failure_group(poll.outcome)
+        kind = group.name.lower() if group else poll.outcome
         parts.append(_part(kind, x, HEIGHT - height, width * (1 - GAP), height, poll_label(poll)))
     return parts
 
@@ -122,9 +121,9 @@ def poll_label(poll: PollEvent) -> str:
 def _column_label(bar: Bar, step: timedelta) -> str:
     end = bar.at + step
     when = f"{bar.at:%a %d %b %H:%M} to {end:%H:%M}" if step < timedelta(days=1) else f"{bar.at:%a %d %b %H:%M} + 24 h"
-    troubles = [f"{trouble_label(trouble.name)} {count}" for trouble in Trouble if (count := bar.of(trouble))]
+    failures = [f"{group} {count}" for group in FailureGroup if (count := bar.of(group))]
     share = f", {bar.uptime:.1%} succeeded" if bar.uptime is not None else ""
-    return f"{when}: {bar.polls:,} polls{share}" + (f"; failed: {', '.join(troubles)}" if troubles else "")
+    return f"{when}: {bar.polls:,} polls{share}" + (f"; failed: {', '.join(failures)}" if failures else "")
 
 
 def _slowness(took_ms: int) -> float:

@@ -143,14 +143,14 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
     with capture_logs() as logged, open_page(browser, world.place) as page:
         register(page)
         page.goto(world.path)
-        expect_state(page, "Pending", "It waits for its first poll. It is due now.")
+        expect_state(page, "Pending", "Not polled yet. Due now.")
         assert world.source()["status"] == "pending"
 
         first = world.poll_at(start)
         assert first is not None
         assert first.outcome_name == "polled"
         page.reload()
-        expect_state(page, "Healthy", "It works, and was last polled today at 12:00.")
+        expect_state(page, "Healthy", "Healthy. Last polled today at 12:00.")
         assert world.source()["status"] == "working"
         assert taken(logged) == [("info", "feed polled")]
 
@@ -165,7 +165,7 @@ def test_a_feed_dies_and_comes_back_and_each_step_is_seen(world: World, browser:
         assert probe_at - off_at == 2 * DAY
         page.reload()
         expect_state(
-            page, "Auto-disabled", "Switched off today at ", "with the reason not found", "One probe goes out "
+            page, "Auto-disabled", "Auto-disabled today at ", "with the reason not found", "One probe is sent "
         )
         failures = len(waits) + 1
         assert taken(logged) == [("warning", "feed poll failed")] * failures + [("warning", "feed disabled")]
@@ -208,7 +208,7 @@ def fail_until_off(world: World, page: Page, at: datetime) -> list[timedelta]:
         if len(waits) <= 2:
             page.reload()
             times = "once, " if len(waits) == 1 else "twice since "
-            expect_state(page, "Failing", f"Failed {times}today at ", "with 404, not found.", "Tried again ")
+            expect_state(page, "Failing", f"Failed {times}today at ", "with 404, not found.", "Next poll ")
         at = report.next_poll_at
     raise AssertionError("it was not due when it was said to be")
 

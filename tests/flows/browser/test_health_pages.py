@@ -178,11 +178,11 @@ def test_a_source_is_worked_on_by_keyboard_alone(operator: Page, filled: str) ->
     expect(said).to_contain_text("Errors reset")  # the browser itself demands a reason
     operator.keyboard.type("They asked us to stop")
     operator.keyboard.press("Enter")
-    expect(story).to_contain_text("Switched off by hand today at ")
+    expect(story).to_contain_text("Disabled by an operator today at ")
 
     operator.get_by_role("button", name="Enable").focus()
     operator.keyboard.press("Space")
-    expect(story).to_contain_text("It waits for its first poll. It is due now.")
+    expect(story).to_contain_text("Not polled yet. Due now.")
     expect(operator.locator("#source-log")).to_contain_text("source disabled")
 
 

@@ -1,13 +1,13 @@
 """Health of sources, for the operators' pages. Pure data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
 from headwater.polling.policy import Policy
-from headwater.polling.types import FailureClass, FeedState, HostState
+from headwater.polling.types import FeedState, HostState
 from headwater.sources.types import IngestionMode, badge_of
 from headwater.types import SourceId, SourceState
 
@@ -21,47 +21,43 @@ class Period(StrEnum):
 
     @property
     def length(self) -> timedelta:
-        return {"24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}[self.value]
+        return timedelta(days={"24h": 1, "7d": 7, "30d": 30}[self.value])
 
     @property
     def step(self) -> timedelta:
         """The width of one bar of its chart."""
-        return {"24h": timedelta(hours=1), "7d": timedelta(hours=6), "30d": timedelta(days=1)}[self.value]
+        return timedelta(hours={"24h": 1, "7d": 6, "30d": 24}[self.value])
 
     @property
     def words(self) -> str:
         return {"24h": "24 hours", "7d": "7 days", "30d": "30 days"}[self.value]
 
 
-class Trouble(StrEnum):
-    """Groups of failure classes, by who can fix them."""
+class FailureGroup(StrEnum):
+    """Groups of failure classes, by who can fix them, with their labels."""
 
-    LOST = "gone or moved"
-    REFUSED = "refused"
-    BROKEN = "the site's own fault"
-    UNREACHED = "no answer"
-    UNREADABLE = "not a readable feed"
-    OTHER = "other"
+    LOST = "Not found or gone"
+    REFUSED = "Refused"
+    BROKEN = "Server error"
+    UNREACHED = "Network error"
+    UNREADABLE = "Parse error"
+    OTHER = "Other"
 
 
-TROUBLES: Mapping[FailureClass, Trouble] = {
-    FailureClass.NOT_FOUND: Trouble.LOST,
-    FailureClass.GONE: Trouble.LOST,
-    FailureClass.RATE_LIMITED: Trouble.REFUSED,
-    FailureClass.UNAUTHORIZED: Trouble.REFUSED,
-    FailureClass.FORBIDDEN: Trouble.REFUSED,
-    FailureClass.BAD_REQUEST: Trouble.REFUSED,
-    FailureClass.BOT_CHALLENGE: Trouble.REFUSED,
-    FailureClass.UPSTREAM_FAILURE: Trouble.BROKEN,
-    FailureClass.NETWORK: Trouble.UNREACHED,
-    FailureClass.DNS: Trouble.UNREACHED,
-    FailureClass.PARSE_ERROR: Trouble.UNREADABLE,
-    FailureClass.NOT_A_FEED: Trouble.UNREADABLE,
-    FailureClass.TOO_LARGE: Trouble.UNREADABLE,
-    FailureClass.REDIRECT_LOOP: Trouble.UNREADABLE,
-    FailureClass.SSRF_BLOCKED: Trouble.OTHER,
-    FailureClass.UNEXPECTED: Trouble.OTHER,
+_GROUPS: Mapping[FailureGroup, Collection[str]] = {
+    FailureGroup.LOST: ("not_found", "gone"),
+    FailureGroup.REFUSED: ("rate_limited", "unauthorized", "forbidden", "bad_request", "bot_challenge"),
+    FailureGroup.BROKEN: ("upstream_failure",),
+    FailureGroup.UNREACHED: ("network", "dns"),
+    FailureGroup.UNREADABLE: ("parse_error", "not_a_feed", "too_large", "redirect_loop"),
 }
+
+
+def failure_group(outcome: str) -> FailureGroup | None:
+    """The group of a failed poll; None for a success."""
+    if outcome in SUCCESSES:
+        return None
+    return next((group for group, classes in _GROUPS.items() if outcome in classes), FailureGroup.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +75,16 @@ class FeedHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """The state of a feed, its next try, and what follows, as sentences; some may be empty."""
+class FeedDescription:
+    """Sentences; the outlook may be empty."""
 
-    standing: str
-    next_try: str
-    what_then: str
+    state: str
+    next_poll: str
+    outlook: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class Forecast:
     """When a feed will be disabled if it keeps failing: after how many failures, at which time, until when."""
 
     failures: int
@@ -134,15 +130,8 @@ class Bar:
         """The share of successful polls; None without polls."""
         return 1 - self.failures / self.polls if self.polls else None
 
-    def of(self, trouble: Trouble) -> int:
-        return sum(count for outcome, count in self.outcomes.items() if trouble_of(outcome) is trouble)
-
-
-def trouble_of(outcome: str) -> Trouble | None:
-    """The group of a failed poll; None for a success."""
-    if outcome in SUCCESSES:
-        return None
-    return TROUBLES.get(FailureClass(outcome), Trouble.OTHER) if outcome in set(FailureClass) else Trouble.OTHER
+    def of(self, group: FailureGroup) -> int:
+        return sum(count for outcome, count in self.outcomes.items() if failure_group(outcome) is group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +145,6 @@ class Leader:
     new_articles: int
     median_ms: int | None
     p95_ms: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Leaders:
-    """The rankings of a period."""
-
-    slowest: Sequence[Leader] = ()
-    failing: Sequence[Leader] = ()
-    busiest: Sequence[Leader] = ()
 
 
 @dataclass(frozen=True, slots=True)

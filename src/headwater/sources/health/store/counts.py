@@ -2,26 +2,24 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-
-from psycopg.rows import class_row
+from typing import Final
 
 from headwater.db import Connection, fetch_one
-from headwater.sources.health.types import Bar, Counting, Leader, Leaders, Period
+from headwater.sources.health.types import Bar, Counting, Leader, Period
 from headwater.types import SourceId
 
 LEADERS = 10
+_COUNTING: Final = "SELECT counted_until, ranked_at FROM poll_counting"
 
 
 async def find_counting(conn: Connection) -> Counting:
     """Until when polls are counted."""
-    async with conn.cursor(row_factory=class_row(Counting)) as cur:
-        await cur.execute("SELECT counted_until, ranked_at FROM poll_counting")
-        return await cur.fetchone() or Counting(None, None)
+    return await fetch_one(conn, Counting, _COUNTING) or Counting(None, None)
 
 
 async def take_counting(conn: Connection) -> Counting | None:
     """The same, locked until the transaction ends; None if another process has locked it."""
-    return await fetch_one(conn, Counting, "SELECT counted_until, ranked_at FROM poll_counting FOR UPDATE SKIP LOCKED")
+    return await fetch_one(conn, Counting, _COUNTING + " FOR UPDATE SKIP LOCKED")
 
 
 async def count_span(conn: Connection, *, since: datetime, until: datetime) -> None:
@@ -36,11 +34,8 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
             GROUP BY source_id, date_trunc('hour', at, 'UTC'), outcome
         ), by_hour AS (
             INSERT INTO poll_hours (hour, outcome, polls)
-            SELECT hour, outcome, sum(polls)
-            FROM counted
-            GROUP BY hour, outcome
-            ON CONFLICT (hour, outcome) DO UPDATE
-            SET polls = poll_hours.polls + excluded.polls
+            SELECT hour, outcome, sum(polls) FROM counted GROUP BY hour, outcome
+            ON CONFLICT (hour, outcome) DO UPDATE SET polls = poll_hours.polls + excluded.polls
         ), by_day AS (
             INSERT INTO poll_days (day, source_id, polls, failures, new_articles, took_ms)
             SELECT (hour AT TIME ZONE 'UTC')::date, source_id, sum(polls),
@@ -49,8 +44,7 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
             FROM counted
             GROUP BY (hour AT TIME ZONE 'UTC')::date, source_id
             ON CONFLICT (day, source_id) DO UPDATE
-            SET polls = poll_days.polls + excluded.polls,
-                failures = poll_days.failures + excluded.failures,
+            SET polls = poll_days.polls + excluded.polls, failures = poll_days.failures + excluded.failures,
                 new_articles = poll_days.new_articles + excluded.new_articles,
                 took_ms = poll_days.took_ms + excluded.took_ms
         )
@@ -79,22 +73,19 @@ async def remove_of_source(conn: Connection, *, source_id: SourceId) -> None:
 
 
 async def remove_leaders(conn: Connection, *, period: Period) -> None:
-    """Delete the ranking of a period."""
     await conn.execute("DELETE FROM poll_leaders WHERE period = %(period)s", {"period": period})
 
 
 async def rank(
     conn: Connection, *, period: Period, days_since: date, events_since: datetime, polls_since: datetime
 ) -> None:
-    """Store the slowest, most failing and busiest sources, by whole days and by single polls since a time.
+    """Store the ranking of a period: the slowest, most failing and busiest sources, by whole days and single polls.
 
     Exact times are read for the 40 that are slowest on average: the slowest by median are among them.
     """
     statement = """
         WITH counted AS (
-            SELECT source_id, polls, failures, new_articles, took_ms
-            FROM poll_days
-            WHERE day >= %(days_since)s
+            SELECT source_id, polls, failures, new_articles, took_ms FROM poll_days WHERE day >= %(days_since)s
             UNION ALL
             SELECT source_id, 1, (outcome NOT IN ('polled', 'not_modified'))::integer, new_articles,
                 CASE WHEN outcome IN ('polled', 'not_modified') THEN took_ms ELSE 0 END
@@ -118,8 +109,7 @@ async def rank(
                 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY poll.took_ms) AS median_ms,
                     percentile_disc(0.95) WITHIN GROUP (ORDER BY poll.took_ms) AS p95_ms
                 FROM poll_events AS poll
-                WHERE poll.source_id = candidate.source_id
-                    AND poll.at >= %(polls_since)s
+                WHERE poll.source_id = candidate.source_id AND poll.at >= %(polls_since)s
                     AND poll.outcome IN ('polled', 'not_modified')
             ) AS exact
             WHERE median_ms IS NOT NULL
@@ -147,16 +137,8 @@ async def rank(
         FROM placed
         WHERE place <= %(limit)s
     """
-    await conn.execute(
-        statement,
-        {
-            "period": period,
-            "days_since": days_since,
-            "events_since": events_since,
-            "polls_since": polls_since,
-            "limit": LEADERS,
-        },
-    )
+    since = {"days_since": days_since, "events_since": events_since, "polls_since": polls_since}
+    await conn.execute(statement, {**since, "period": period, "limit": LEADERS})
 
 
 async def set_ranked(conn: Connection, *, at: datetime) -> None:
@@ -164,8 +146,8 @@ async def set_ranked(conn: Connection, *, at: datetime) -> None:
     await conn.execute("UPDATE poll_counting SET ranked_at = %(at)s", {"at": at})
 
 
-async def list_leaders(conn: Connection, *, period: Period) -> Leaders:
-    """The last ranking."""
+async def list_leaders(conn: Connection, *, period: Period) -> dict[str, list[Leader]]:
+    """The last ranking, by kind: slowest, failing, busiest."""
     statement = """
         SELECT kind, source_id, name, polls, failures, new_articles, median_ms, p95_ms
         FROM poll_leaders
@@ -177,7 +159,7 @@ async def list_leaders(conn: Connection, *, period: Period) -> Leaders:
     found: dict[str, list[Leader]] = {"slowest": [], "failing": [], "busiest": []}
     for kind, *row in await cur.fetchall():
         found[kind].append(Leader(*row))
-    return Leaders(**found)
+    return found
 
 
 async def trend(
@@ -186,9 +168,7 @@ async def trend(
     """Polls by outcome for each bar of the chart: the counted ones, and later ones up to a limit."""
     statement = """
         WITH counted AS (
-            SELECT hour AS at, outcome, polls
-            FROM poll_hours
-            WHERE hour >= %(since)s
+            SELECT hour AS at, outcome, polls FROM poll_hours WHERE hour >= %(since)s
             UNION ALL
             SELECT date_trunc('hour', at, 'UTC'), outcome, count(*)
             FROM poll_events
@@ -201,9 +181,8 @@ async def trend(
         GROUP BY 1, 2
         ORDER BY 1
     """
-    cur = await conn.execute(
-        statement, {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most}
-    )
+    values = {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most}
+    cur = await conn.execute(statement, values)
     columns: dict[datetime, dict[str, int]] = {}
     for at, outcome, polls in await cur.fetchall():
         columns.setdefault(at, {})[outcome] = polls

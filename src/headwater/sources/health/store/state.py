@@ -26,7 +26,7 @@ from headwater.sources.health.types import (
     SourcePage,
     Tally,
     Uptime,
-)
+)  # fmt: skip
 from headwater.sources.types import SourceFilter, SourceOrder
 from headwater.types import SourceId
 
@@ -82,12 +82,10 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
         SELECT (
             SELECT count(*)
             FROM (
-                SELECT
-                FROM hosts
+                SELECT FROM hosts
                 WHERE answered_at IS NOT NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                 UNION ALL
-                SELECT
-                FROM hosts
+                SELECT FROM hosts
                 WHERE answered_at IS NULL AND feed_due_at < 'infinity' AND feeds_ready_at <= %(now)s
                 LIMIT %(most)s
             ) AS ready
@@ -121,15 +119,9 @@ async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceC
             AND (%(text)s::text IS NULL OR strpos(lower(name || ' ' || address), lower(%(text)s)) > 0)
             AND (%(fetched_before)s::timestamptz IS NULL OR last_succeeded_at < %(fetched_before)s)
             AND (%(errors_min)s::integer IS NULL OR consecutive_errors >= %(errors_min)s)
-            AND (
-                %(after_name)s::text IS NULL
-                OR %(by_fetch)s
-                OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid)
-            )
-            AND (
-                %(after_at)s::timestamptz IS NULL
-                OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid)
-            )
+            AND (%(after_name)s::text IS NULL OR %(by_fetch)s OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid))
+            AND (%(after_at)s::timestamptz IS NULL
+                OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid))
         ORDER BY
             CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
             CASE WHEN %(by_fetch)s THEN id END DESC,
@@ -146,20 +138,17 @@ async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceC
         "limit": limit,
     }
     found = await fetch_all(conn, SourceLine, statement, values, prepare=False)  # each order has its own plan
-    shown = found[:limit]
-    return SourcePage(shown, _cursor_of(shown[-1], by_fetch=by_fetch) if len(found) > limit else None)
-
-
-def _cursor_of(line: SourceLine, *, by_fetch: bool) -> SourceCursor:
-    fetched = line.last_succeeded_at.isoformat() if line.last_succeeded_at else ""
-    return SourceCursor(fetched if by_fetch else line.sort_name, line.id)
+    if len(found) <= limit:
+        return SourcePage(found, None)
+    last = found[limit - 1]
+    fetched = last.last_succeeded_at.isoformat() if last.last_succeeded_at else ""
+    return SourcePage(found[:limit], SourceCursor(fetched if by_fetch else last.sort_name, last.id))
 
 
 async def list_categories(conn: Connection) -> Sequence[str]:
     """Every category that a source has."""
-    return await fetch_column(
-        conn, "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
-    )
+    statement = "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
+    return await fetch_column(conn, statement)
 
 
 async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
@@ -211,8 +200,7 @@ async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, 
     statement = """
         SELECT count(*), count(*) FILTER (WHERE outcome NOT IN ('polled', 'not_modified')),
             coalesce(sum(new_articles), 0)::bigint,
-            percentile_disc(0.5) WITHIN GROUP (ORDER BY took_ms)
-                FILTER (WHERE outcome IN ('polled', 'not_modified'))
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY took_ms) FILTER (WHERE outcome IN ('polled', 'not_modified'))
         FROM poll_events
         WHERE source_id = %(id)s AND at >= %(since)s
     """

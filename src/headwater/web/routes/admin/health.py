@@ -20,7 +20,7 @@ from headwater.db import Connection
 from headwater.polling.store import claims as feed_claims
 from headwater.sources.health.store import counts
 from headwater.sources.health.store import state as state_store
-from headwater.sources.health.types import Bar, Period, Tally, Trouble
+from headwater.sources.health.types import Bar, FailureGroup, Period, Tally
 from headwater.types import SourceState
 from headwater.web.errors import fragment
 from headwater.web.plots import failures_over_time, start_of, uptime_over_time, whole_period
@@ -129,7 +129,7 @@ async def _past(conn: Connection, period: Period, at: datetime) -> dict[str, Any
         "periods": list(Period),
         "bars": bars,
         "whole": Bar(bars[0].at, sum((Counter(bar.outcomes) for bar in bars), Counter[str]())),
-        "troubles": list(Trouble),
+        "failure_groups": list(FailureGroup),
         "columns": failures_over_time(bars, period.step),
         "curve": uptime_over_time(bars),
         "leaders": await counts.list_leaders(conn, period=period),

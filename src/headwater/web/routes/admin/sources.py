@@ -25,7 +25,7 @@ from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
 from headwater.sources import operate
-from headwater.sources.health.decide import story
+from headwater.sources.health.decide import describe
 from headwater.sources.health.store import state as state_store
 from headwater.sources.health.types import Period, SourceCursor
 from headwater.sources.store import sources, suggestions
@@ -173,7 +173,7 @@ async def source_page(
             "source": source,
             "line": await state_store.find_line(conn, source_id=source.id),
             "feed": feed,
-            "story": story(feed, polling_options, now) if feed else None,
+            "description": describe(feed, polling_options, now) if feed else None,
             "polls": polls,
             "strip": poll_strip(polls, POLLS_SHOWN),
             "uptimes": [
