@@ -727,7 +727,7 @@ async def test_only_an_approval_enables_a_suggestion(world: World, is_decided: b
     lines = [CatalogueLine(1, CatalogueFeed("Good News", feed.url, None, None, False))]
     report = await load(world.database, world.clock, lines=lines, origin="a file", actor=MODERATOR)
 
-    assert report.count(LineFate.FAILED) == 1
+    assert report.counts[LineFate.FAILED] == 1
     assert await world.polled() == []
 
 

@@ -154,7 +154,7 @@ async def test_odd_parts_of_a_report_are_400(ada: Person, query: dict[str, str])
     ("data", "message"),
     [
         (b"", "This file is empty"),
-        (b"<html></html>", "This is no OPML file"),
+        (b"<html></html>", "This is not an OPML file"),
         (b"<opml><body/></opml>", "There are no feeds in this file"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><opml/>', "document type declaration"),
         (b"\0\xff" * 100, "not OPML, or is damaged"),

@@ -67,8 +67,8 @@ async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *
         for line in report.lines:
             what = f"{line.name} ({line.url})" if line.url else "no feed"
             print_text(f"{line.line}: {line.fate}, {what}{f': {line.reason}' if line.reason else ''}")
-        print_text(", ".join(f"{report.count(fate)} {fate}" for fate in LineFate) + ".")
-    exit_failed(report.count(LineFate.FAILED))
+        print_text(", ".join(f"{report.counts[fate]} {fate}" for fate in LineFate) + ".")
+    exit_failed(report.counts[LineFate.FAILED])
 
 
 def _row(feed: CatalogueFeed) -> tuple[str, ...]:

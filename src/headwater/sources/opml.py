@@ -114,12 +114,12 @@ class _Reader:
         self._folders: list[str | None] = []  # the open elements; None: one that names no category
 
     def doctype(self, _name: str, _public: str | None, _system: str | None) -> None:
-        raise Invalid("This file has a document type declaration, as no OPML needs. Remove it and try again.")
+        raise Invalid("This file has a document type declaration, which OPML does not need. Remove it and try again.")
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         local = tag.rpartition("}")[2].lower()
         if not self._folders and local != "opml":
-            raise Invalid(f"This is no OPML file: it begins with <{local[:40]}>.")
+            raise Invalid(f"This is not an OPML file: it begins with <{local[:40]}>.")
         if len(self._folders) >= DEPTH_MAX:
             raise Invalid(f"The outlines of this file are nested more than {DEPTH_MAX} deep.")
         self._folders.append(self._outline(attributes) if local == "outline" else None)

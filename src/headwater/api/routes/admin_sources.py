@@ -83,7 +83,7 @@ async def import_feeds(request: AnyRequest, database: Db, clock: Now, data: JSON
     feeds = (CatalogueFeed(**feed.model_dump()) for feed in data.sources)
     lines = [CatalogueLine(number, feed) for number, feed in enumerate(feeds, start=1)]
     report = await load(database, clock, lines=lines, origin="the API", actor=actor_of(request))
-    return ImportReport.model_validate({fate.value: report.count(fate) for fate in LineFate} | {"lines": report.lines})
+    return ImportReport.model_validate({fate.value: report.counts[fate] for fate in LineFate} | {"lines": report.lines})
 
 
 @get("/sources/{source_id:uuid}", operation_id="findFeed")

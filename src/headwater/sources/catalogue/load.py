@@ -1,7 +1,7 @@
 """Loading feeds of a file: new ones are added, existing ones get its name, category and interval. Repeatable."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from headwater.audit import store as audit
 from headwater.audit.types import Actor, Deed
@@ -20,9 +20,8 @@ async def load(
     database: Database, clock: Clock, *, lines: Sequence[CatalogueLine], origin: str, actor: Actor
 ) -> Report:
     """Add or change these feeds, each in its own transaction. After DatabaseUnavailable it can be repeated."""
-    outcomes = [await _load(database, clock, line, actor) for line in lines]
-    report = Report(outcomes)
-    detail = {fate.value: report.count(fate) for fate in LineFate}
+    report = Report([await _load(database, clock, line, actor) for line in lines])
+    detail = {fate.value: report.counts[fate] for fate in LineFate}
     async with database.as_system() as conn:
         await audit.record(
             conn, actor=actor, deed=Deed.SOURCES_IMPORTED, subject_name=origin, now=clock(), detail=detail
@@ -31,53 +30,37 @@ async def load(
 
 
 async def _load(database: Database, clock: Clock, line: CatalogueLine, actor: Actor) -> Outcome:
-    if line.feed is None:
+    feed = line.feed
+    if feed is None:
         return Outcome(line.number, "", "", LineFate.FAILED, reason=line.problem)
     try:
         async with database.as_system() as conn:
-            fate, source = await _follow(conn, line.feed, actor, clock)
+            fate, source = await _follow(conn, feed, actor, clock())
     except (Invalid, SourceExists, NotApproved) as error:
-        return Outcome(line.number, line.feed.name, line.feed.url, LineFate.FAILED, reason=str(error))
-    return Outcome(line.number, line.feed.name, line.feed.url, fate, source.id)
+        return Outcome(line.number, feed.name, feed.url, LineFate.FAILED, reason=str(error))
+    return Outcome(line.number, feed.name, feed.url, fate, source.id)
 
 
-async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, clock: Clock) -> tuple[LineFate, Source]:
-    source = await _find(conn, feed)
-    if source is None:
-        return LineFate.CREATED, await operate.create(conn, wanted=_wanted(feed), actor=actor, now=clock())
-    changes = changes_of(source, feed)
+async def _follow(conn: Connection, feed: CatalogueFeed, actor: Actor, now: datetime) -> tuple[LineFate, Source]:
+    minutes, category = feed.refresh_interval_minutes, feed.category.strip() if feed.category else None
+    interval = timedelta(minutes=minutes) if minutes else None
+    wanted = Changes(
+        feed.name.strip(), feed.url, category, interval=interval, is_system=True, is_critical=feed.is_critical
+    )
+    try:
+        source = await sources.find_by_url(conn, url=complete_url(feed.url))
+    except SourceNotFound:
+        source = None
+    if source is None or source.feed_url is None:  # None: a site without a feed
+        return LineFate.CREATED, await operate.create(conn, wanted=wanted, actor=actor, now=now)
+    # The values that differ. A file neither enables nor disables a feed.
+    changes = Changes(
+        name=wanted.name if wanted.name != source.name else None,
+        category=category if category != source.category else None,
+        interval=interval if minutes != source.interval_minutes else None,
+        is_system=None if source.is_system else True,
+        is_critical=feed.is_critical if feed.is_critical != source.is_critical else None,
+    )
     if changes == NO_CHANGES:
         return LineFate.UNCHANGED, source
-    return LineFate.CHANGED, await operate.change(conn, source, wanted=changes, actor=actor, now=clock())
-
-
-async def _find(conn: Connection, feed: CatalogueFeed) -> Source | None:
-    try:
-        found = await sources.find_by_url(conn, url=complete_url(feed.url))
-    except SourceNotFound:
-        return None
-    return found if found.feed_url is not None else None  # else it is a site without a feed
-
-
-def changes_of(source: Source, feed: CatalogueFeed) -> Changes:
-    """The values of the file that differ. A file neither enables nor disables a feed."""
-    wanted = _wanted(feed)
-    return Changes(
-        name=wanted.name if wanted.name != source.name else None,
-        category=wanted.category if wanted.category != source.category else None,
-        interval=wanted.interval if feed.refresh_interval_minutes != source.interval_minutes else None,
-        is_system=None if source.is_system else True,
-        is_critical=wanted.is_critical if wanted.is_critical != source.is_critical else None,
-    )
-
-
-def _wanted(feed: CatalogueFeed) -> Changes:
-    minutes = feed.refresh_interval_minutes
-    return Changes(
-        name=feed.name.strip(),
-        feed_url=feed.url,
-        category=feed.category.strip() if feed.category else None,
-        interval=timedelta(minutes=minutes) if minutes else None,
-        is_system=True,
-        is_critical=feed.is_critical,
-    )
+    return LineFate.CHANGED, await operate.change(conn, source, wanted=changes, actor=actor, now=now)

@@ -4,27 +4,16 @@ import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Annotated, Any, cast
+from typing import cast
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from headwater.errors import Invalid
 from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine
 
 MOST_BYTES = 10_000_000
 TABLE = "feed"  # [[feed]] in TOML, and the list of this name in JSON
-
-Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
-
-
-class GivenFeed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Annotated[Text, Field(max_length=255)]
-    url: Text
-    category: Annotated[Text, Field(max_length=100)] | None = None
-    refresh_interval_minutes: Annotated[int, Strict(), Field(ge=15, le=1440)] | None = None
-    is_critical: Annotated[bool, Strict()] | None = None
+_FEED = TypeAdapter(CatalogueFeed)
 
 
 def read_catalogue() -> Sequence[CatalogueLine]:
@@ -39,24 +28,16 @@ def read_feeds(data: bytes) -> Sequence[CatalogueLine]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Invalid(f"The file is no text in UTF-8: {error.reason} at byte {error.start}.") from error
+        raise Invalid(f"The file is not UTF-8 text: {error.reason} at byte {error.start}.") from error
     if not text.strip():
         raise Invalid("The file is empty.")
     # A TOML table begins like a JSON list, but JSON never begins with a comment or a bare name.
-    if text.lstrip()[0] == "{" or not _looks_like_toml(text):
-        return list(_read_json(text))
-    return list(_numbered(_table(_toml(text))))
-
-
-def _looks_like_toml(text: str) -> bool:
     lines = (line.strip() for line in text.splitlines())
     first = next(line for line in lines if line and not line.startswith("#"))
-    return first.startswith("[[") or not first.startswith("[")
-
-
-def _toml(text: str) -> dict[str, Any]:
+    if text.lstrip()[0] == "{" or (first.startswith("[") and not first.startswith("[[")):
+        return list(_read_json(text))
     try:
-        return tomllib.loads(text)
+        return _table(tomllib.loads(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Invalid(f"The file is neither TOML nor JSON: {error}") from error
 
@@ -66,39 +47,31 @@ def _read_json(text: str) -> Iterator[CatalogueLine]:
     try:
         document: object = json.loads(text)
     except (ValueError, RecursionError):
-        return _read_lines(text)
-    is_one_feed = isinstance(document, dict) and TABLE not in document
-    return _numbered([cast("object", document)] if is_one_feed else _table(cast("object", document)))
-
-
-def _read_lines(text: str) -> Iterator[CatalogueLine]:
+        pass
+    else:
+        yield from _table([document] if isinstance(document, dict) and TABLE not in document else document)
+        return
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield _line(number, json.loads(line))
-        except (ValueError, RecursionError) as error:
-            yield CatalogueLine(number, None, f"This is no JSON: {error}")
+        if line.strip():
+            try:
+                yield _line(number, json.loads(line))
+            except (ValueError, RecursionError) as error:
+                yield CatalogueLine(number, None, f"Invalid JSON: {error}")
 
 
-def _table(document: object) -> Sequence[object]:
+def _table(document: object) -> list[CatalogueLine]:
     found: object = cast("dict[str, object]", document).get(TABLE) if isinstance(document, dict) else document
     if not isinstance(found, list):
         raise Invalid(
             f"There are no feeds in the file: each is a table [[{TABLE}]], or an object with a name and a url."
         )
-    return cast("list[object]", found)
-
-
-def _numbered(found: Sequence[object]) -> Iterator[CatalogueLine]:
-    return (_line(number, item) for number, item in enumerate(found, start=1))
+    return [_line(number, item) for number, item in enumerate(cast("list[object]", found), start=1)]
 
 
 def _line(number: int, item: object) -> CatalogueLine:
     try:
-        given = GivenFeed.model_validate(item)
+        return CatalogueLine(number, _FEED.validate_python(item))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         return CatalogueLine(number, None, f"{place}: {first['msg']}" if place else first["msg"])
-    return CatalogueLine(number, CatalogueFeed(**given.model_dump()))

@@ -4,8 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, Strict
 
 from headwater.types import SourceId
+
+Text = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class LineFate(StrEnum):
@@ -17,13 +22,15 @@ class LineFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueFeed:
-    """A system feed of a file. None: not given."""
+    """A system feed of a file, which is checked by these types when it is read. None: not given."""
 
-    name: str
-    url: str
-    category: str | None = None
-    refresh_interval_minutes: int | None = None
-    is_critical: bool | None = None
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    name: Annotated[Text, Field(max_length=255)]
+    url: Text
+    category: Annotated[Text, Field(max_length=100)] | None = None
+    refresh_interval_minutes: Annotated[int, Strict(), Field(ge=15, le=1440)] | None = None
+    is_critical: Annotated[bool, Strict()] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,6 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Report:
     lines: Sequence[Outcome]
-
-    def count(self, fate: LineFate) -> int:
-        return self.counts[fate]
 
     @property
     def counts(self) -> Counter[LineFate]:
