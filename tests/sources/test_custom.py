@@ -35,7 +35,7 @@ from headwater.sources.custom.queue import hints_of
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.store import public as public_store
 from headwater.sources.custom.submit import submit, withdraw
-from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter
+from headwater.sources.custom.types import CustomFeed, ModerationStatus, Proposal, QueueFilter, Shown
 from headwater.sources.follow import follow
 from headwater.sources.store import sources
 from headwater.sources.subscribe import add_feed, drop_feed, leave_unwanted
@@ -541,7 +541,7 @@ async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> 
     names, after = list[str](), None
     async with world.database.as_system() as conn:
         while True:
-            found = await submissions.list_undecided(conn, status=PENDING, after=after, limit=2)
+            found = await submissions.list_queue(conn, Shown.PENDING, after=after, limit=2)
             names += [one.name for one in found.submissions]
             after = found.next
             if after is None:
@@ -561,7 +561,7 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
 
     async def names(wanted: QueueFilter) -> list[str]:
         async with world.database.as_system() as conn:
-            found = await submissions.list_undecided(conn, status=PENDING, wanted=wanted, limit=10)
+            found = await submissions.list_queue(conn, Shown.PENDING, wanted=wanted, limit=10)
         return [one.name for one in found.submissions]
 
     assert await names(QueueFilter(text="THREE")) == ["Three"]
@@ -569,11 +569,11 @@ async def test_the_queue_is_filtered_and_tells_of_the_submitter(world: World) ->
     assert await names(QueueFilter(submitter_id=ada.id)) == ["Three"]
     assert await names(QueueFilter(host="good.example")) == ["Good News"]
     async with world.database.as_system() as conn:
-        (three, _) = (await submissions.list_undecided(conn, status=PENDING, limit=10)).submissions
-        decided = await submissions.list_decided(conn, limit=10)
-        refused = await submissions.list_decided(conn, status=REJECTED, limit=10)
+        (three, _) = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
+        decided = await submissions.list_queue(conn, Shown.APPROVED, limit=10)
+        refused = await submissions.list_queue(conn, Shown.REJECTED, limit=10)
     assert (three.submitter, three.karma, three.approved_count, three.rejected_count) == ("ada@example.com", 1, 1, 1)
-    assert {one.status for one in decided.submissions} == {APPROVED, REJECTED}
+    assert {one.status for one in decided.submissions} == {APPROVED}
     assert [(one.reason, one.decided_by_name) for one in refused.submissions] == [(WHY, "mo@example.com")]
 
 
@@ -588,7 +588,7 @@ async def test_what_may_be_a_duplicate_is_shown_beside_it(world: World) -> None:
     await block(world, "good.example")
 
     async with world.database.as_system() as conn:
-        waiting = (await submissions.list_undecided(conn, status=PENDING, limit=10)).submissions
+        waiting = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
 
     assert [(one.name, one.is_same_host, one.is_same_name) for one in hints.likenesses[feed.id]] == [
@@ -686,9 +686,9 @@ async def test_moderators_see_the_spam_score_with_its_parts_and_the_domains_reco
     feed = await world.suggest(ada, "blog2.farm.example/feed", "Two")
 
     async with world.database.as_system() as conn:
-        waiting = (await submissions.list_undecided(conn, status=PENDING, limit=10)).submissions
+        waiting = (await submissions.list_queue(conn, Shown.PENDING, limit=10)).submissions
         hints = await hints_of(conn, waiting, world.clock())
-        decided = (await submissions.list_decided(conn, status=REJECTED, limit=10)).submissions
+        decided = (await submissions.list_queue(conn, Shown.REJECTED, limit=10)).submissions
         earlier = await hints_of(conn, decided, world.clock())
 
     domain, score = hints.domains[feed.id], hints.scores[feed.id]

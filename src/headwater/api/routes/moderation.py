@@ -26,7 +26,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
 from headwater.sources.custom.decide import check_domain
-from headwater.sources.custom.queue import hints_of, list_shown
+from headwater.sources.custom.queue import hints_of
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
 from headwater.types import SourceId, UserId
@@ -59,7 +59,7 @@ async def queue(
     after = QueueCursor(found[0], SourceId(found[1])) if found else None
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
     async with database.as_system() as conn:
-        page = await list_shown(conn, status, wanted=wanted, after=after, limit=limit)
+        page = await submissions.list_queue(conn, status, wanted=wanted, after=after, limit=limit)
         hints = await hints_of(conn, page.submissions, clock())
     return ModerationPage(
         feeds=[moderated_feed(one, hints) for one in page.submissions],

@@ -7,14 +7,7 @@ from datetime import timedelta
 from headwater.accounts.decide import Limit
 from headwater.accounts.types import Role, User
 from headwater.errors import Invalid, InvalidProposal, InvalidUrl
-from headwater.sources.custom.types import (
-    ExistingSource,
-    FeedSubmission,
-    ModerationStatus,
-    Proposal,
-    QueueCursor,
-    QueuePage,
-)
+from headwater.sources.custom.types import ExistingSource, ModerationStatus, Proposal
 from headwater.sources.decide import check_name
 from headwater.sources.types import CATEGORY_MAX
 from headwater.text import one_line
@@ -91,15 +84,12 @@ def may_approve(judge: User | None, submitter_id: UserId) -> bool:
 
 def why_taken(existing: ExistingSource) -> str | None:
     """Why a URL that has a source cannot be suggested; None: it can, as only its subscribers see that source."""
-    if existing.is_system or existing.status is ModerationStatus.APPROVED:
+    if existing.is_public:
         return f"This feed is already public, as {existing.name!r}. Subscribe to it instead."
-    match existing.status:
-        case ModerationStatus.PENDING:
-            return "This feed is already suggested and pending. You can subscribe to it for yourself."
-        case ModerationStatus.REJECTED:
-            return "This feed was suggested before and rejected. You can subscribe to it for yourself."
-        case None:
-            return None
+    if existing.status is None:
+        return None
+    was = "is already suggested and pending" if existing.status == "pending" else "was suggested before and rejected"
+    return f"This feed {was}. You can subscribe to it for yourself."
 
 
 def worth(before: ModerationStatus, after: ModerationStatus) -> int:
@@ -107,10 +97,3 @@ def worth(before: ModerationStatus, after: ModerationStatus) -> int:
     if after is ModerationStatus.APPROVED:
         return 1
     return -1 if before is ModerationStatus.APPROVED else 0
-
-
-def page_of(found: Sequence[FeedSubmission], limit: int) -> QueuePage:
-    """A page of the queue, from up to limit + 1 rows."""
-    shown = list(found[:limit])
-    last = shown[-1] if len(found) > limit else None
-    return QueuePage(shown, QueueCursor(last.decided_at or last.submitted_at, last.id) if last else None)

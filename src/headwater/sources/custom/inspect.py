@@ -5,6 +5,7 @@ As seed 003 says, except that a server that refuses HEAD is not rejected for it,
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 
@@ -28,49 +29,31 @@ _FINAL = frozenset({FetchFailure.DNS, FetchFailure.BLOCKED})
 _REST = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
+@dataclass(frozen=True, slots=True)
 class Inspector:
     """Fetches suggested feeds, each in a turn at its host."""
 
-    def __init__(
-        self, client: Client, sandbox: Sandbox, turns: Turns, *, max_bytes: int, within: timedelta = WITHIN
-    ) -> None:
-        self._client = client
-        self._sandbox = sandbox
-        self._turns = turns
-        self._max_bytes = max_bytes
-        self._within = within
+    client: Client
+    sandbox: Sandbox
+    turns: Turns
+    max_bytes: int
+    within: timedelta = WITHIN
 
     async def inspect(self, url: str) -> Inspected | NoFeed:
         """The feed at a URL, or why there is none. Raises DatabaseUnavailable."""
         try:
-            async with self._turns.borrow(url, wait=A_MOMENT) as turn, asyncio.timeout(self._within.total_seconds()):
+            async with self.turns.borrow(url, wait=A_MOMENT) as turn, asyncio.timeout(self.within.total_seconds()):
                 response = await self._reach(url, turn)
         except HostBusy as busy:
             return NoFeed(str(busy))
         except TimeoutError:
-            return NoFeed(f"The server does not respond within {self._within.total_seconds():g} seconds.")
+            return NoFeed(f"The server does not respond within {self.within.total_seconds():g} seconds.")
         except FetchError as error:
             return NoFeed(f"The URL cannot be fetched: {error.detail.rstrip('.')}.")
         if response.status != HTTPStatus.OK:
             return NoFeed(f"The server responds with HTTP {response.status}, not with a feed.")
-        return await self._read(url, response)
-
-    async def _reach(self, url: str, turn: Turn) -> Response:
-        """Raises FetchError, HostBusy."""
         try:
-            head = await turn.ask(self._client.head, url, within=self._within / 2)
-        except FetchError as error:
-            if error.kind in _FINAL:
-                raise
-        else:
-            if head.status in _REST:  # no second request after a 429 or 503
-                return head
-        limits = {"within": self._within, "max_bytes": self._max_bytes}
-        return await turn.ask(self._client.get, url, turn=turn.hop, headers={"Accept": ACCEPT}, **limits)
-
-    async def _read(self, url: str, response: Response) -> Inspected | NoFeed:
-        try:
-            feed = await read_feed(self._sandbox, response)
+            feed = await read_feed(self.sandbox, response)
         except UnreadableBody as error:
             offers = _offers(response)
             page = "This is a web page. Suggest one of the feeds that it links to."
@@ -80,24 +63,29 @@ class Inspector:
             return NoFeed(f"It redirects to a URL longer than {MAX_LENGTH} characters.")
         return Inspected(final, sample_of(feed), (*(hop.url for hop in response.hops), response.url))
 
+    async def _reach(self, url: str, turn: Turn) -> Response:
+        """Raises FetchError, HostBusy."""
+        try:
+            head = await turn.ask(self.client.head, url, within=self.within / 2)
+        except FetchError as error:
+            if error.kind in _FINAL:
+                raise
+        else:
+            if head.status in _REST:  # no second request after a 429 or 503
+                return head
+        limits = {"within": self.within, "max_bytes": self.max_bytes}
+        return await turn.ask(self.client.get, url, turn=turn.hop, headers={"Accept": ACCEPT}, **limits)
+
 
 def sample_of(feed: ParsedFeed) -> Sample:
     """What moderators see of a feed."""
-    return Sample(
-        title=one_line(feed.title)[:TITLE_MOST],
-        format=feed.format,
-        site_url=_web(feed.site_url),
-        entry_count=len(feed.entries),
-        latest_at=latest_of(feed),
-        titles=tuple(one_line(entry.title or "")[:TITLE_MOST] or "(untitled)" for entry in feed.entries[:TITLES]),
-    )
-
-
-def _web(url: str | None) -> str | None:
     try:
-        return parse_url(url) if url else None
+        site_url = parse_url(feed.site_url) if feed.site_url else None
     except InvalidUrl:
-        return None
+        site_url = None
+    title = one_line(feed.title)[:TITLE_MOST]
+    titles = tuple(one_line(entry.title or "")[:TITLE_MOST] or "(untitled)" for entry in feed.entries[:TITLES])
+    return Sample(title, feed.format, site_url, len(feed.entries), latest_of(feed), titles)
 
 
 def _offers(page: Response) -> Sequence[tuple[str, str]]:

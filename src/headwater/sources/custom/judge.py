@@ -19,13 +19,13 @@ from headwater.types import SourceId
 
 async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, actor: Actor, now: datetime) -> None:
     """Make it public and poll it at once. Raises SubmissionNotFound, AlreadyDecided, Forbidden."""
-    found = await _hold(conn, source_id)
+    found = await _lock(conn, source_id)
     if not may_approve(judge, found.submitter_id):
         raise Forbidden("You suggested this feed. Another moderator must decide on it.")
     if not found.is_live_by_trust:
         source = await sources.find_by_id(conn, source_id=source_id)
         await publish(conn, source, Proposal(found.name, found.url, found.category, found.interval_minutes), now)
-    await _settle(conn, found, ModerationStatus.APPROVED, actor, None, now)
+    await _decide(conn, found, ModerationStatus.APPROVED, actor, None, now)
 
 
 async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime) -> None:
@@ -33,13 +33,14 @@ async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: A
 
     Raises Invalid, SubmissionNotFound, AlreadyDecided.
     """
-    await _reject(conn, await _hold(conn, source_id), reason=check_reason(reason), actor=actor, now=now)
+    reason = check_reason(reason)
+    await _reject(conn, await _lock(conn, source_id), reason, actor, now)
 
 
-async def _reject(conn: Connection, found: FeedSubmission, *, reason: str, actor: Actor, now: datetime) -> None:
+async def _reject(conn: Connection, found: FeedSubmission, reason: str, actor: Actor, now: datetime) -> None:
     if found.is_active and not found.subscriber_count:
         await following.switch_off(conn, await sources.find_by_id(conn, source_id=found.id), now)
-    await _settle(conn, found, ModerationStatus.REJECTED, actor, reason, now)
+    await _decide(conn, found, ModerationStatus.REJECTED, actor, reason, now)
 
 
 async def block(
@@ -55,16 +56,16 @@ async def block(
     rejected = await submissions.lock_of_domain(conn, domain=domain, with_pending=reject_waiting)
     for source_id in rejected:
         if found := await submissions.lock(conn, source_id=source_id):
-            await _reject(conn, found, reason=reason, actor=actor, now=now)
+            await _reject(conn, found, reason, actor, now)
         else:
-            await _reject_without_submitter(conn, source_id, reason=reason, actor=actor, now=now)
+            await _reject_without_submitter(conn, source_id, reason, actor, now)
     detail = {"reason": reason, "rejected": len(rejected)}
     await audit.record(conn, actor=actor, deed=Deed.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail)
     return len(rejected)
 
 
 async def _reject_without_submitter(
-    conn: Connection, source_id: SourceId, *, reason: str, actor: Actor, now: datetime
+    conn: Connection, source_id: SourceId, reason: str, actor: Actor, now: datetime
 ) -> None:
     """Reject an approved source whose submitter has deleted their account; its subscribers keep it."""
     source = await sources.find_by_id(conn, source_id=source_id)
@@ -84,7 +85,7 @@ async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime)
     await audit.record(conn, actor=actor, deed=Deed.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
 
 
-async def _hold(conn: Connection, source_id: SourceId) -> FeedSubmission:
+async def _lock(conn: Connection, source_id: SourceId) -> FeedSubmission:
     found = await submissions.lock(conn, source_id=source_id)
     if found is None:
         raise SubmissionNotFound
@@ -93,7 +94,7 @@ async def _hold(conn: Connection, source_id: SourceId) -> FeedSubmission:
     return found
 
 
-async def _settle(
+async def _decide(
     conn: Connection, found: FeedSubmission, status: ModerationStatus, actor: Actor, reason: str | None, now: datetime
 ) -> None:
     await custom.set_moderation(conn, source_id=found.id, status=status.value)

@@ -11,25 +11,17 @@ HELD_FROM = 50  # points from which also a trusted user's suggestion needs a mod
 MOST = 100
 STALE_AFTER = timedelta(days=365)
 SHOUTING = 0.7  # share of capitals
-WORDS = frozenset(
-    {
-        *("casino", "casinos", "slots", "betting", "jackpot", "gambling", "poker", "togel", "sbobet"),
-        *("viagra", "cialis", "porn", "xxx", "escort", "escorts", "weightloss"),
-        *("payday", "loan", "loans", "forex", "airdrop", "giveaway"),
-        *("replica", "coupon", "coupons", "backlink", "backlinks", "seo"),
-    }
-)
+WORDS = frozenset({
+    "casino", "casinos", "slots", "betting", "jackpot", "gambling", "poker", "togel", "sbobet", "viagra", "cialis",
+    "porn", "xxx", "escort", "escorts", "weightloss", "payday", "loan", "loans", "forex", "airdrop", "giveaway",
+    "replica", "coupon", "coupons", "backlink", "backlinks", "seo",
+})  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:
-    signals = [
-        *_of_domain(domain),
-        *_of_submitter(submitter),
-        *_of_host(host),
-        *_of_titles(sample.titles),
-        *_of_feed(host, sample, now),
-    ]
+    of_domain, of_host, of_feed = _of_domain(domain), _of_host(host), _of_feed(host, sample, now)
+    signals = [*of_domain, *_of_submitter(submitter), *of_host, *_of_titles(sample.titles), *of_feed]
     return SpamScore(min(max(sum(one.points for one in signals), 0), MOST), tuple(signals))
 
 
@@ -57,10 +49,10 @@ def _of_host(host: str) -> Iterator[SpamSignal]:
 
 
 def _of_titles(titles: Sequence[str]) -> Iterator[SpamSignal]:
-    told = [words for title in titles if (words := {word.lower() for word in _WORD.findall(title)} & WORDS)]
-    if told:
-        found = ", ".join(sorted({word for words in told for word in words})[:3])
-        yield SpamSignal(40 if len(told) * 2 >= len(titles) else 20, f"words of spam in its titles: {found}")
+    matches = [words for title in titles if (words := {word.lower() for word in _WORD.findall(title)} & WORDS)]
+    if matches:
+        found = ", ".join(sorted({word for words in matches for word in words})[:3])
+        yield SpamSignal(40 if len(matches) * 2 >= len(titles) else 20, f"words of spam in its titles: {found}")
     if len(titles) > 1 and len(set(titles)) * 2 <= len(titles):
         yield SpamSignal(15, "its titles repeat")
     if titles and all(_is_shouted(title) for title in titles):

@@ -82,10 +82,9 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
 
 async def _count(database: Database, user: User, now: datetime) -> None:
     """In its own transaction, so that failed attempts count too. Raises TooManyAttempts."""
+    bucket, ends_at = f"submit:{user.id}", now + SUBMISSIONS.within
     async with database.transaction() as conn:
-        tried, ends_at = await attempts.count(
-            conn, bucket=f"submit:{user.id}", now=now, ends_at=now + SUBMISSIONS.within
-        )
+        tried, ends_at = await attempts.count(conn, bucket=bucket, now=now, ends_at=ends_at)
     if tried > SUBMISSIONS.most:
         raise TooManyAttempts(ends_at - now)
 
@@ -102,8 +101,7 @@ async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[st
     keys = [url_key(url) for url in urls]
     known = await public.find_existing(conn, url_keys=keys)
     if known and (reason := why_taken(known)):
-        is_public = known.is_system or known.status is ModerationStatus.APPROVED
-        raise FeedTaken(reason, known.id, is_public=is_public)
+        raise FeedTaken(reason, known.id, is_public=known.is_public)
     for hop in hops:
         found = await public.find_existing(conn, url_keys=[url_key(hop)])
         if found and found.status is ModerationStatus.REJECTED:
@@ -116,13 +114,9 @@ async def _refuse(conn: Connection, *urls: str, now: datetime, hops: Sequence[st
 
 async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected, now: datetime) -> CustomFeed:
     known = await _refuse(conn, wanted.url, found.url, now=now, hops=found.hops)
-    is_live = is_trusted(await users.find_karma(conn, user_id=user.id)) and not await _is_suspect(
-        conn, user, found, now
-    )
-    if known:
-        source = await sources.find_by_id(conn, source_id=known.id)
-    else:
-        source = await _new(conn, user, wanted, found.url, now)
+    karma = await users.find_karma(conn, user_id=user.id)
+    is_live = is_trusted(karma) and not await _is_suspect(conn, user, found, now)
+    source = await (sources.find_by_id(conn, source_id=known.id) if known else _new(conn, user, wanted, found.url, now))
     status = ModerationStatus.APPROVED if is_live else ModerationStatus.PENDING
     await custom.set_moderation(conn, source_id=source.id, status=status.value)
     await submissions.add(
@@ -152,8 +146,7 @@ async def publish(conn: Connection, source: Source, wanted: Proposal, now: datet
     """Make the source public, with the suggested name and category, and with the interval unless it has one."""
     is_chosen = source.interval_minutes is not None  # by an operator
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes and not is_chosen else None
-    changes = Changes(name=wanted.name, interval=interval, category=wanted.category)
-    await following.change(conn, source, changes)
+    await following.change(conn, source, Changes(name=wanted.name, interval=interval, category=wanted.category))
     if not source.enabled and not await custom.is_disabled_by_operator(conn, source_id=source.id):
         await following.switch_on(conn, source, now)
 

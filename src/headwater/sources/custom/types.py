@@ -76,6 +76,10 @@ class ExistingSource:
     is_system: bool
     status: ModerationStatus | None
 
+    @property
+    def is_public(self) -> bool:
+        return self.is_system or self.status is ModerationStatus.APPROVED
+
 
 @dataclass(frozen=True, slots=True)
 class CustomFeed:

@@ -11,7 +11,6 @@ from psycopg.types.json import Jsonb
 from headwater.audit.types import Actor
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value, translate
 from headwater.errors import SourceExists
-from headwater.sources.custom.decide import page_of
 from headwater.sources.custom.types import (
     CustomFeed,
     FeedSubmission,
@@ -22,6 +21,7 @@ from headwater.sources.custom.types import (
     QueueFilter,
     QueuePage,
     Sample,
+    Shown,
     SubmitterRecord,
 )
 from headwater.types import SourceId, UserId
@@ -56,6 +56,20 @@ _MATCHES: Final = """
         OR strpos(lower(submissions.name), lower(%(text)s)) > 0
         OR strpos(lower(coalesce(feed_url, url)), lower(%(text)s)) > 0
         OR strpos(lower(email), lower(%(text)s)) > 0)
+"""
+_UNDECIDED: Final = f"""
+    {_QUEUE}
+    WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
+        AND (%(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
+    ORDER BY submitted_at, source_id
+    LIMIT %(limit)s + 1
+"""
+_DECIDED: Final = f"""
+    {_QUEUE}
+    WHERE decided_at IS NOT NULL AND moderation_status = %(status)s AND {_MATCHES}
+        AND (%(after_at)s::timestamptz IS NULL OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
+    ORDER BY decided_at DESC, source_id DESC
+    LIMIT %(limit)s + 1
 """
 
 
@@ -96,7 +110,6 @@ async def lock_own(conn: Connection, *, source_id: SourceId, user_id: UserId) ->
 
 
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
-    """Delete the suggestion of a source."""
     await conn.execute("DELETE FROM submissions WHERE source_id = %(id)s", {"id": source_id})
 
 
@@ -116,49 +129,24 @@ async def set_decision(
         SET decided_at = %(now)s, decided_by = %(by)s, decided_by_name = %(by_name)s, reason = %(reason)s
         WHERE source_id = %(id)s
     """
-    await conn.execute(
-        statement, {"id": source_id, "now": now, "by": actor.user_id, "by_name": actor.name, "reason": reason}
-    )
+    values = {"id": source_id, "now": now, "by": actor.user_id, "by_name": actor.name, "reason": reason}
+    await conn.execute(statement, values)
 
 
-async def list_undecided(
-    conn: Connection,
-    *,
-    status: ModerationStatus,
-    wanted: QueueFilter = EVERYTHING,
-    after: QueueCursor | None = None,
-    limit: int,
+async def list_queue(
+    conn: Connection, shown: Shown, *, wanted: QueueFilter = EVERYTHING, after: QueueCursor | None = None, limit: int
 ) -> QueuePage:
-    """Suggestions without a moderator's decision, the oldest first: pending ones, or those approved by karma."""
-    statement = f"""
-        {_QUEUE}
-        WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
-            AND (%(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
-        ORDER BY submitted_at, source_id
-        LIMIT %(limit)s + 1
-    """
+    """Suggestions: undecided ones the oldest first, decided ones the latest decision first."""
+    is_unreviewed = shown is Shown.UNREVIEWED  # approved by karma
+    status = ModerationStatus.APPROVED if is_unreviewed else ModerationStatus(shown.value)
     values = {**asdict(wanted), **_cursor_values(after), "status": status.value, "limit": limit}
-    return page_of(msgspec.convert(await fetch_rows(conn, statement, values), list[FeedSubmission]), limit)
-
-
-async def list_decided(
-    conn: Connection,
-    *,
-    status: ModerationStatus | None = None,
-    wanted: QueueFilter = EVERYTHING,
-    after: QueueCursor | None = None,
-    limit: int,
-) -> QueuePage:
-    """Suggestions with a moderator's decision, the latest decision first."""
-    statement = f"""
-        {_QUEUE}
-        WHERE decided_at IS NOT NULL AND (%(status)s::text IS NULL OR moderation_status = %(status)s) AND {_MATCHES}
-            AND (%(after_at)s::timestamptz IS NULL OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
-        ORDER BY decided_at DESC, source_id DESC
-        LIMIT %(limit)s + 1
-    """
-    values = {**asdict(wanted), **_cursor_values(after), "status": status.value if status else None, "limit": limit}
-    return page_of(msgspec.convert(await fetch_rows(conn, statement, values), list[FeedSubmission]), limit)
+    if is_unreviewed or shown is Shown.PENDING:
+        rows = await fetch_rows(conn, _UNDECIDED, values)
+    else:
+        rows = await fetch_rows(conn, _DECIDED, values)
+    found = msgspec.convert(rows[:limit], list[FeedSubmission])
+    last = found[-1] if len(rows) > limit else None
+    return QueuePage(found, QueueCursor(last.decided_at or last.submitted_at, last.id) if last else None)
 
 
 def _cursor_values(after: QueueCursor | None) -> dict[str, object]:
@@ -166,11 +154,9 @@ def _cursor_values(after: QueueCursor | None) -> dict[str, object]:
 
 
 async def count_pending(conn: Connection) -> int:
-    """How many suggestions are pending."""
     statement = """
         SELECT count(*)
-        FROM submissions
-        JOIN sources ON sources.id = source_id
+        FROM submissions JOIN sources ON sources.id = source_id
         WHERE decided_at IS NULL AND moderation_status = 'pending'
     """
     return await fetch_value(conn, statement)
@@ -222,11 +208,9 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
                 (
                     SELECT named.id, false, true
                     FROM sources AS named
-                    WHERE plain_name(named.name) IN (
-                            plain_name(submissions.name), plain_name(submissions.sample->>'title')
-                        )
-                        AND plain_name(named.name) <> ''
-                        AND named.id <> submissions.source_id
+                    WHERE plain_name(named.name)
+                            IN (plain_name(submissions.name), plain_name(submissions.sample->>'title'))
+                        AND plain_name(named.name) <> '' AND named.id <> submissions.source_id
                     LIMIT %(limit)s
                 )
             ) AS found
@@ -249,8 +233,7 @@ async def find_submitter_record(conn: Connection, *, user_id: UserId) -> Submitt
         JOIN sources ON sources.id = source_id
         WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
     """
-    found = await fetch_one(conn, SubmitterRecord, statement, {"user_id": user_id})
-    return found or SubmitterRecord()
+    return await fetch_one(conn, SubmitterRecord, statement, {"user_id": user_id}) or SubmitterRecord()
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:
@@ -265,20 +248,17 @@ async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[So
 
 async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Clear a removed user's id from decisions and blocked domains; the name stays. Returns how many were changed."""
-    decided = await conn.execute(
-        """
+    values = {"user_id": user_id, "limit": limit}
+    statement = """
         UPDATE submissions
         SET decided_by = NULL
         WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE decided_by = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
-    blocked = await conn.execute(
-        """
+    """
+    decided = await conn.execute(statement, values)
+    of_domains = """
         UPDATE blocked_domains
         SET blocked_by = NULL
         WHERE domain = ANY(ARRAY(SELECT domain FROM blocked_domains WHERE blocked_by = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
+    """
+    blocked = await conn.execute(of_domains, values)
     return decided.rowcount + blocked.rowcount

@@ -17,7 +17,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
 from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_domain, check_reason
-from headwater.sources.custom.queue import hints_of, list_shown
+from headwater.sources.custom.queue import hints_of
 from headwater.sources.custom.store import domains as domains_store
 from headwater.sources.custom.store import submissions
 from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
@@ -49,7 +49,7 @@ async def list_suggestions(
     at, last_id = decode_cursor(cursor) if cursor else (None, None)
     after = QueueCursor(at, SourceId(last_id)) if at and last_id else None
     async with database.as_system() as conn:
-        found = await list_shown(conn, shown, wanted=QueueFilter(text or None), after=after, limit=PAGE)
+        found = await submissions.list_queue(conn, shown, wanted=QueueFilter(text or None), after=after, limit=PAGE)
         hints = await hints_of(conn, found.submissions, clock())
         waiting = await submissions.count_pending(conn)
     last = found.submissions[-1] if found.submissions else None
