@@ -9,6 +9,7 @@ tab, an outage and a restart.
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -35,37 +36,35 @@ PAUSE_S = 5.0  # after a turn without a line: other transactions hold all that a
 BROKEN = "An internal error occurred on this line. See the log."
 
 
+@dataclass(frozen=True, slots=True)
 class Importer:
     """Imports of users."""
 
-    def __init__(
-        self, database: Database, clock: Clock, sandbox: Sandbox | None = None, quotas: Quotas = USUAL_QUOTAS
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._sandbox = sandbox
-        self._quotas = quotas
+    database: Database
+    clock: Clock
+    sandbox: Sandbox | None = None
+    quotas: Quotas = USUAL_QUOTAS
 
     async def begin(self, user_id: UserId, file_name: str, data: bytes) -> UUID:
         """Read a file and keep its lines, all or none. Raises Invalid, Conflict, QuotaReached, Unavailable."""
-        limit = Limit(self._quotas.imports_per_day, DAY)
-        await spend(self._database, user_id=user_id, what="imports", limit=limit, now=self._clock())
+        limit = Limit(self.quotas.imports_per_day, DAY)
+        await spend(self.database, user_id=user_id, what="imports", limit=limit, now=self.clock())
         lines = await self._read(data)
         import_id = new_id()
-        async with self._database.as_user(user_id) as conn:
+        async with self.database.as_user(user_id) as conn:
             await imports.remove_older(conn, keep=IMPORTS_KEPT - 1)
             name = " ".join(file_name.replace("\0", "").split())[:FILE_NAME_MAX]
-            await imports.add(conn, import_id=import_id, user_id=user_id, file_name=name, now=self._clock())
+            await imports.add(conn, import_id=import_id, user_id=user_id, file_name=name, now=self.clock())
             ids = [new_id() for _ in lines]
             await imports.add_lines(conn, import_id=import_id, user_id=user_id, ids=ids, lines=lines)
         return import_id
 
     async def _read(self, data: bytes) -> list[OpmlLine]:
         """Parse a file in the sandbox. Raises Invalid."""
-        if self._sandbox is None:
+        if self.sandbox is None:
             return await asyncio.to_thread(read_opml, data)
         try:
-            return await self._sandbox.run(read_opml, data)
+            return await self.sandbox.run(read_opml, data)
         except Overrun as error:
             raise Invalid("This file takes too long to read. Split it, or export it again.") from error
 
@@ -81,13 +80,13 @@ class Importer:
         """Work on the next pending lines; returns how many. Raises Unavailable."""
         for done in range(most):
             if not await self._work_on_one(user_id, import_id):
-                async with self._database.as_user(user_id) as conn:
-                    await imports.finish(conn, import_id=import_id, now=self._clock())
+                async with self.database.as_user(user_id) as conn:
+                    await imports.finish(conn, import_id=import_id, now=self.clock())
                 return done
         return most
 
     async def _work_on_one(self, user_id: UserId, import_id: UUID) -> bool:
-        async with self._database.as_system() as conn:
+        async with self.database.as_system() as conn:
             if not await imports.lock_user(conn, user_id=user_id):
                 return False
             line = await imports.claim_line(conn, user_id=user_id, import_id=import_id)
@@ -123,15 +122,8 @@ class Importer:
         # since only a bug is an outcome of the line.
         with unavailable():
             async with conn.transaction():
-                await add_feed(
-                    conn,
-                    user_id=user_id,
-                    name=line.name,
-                    url=line.url,
-                    category=line.category,
-                    now=self._clock(),
-                    most=self._quotas.subscriptions,
-                )
+                given = {"name": line.name, "url": line.url, "category": line.category}
+                await add_feed(conn, user_id=user_id, **given, now=self.clock(), most=self.quotas.subscriptions)
 
 
 class ImportWorker:
@@ -141,8 +133,6 @@ class ImportWorker:
     concurrency = 1
 
     def __init__(self, database: Database, clock: Clock, quotas: Quotas) -> None:
-        self._database = database
-        self._clock = clock
         self._importer = Importer(database, clock, quotas=quotas)
         self._claim_at = 0.0
 
@@ -150,7 +140,7 @@ class ImportWorker:
         """Imports with pending lines, in random order so that a long one delays no other. Raises Unavailable."""
         if time.monotonic() < self._claim_at:
             return []
-        async with self._database.as_system() as conn:
+        async with self._importer.database.as_system() as conn:
             return await imports.list_running(conn, limit=limit)
 
     async def work(self, running: RunningImport) -> int:
@@ -162,6 +152,6 @@ class ImportWorker:
 
     async def lag(self) -> timedelta:
         """How long the oldest running import has been running. Raises Unavailable."""
-        async with self._database.as_system() as conn:
+        async with self._importer.database.as_system() as conn:
             oldest = await imports.oldest_running_at(conn)
-        return max(self._clock() - oldest, timedelta(0)) if oldest else timedelta(0)
+        return max(self._importer.clock() - oldest, timedelta(0)) if oldest else timedelta(0)

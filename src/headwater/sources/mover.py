@@ -1,6 +1,7 @@
 """Moving: a feed with a confirmed permanent redirect gets its new URL, or is merged into the source that has it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from headwater.analytics import store as analytics
@@ -20,63 +21,61 @@ from headwater.urls import host_of, parse_url, url_key
 log = get_logger()
 
 
+@dataclass(frozen=True, slots=True)
 class Mover:
     """The moving stage."""
 
+    database: Database
+    clock: Clock
     name = "moving"
     concurrency = 1
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
     async def claim(self, limit: int) -> Sequence[MovedFeed]:
         """Feeds that have moved. Without a lease: the second worker on one finds nothing to do. Raises Unavailable."""
-        async with self._database.transaction() as conn:
+        async with self.database.transaction() as conn:
             return await feed_moves.list_moved(conn, limit=limit)
 
     async def work(self, moved: MovedFeed) -> None:
         """Give the feed its new URL, or merge it into the source that has it. Raises Unavailable."""
+        source_id = moved.source_id
         try:
             url = parse_url(moved.url)
         except InvalidUrl:
             url = None
-        async with self._database.as_system() as conn:
+        async with self.database.as_system() as conn:
             if not await feed_moves.is_moving(conn, moved=moved):
                 return  # moved by another worker, or changed by an operator
-            if url is not None and await feed_results.find_blocked_domain(
-                conn, source_id=moved.source_id, host=host_of(url)
-            ):
-                await feed_moves.stay(conn, source_id=moved.source_id)
-            elif url is None or not await self._rename(conn, moved, url):
-                await self._merge_or_stay(conn, moved, url)
+            if url is None or await feed_results.find_blocked_domain(conn, source_id=source_id, host=host_of(url)):
+                await feed_moves.stay(conn, source_id=source_id)
+            elif not await self._rename(conn, source_id, url):
+                await self._merge_or_stay(conn, source_id, url)
 
     async def lag(self) -> timedelta:
         """Always 0: until it is moved, a feed is polled through its redirect."""
         return timedelta(0)
 
-    async def _rename(self, conn: Connection, moved: MovedFeed, url: str) -> bool:
-        address = await merging.find_address(conn, source_id=moved.source_id)
+    async def _rename(self, conn: Connection, source_id: SourceId, url: str) -> bool:
+        address = await merging.find_address(conn, source_id=source_id)
         key = key_after_move(address, url) if address else url_key(url)
         try:
             async with conn.transaction():
-                await sources.change_url(conn, source_id=moved.source_id, feed_url=url, feed_url_key=key)
+                await sources.change_url(conn, source_id=source_id, feed_url=url, feed_url_key=key)
         except SourceExists:
             return False
-        await feed_moves.adopt(conn, source_id=moved.source_id, feed_url=url, host=host_of(url), now=self._clock())
-        log.info("source moved", source_id=str(moved.source_id), to=url)
+        await feed_moves.adopt(conn, source_id=source_id, feed_url=url, host=host_of(url), now=self.clock())
+        log.info("source moved", source_id=str(source_id), to=url)
         return True
 
-    async def _merge_or_stay(self, conn: Connection, moved: MovedFeed, url: str | None) -> None:
+    async def _merge_or_stay(self, conn: Connection, source_id: SourceId, url: str) -> None:
         """Merge it, or poll it through its redirect until that has been confirmed again."""
         try:
-            other = await sources.find_by_url(conn, url=url) if url is not None else None
+            other = await sources.find_by_url(conn, url=url)
         except SourceNotFound:
             return  # deleted meanwhile: the next round takes the URL
-        if other is not None and await merge(conn, source_id=moved.source_id, into=other.id):
-            log.info("source merged", source_id=str(moved.source_id), into=str(other.id), url=url)
+        if await merge(conn, source_id=source_id, into=other.id):
+            log.info("source merged", source_id=str(source_id), into=str(other.id), url=url)
         else:
-            await feed_moves.stay(conn, source_id=moved.source_id)
+            await feed_moves.stay(conn, source_id=source_id)
 
 
 async def merge(conn: Connection, *, source_id: SourceId, into: SourceId) -> bool:

@@ -63,9 +63,8 @@ async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetim
 async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor, now: datetime) -> datetime | None:
     """Disable the source's feed; returns until when. Raises Invalid, NothingToPoll."""
     until = await follow.disable(conn, source, reason, now)
-    await _record(
-        conn, actor, Deed.SOURCE_DISABLED, source, now, {"reason": reason, "until": _plain(until) if until else None}
-    )
+    detail = {"reason": reason, "until": _plain(until)}
+    await _record(conn, actor, Deed.SOURCE_DISABLED, source, now, detail)
     return until
 
 
