@@ -54,16 +54,14 @@ async def list_entries(
     statement = """
         SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
             subject_id, subject_name, detail
-        FROM audit_log
-        LEFT JOIN users ON users.id = actor_id
+        FROM audit_log LEFT JOIN users ON users.id = actor_id
         WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
             AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
             AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
             AND (%(actor)s = '' OR strpos(lower(coalesce(email, actor_name)), lower(%(actor)s)) > 0)
             AND (%(subject)s = '' OR strpos(lower(subject_name), lower(%(subject)s)) > 0)
             AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
-        ORDER BY at DESC, audit_log.id DESC
-        LIMIT %(limit)s + 1
+        ORDER BY at DESC, audit_log.id DESC LIMIT %(limit)s + 1
     """
     found = await fetch_all(
         conn,
@@ -87,8 +85,7 @@ async def list_entries(
 async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Clear a removed user's id from entries; the name stays. Returns how many were changed."""
     statement = """
-        UPDATE audit_log
-        SET actor_id = NULL
+        UPDATE audit_log SET actor_id = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM audit_log WHERE actor_id = %(user_id)s LIMIT %(limit)s))
     """
     cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})

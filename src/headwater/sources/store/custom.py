@@ -53,8 +53,7 @@ async def needs_approval(conn: Connection, *, source_id: SourceId) -> bool:
 async def list_unfollowed(conn: Connection, *, limit: int) -> list[SourceId]:
     """Custom sources without subscriptions that `leave_unwanted` would delete or disable, without a lock."""
     statement = f"""
-        SELECT id
-        FROM sources
+        SELECT id FROM sources
         WHERE NOT is_system AND {_UNFOLLOWED}
             AND CASE
                 WHEN EXISTS (SELECT FROM submissions WHERE source_id = sources.id) OR moderation_status = 'rejected'
@@ -81,8 +80,7 @@ async def lock(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Sour
 async def clear_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
     """Clear the status of pending sources without a submission. Returns their ids."""
     statement = """
-        UPDATE sources
-        SET moderation_status = NULL
+        UPDATE sources SET moderation_status = NULL
         WHERE id = ANY(%(ids)s) AND moderation_status = 'pending'
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
         RETURNING id
@@ -102,8 +100,7 @@ async def list_unapproved(conn: Connection, *, source_ids: Sequence[SourceId]) -
 async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[SourceId]:
     """Those of these sources that users added and that have no subscription and no submission."""
     statement = f"""
-        SELECT id
-        FROM sources
+        SELECT id FROM sources
         WHERE id = ANY(%(ids)s) AND NOT is_system AND {_UNFOLLOWED}
             AND moderation_status IS DISTINCT FROM 'rejected'  -- stays, or it could be suggested again and again
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
@@ -114,8 +111,7 @@ async def list_unwanted(conn: Connection, *, source_ids: Sequence[SourceId]) -> 
 async def clear_submitter(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Clear a removed user's id from the sources they submitted. Returns how many were changed."""
     statement = """
-        UPDATE sources
-        SET submitted_by = NULL
+        UPDATE sources SET submitted_by = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM sources WHERE submitted_by = %(user_id)s LIMIT %(limit)s))
     """
     cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})

@@ -14,8 +14,7 @@ from headwater.types import SourceId
 # reading it begins from can be fetched: they are the first that were queued for it. Its articles are counted up to
 # 10,000, since lists are refreshed every few seconds.
 _FROM_SOURCES: Final = """
-    FROM sources
-    LEFT JOIN feed_state ON feed_state.source_id = sources.id
+    FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
     LEFT JOIN LATERAL (
         SELECT greatest(
             (SELECT last_read_at FROM sitemap_state WHERE sitemap_state.source_id = sources.id),
@@ -29,11 +28,8 @@ _FROM_SOURCES: Final = """
                     (array_agg(entrance.last_error ORDER BY kind = 'l' DESC, entrance.url = sitemap_url))[1]
             END
             FROM (
-                SELECT url, kind, status, parent_url, frontier_url.last_error
-                FROM frontier_url
-                WHERE source_id = sources.id
-                ORDER BY discovered_at
-                LIMIT 20
+                SELECT url, kind, status, parent_url, frontier_url.last_error FROM frontier_url
+                WHERE source_id = sources.id ORDER BY discovered_at LIMIT 20
             ) AS entrance
             WHERE parent_url IS NULL
         ) AS error

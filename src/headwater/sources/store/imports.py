@@ -19,8 +19,7 @@ _IMPORTS: Final = """
             count(*) FILTER (WHERE outcome = 'added') AS added,
             count(*) FILTER (WHERE outcome = 'followed') AS followed,
             count(*) FILTER (WHERE outcome = 'invalid') AS invalid
-        FROM import_lines
-        WHERE import_id = imports.id
+        FROM import_lines WHERE import_id = imports.id
     ) AS lines
 """
 _LINES: Final = "SELECT id, number, name, url, category, outcome, reason FROM import_lines"
@@ -85,12 +84,9 @@ async def list_lines(
     """Lines with this outcome, or with any, in the order of the file."""
     statement = f"""
         {_LINES}
-        WHERE import_id = %(import_id)s
-            AND number > %(after)s
-            AND outcome IS NOT NULL
+        WHERE import_id = %(import_id)s AND number > %(after)s AND outcome IS NOT NULL
             AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
-        ORDER BY number
-        LIMIT %(limit)s
+        ORDER BY number LIMIT %(limit)s
     """
     return await fetch_all(
         conn, ImportLine, statement, {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit}
@@ -110,9 +106,7 @@ async def claim_line(conn: Connection, *, user_id: UserId, import_id: UUID) -> I
     """Lock and return the next pending line that no other transaction has locked."""
     statement = f"""
         {_LINES}
-        WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL
-        ORDER BY number
-        LIMIT 1
+        WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL ORDER BY number LIMIT 1
         FOR UPDATE SKIP LOCKED
     """
     return await fetch_one(conn, ImportLine, statement, {"import_id": import_id, "user_id": user_id})
@@ -129,10 +123,8 @@ async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, 
 async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
     """Mark the import as finished if no line is pending."""
     statement = """
-        UPDATE imports
-        SET finished_at = %(now)s
-        WHERE id = %(id)s
-            AND finished_at IS NULL
+        UPDATE imports SET finished_at = %(now)s
+        WHERE id = %(id)s AND finished_at IS NULL
             AND NOT EXISTS (SELECT FROM import_lines WHERE import_id = %(id)s AND outcome IS NULL)
     """
     await conn.execute(statement, {"id": import_id, "now": now})
@@ -142,11 +134,8 @@ async def list_running(conn: Connection, *, limit: int) -> list[RunningImport]:
     """Imports of any user that are not finished, in random order."""
     statement = """
         SELECT imports.id, imports.user_id
-        FROM imports
-        JOIN users ON users.id = imports.user_id
-        WHERE imports.finished_at IS NULL
-        ORDER BY random()
-        LIMIT %(limit)s
+        FROM imports JOIN users ON users.id = imports.user_id WHERE imports.finished_at IS NULL
+        ORDER BY random() LIMIT %(limit)s
     """
     return await fetch_all(conn, RunningImport, statement, {"limit": limit})
 
@@ -155,9 +144,7 @@ async def oldest_running_at(conn: Connection) -> datetime | None:
     """When the oldest import that is not finished began."""
     statement = """
         SELECT min(imports.created_at)
-        FROM imports
-        JOIN users ON users.id = imports.user_id
-        WHERE imports.finished_at IS NULL
+        FROM imports JOIN users ON users.id = imports.user_id WHERE imports.finished_at IS NULL
     """
     return await fetch_value(conn, statement)
 

@@ -25,9 +25,7 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
             other.feed_url AS other_feed_url, other.feed_url_key AS other_feed_url_key
         FROM sources AS mine
         CROSS JOIN sources AS other
-        WHERE mine.id = %(id)s AND other.id = %(other_id)s
-        FOR UPDATE OF mine
-        FOR NO KEY UPDATE OF other
+        WHERE mine.id = %(id)s AND other.id = %(other_id)s FOR UPDATE OF mine FOR NO KEY UPDATE OF other
     """
     return await fetch_one(conn, MergePair, statement, {"id": source_id, "other_id": other_id})
 
@@ -48,8 +46,7 @@ async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> Non
             policy = coalesce(sources.policy, mine.policy),
             feed_poll_interval_minutes = coalesce(sources.feed_poll_interval_minutes, mine.feed_poll_interval_minutes),
             min_delay_ms = greatest(sources.min_delay_ms, mine.min_delay_ms)
-        FROM sources AS mine
-        WHERE sources.id = %(to)s AND mine.id = %(id)s
+        FROM sources AS mine WHERE sources.id = %(to)s AND mine.id = %(id)s
     """
     await conn.execute(statement, {"id": source_id, "to": to})
 
@@ -57,8 +54,7 @@ async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> Non
 async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
     """Which of these URLs are articles."""
     statement = """
-        SELECT url_key
-        FROM article_urls
+        SELECT url_key FROM article_urls
         WHERE url_key = ANY(%(keys)b::bytea[])
             AND EXISTS (SELECT FROM articles WHERE articles.id = article_id OFFSET 0)  -- each in its month
     """

@@ -214,8 +214,6 @@ async def find_label(conn: Connection, *, name: str) -> Label | None:
     """The source with this name, or else the first whose name begins with it, whatever the case."""
     statement = f"""
         {_LABELS}
-        WHERE starts_with(lower(name), lower(%(name)s))
-        ORDER BY lower(name), id
-        LIMIT 1
+        WHERE starts_with(lower(name), lower(%(name)s)) ORDER BY lower(name), id LIMIT 1
     """
     return await fetch_one(conn, Label, statement, {"name": name})

@@ -11,8 +11,7 @@ from headwater.types import SourceId
 
 _SUGGESTIONS: Final = """
     SELECT source_id, name AS source_name, source_suggestions.feed_url, title, entry_count
-    FROM source_suggestions
-    JOIN sources ON sources.id = source_suggestions.source_id
+    FROM source_suggestions JOIN sources ON sources.id = source_suggestions.source_id
 """
 
 

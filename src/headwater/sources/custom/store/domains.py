@@ -34,8 +34,7 @@ async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[Bloc
     """Those of these domains that are blocked, the widest first."""
     statement = f"""
         {_BLOCKED}
-        WHERE domain = ANY(%(domains)s::text[])
-        ORDER BY length(domain), domain
+        WHERE domain = ANY(%(domains)s::text[]) ORDER BY length(domain), domain
     """
     return await fetch_all(conn, BlockedDomain, statement, {"domains": list(domains)})
 
@@ -44,9 +43,7 @@ async def list_blocked(conn: Connection, *, after: str = "", limit: int) -> list
     """Blocked domains after a name, in alphabetical order."""
     statement = f"""
         {_BLOCKED}
-        WHERE domain COLLATE "C" > %(after)s
-        ORDER BY domain COLLATE "C"
-        LIMIT %(limit)s
+        WHERE domain COLLATE "C" > %(after)s ORDER BY domain COLLATE "C" LIMIT %(limit)s
     """
     return await fetch_all(conn, BlockedDomain, statement, {"after": after, "limit": limit})
 

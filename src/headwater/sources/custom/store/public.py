@@ -21,8 +21,7 @@ _SOURCES: Final = """
             SELECT FROM subscriptions WHERE source_id = sources.id AND subscriptions.user_id = %(user_id)s
         ) AS is_followed,
         NOT is_system AS is_custom
-    FROM sources
-    LEFT JOIN feed_state ON feed_state.source_id = sources.id
+    FROM sources LEFT JOIN feed_state ON feed_state.source_id = sources.id
     LEFT JOIN submissions ON submissions.source_id = sources.id
 """
 _IS_PUBLIC: Final = """
@@ -39,11 +38,9 @@ _MATCHES: Final = """
 async def find_existing(conn: Connection, *, url_keys: Sequence[bytes]) -> ExistingSource | None:
     """The source with one of these URLs."""
     statement = """
-        SELECT id, name, is_system, moderation_status AS status
-        FROM sources
+        SELECT id, name, is_system, moderation_status AS status FROM sources
         WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)
-        ORDER BY is_system OR moderation_status IS NOT NULL DESC, id
-        LIMIT 1
+        ORDER BY is_system OR moderation_status IS NOT NULL DESC, id LIMIT 1
     """
     rows = await fetch_rows(conn, statement, {"keys": list(url_keys)})
     return msgspec.convert(rows[0], ExistingSource) if rows else None
@@ -57,10 +54,8 @@ async def list_public(
         {_SOURCES}
         LEFT JOIN (SELECT source_id, count(*) FROM subscriptions GROUP BY source_id) AS followed
             ON followed.source_id = sources.id
-        WHERE {_IS_PUBLIC} AND {_MATCHES}
-        ORDER BY subscriber_count DESC, lower(sources.name), sources.id
-        LIMIT %(limit)s
-        OFFSET %(offset)s
+        WHERE {_IS_PUBLIC} AND {_MATCHES} ORDER BY subscriber_count DESC, lower(sources.name), sources.id
+        LIMIT %(limit)s OFFSET %(offset)s
     """
     return await fetch_all(
         conn,
@@ -89,10 +84,8 @@ async def count_public(conn: Connection, *, text: str = "", category: str = "") 
 async def list_categories(conn: Connection) -> list[str]:
     """The categories of public sources."""
     statement = """
-        SELECT category
-        FROM sources
+        SELECT category FROM sources
         WHERE (is_system OR moderation_status = 'approved') AND enabled AND category IS NOT NULL
-        GROUP BY category
-        ORDER BY lower(category), category
+        GROUP BY category ORDER BY lower(category), category
     """
     return await fetch_column(conn, statement)

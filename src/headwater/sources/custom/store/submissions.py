@@ -38,14 +38,11 @@ _QUEUE: Final = f"""
     SELECT {_COLUMNS}, submissions.host, submissions.user_id AS submitter_id, email AS submitter, karma,
         approved_count, rejected_count, decided_by_name,
         (SELECT count(*) FROM subscriptions WHERE subscriptions.source_id = sources.id) AS subscriber_count
-    FROM submissions
-    JOIN sources ON sources.id = source_id
-    JOIN users ON users.id = submissions.user_id
+    FROM submissions JOIN sources ON sources.id = source_id JOIN users ON users.id = submissions.user_id
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE judged.moderation_status = 'approved') AS approved_count,
             count(*) FILTER (WHERE judged.moderation_status = 'rejected') AS rejected_count
-        FROM submissions AS theirs
-        JOIN sources AS judged ON judged.id = theirs.source_id
+        FROM submissions AS theirs JOIN sources AS judged ON judged.id = theirs.source_id
         WHERE theirs.user_id = users.id
     ) AS record
 """
@@ -61,15 +58,13 @@ _UNDECIDED: Final = f"""
     {_QUEUE}
     WHERE decided_at IS NULL AND moderation_status = %(status)s AND {_MATCHES}
         AND (%(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) > (%(after_at)s, %(after_id)s::uuid))
-    ORDER BY submitted_at, source_id
-    LIMIT %(limit)s + 1
+    ORDER BY submitted_at, source_id LIMIT %(limit)s + 1
 """
 _DECIDED: Final = f"""
     {_QUEUE}
     WHERE decided_at IS NOT NULL AND moderation_status = %(status)s AND {_MATCHES}
         AND (%(after_at)s::timestamptz IS NULL OR (decided_at, source_id) < (%(after_at)s, %(after_id)s::uuid))
-    ORDER BY decided_at DESC, source_id DESC
-    LIMIT %(limit)s + 1
+    ORDER BY decided_at DESC, source_id DESC LIMIT %(limit)s + 1
 """
 
 
@@ -95,8 +90,7 @@ async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit:
     statement = f"""
         {_OWN}
         WHERE %(after_at)s::timestamptz IS NULL OR (submitted_at, source_id) < (%(after_at)s, %(after_id)s::uuid)
-        ORDER BY submitted_at DESC, source_id DESC
-        LIMIT %(limit)s
+        ORDER BY submitted_at DESC, source_id DESC LIMIT %(limit)s
     """
     rows = await fetch_rows(conn, statement, {**_cursor_values(after), "limit": limit})
     return msgspec.convert(rows, list[CustomFeed])
@@ -155,8 +149,7 @@ def _cursor_values(after: QueueCursor | None) -> dict[str, object]:
 
 async def count_pending(conn: Connection) -> int:
     statement = """
-        SELECT count(*)
-        FROM submissions JOIN sources ON sources.id = source_id
+        SELECT count(*) FROM submissions JOIN sources ON sources.id = source_id
         WHERE decided_at IS NULL AND moderation_status = 'pending'
     """
     return await fetch_value(conn, statement)
@@ -170,20 +163,17 @@ async def lock_of_domain(conn: Connection, *, domain: str, with_pending: bool) -
     """
     statement = """
         SELECT sources.id
-        FROM sources
-        LEFT JOIN submissions ON submissions.source_id = sources.id
+        FROM sources LEFT JOIN submissions ON submissions.source_id = sources.id
         LEFT JOIN feed_state ON feed_state.source_id = sources.id
         WHERE (
                 moderation_status = 'approved' AND NOT is_system
                 OR (%(with_pending)s AND decided_at IS NULL AND moderation_status = 'pending')
             )
             AND EXISTS (
-                SELECT
-                FROM (VALUES (submissions.host), (feed_state.host)) AS place (host)
+                SELECT FROM (VALUES (submissions.host), (feed_state.host)) AS place (host)
                 WHERE host = %(domain)s OR right(host, length(%(domain)s) + 1) = '.' || %(domain)s
             )
-        ORDER BY submitted_at, sources.id
-        FOR UPDATE OF sources
+        ORDER BY submitted_at, sources.id FOR UPDATE OF sources
     """
     return await fetch_column(conn, statement, {"domain": domain, "with_pending": with_pending})
 
@@ -199,15 +189,13 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
                 bool_or(is_same_name) AS is_same_name
             FROM (
                 (
-                    SELECT source_id, true AS is_same_host, false AS is_same_name
-                    FROM feed_state
+                    SELECT source_id, true AS is_same_host, false AS is_same_name FROM feed_state
                     WHERE feed_state.host = submissions.host AND source_id <> submissions.source_id
                     LIMIT %(limit)s
                 )
                 UNION ALL
                 (
-                    SELECT named.id, false, true
-                    FROM sources AS named
+                    SELECT named.id, false, true FROM sources AS named
                     WHERE plain_name(named.name)
                             IN (plain_name(submissions.name), plain_name(submissions.sample->>'title'))
                         AND plain_name(named.name) <> '' AND named.id <> submissions.source_id
@@ -215,9 +203,7 @@ async def list_similar(conn: Connection, *, source_ids: Sequence[SourceId]) -> l
                 )
             ) AS found
             JOIN sources ON sources.id = found.source_id
-            GROUP BY sources.id
-            ORDER BY is_same_name DESC, lower(sources.name), sources.id
-            LIMIT %(limit)s
+            GROUP BY sources.id ORDER BY is_same_name DESC, lower(sources.name), sources.id LIMIT %(limit)s
         ) AS alike
         WHERE submissions.source_id = ANY(%(ids)s::uuid[])
     """
@@ -229,8 +215,7 @@ async def find_submitter_record(conn: Connection, *, user_id: UserId) -> Submitt
     statement = """
         SELECT count(*) FILTER (WHERE moderation_status = 'approved') AS approved,
             count(*) FILTER (WHERE moderation_status = 'rejected') AS rejected
-        FROM submissions
-        JOIN sources ON sources.id = source_id
+        FROM submissions JOIN sources ON sources.id = source_id
         WHERE user_id = %(user_id)s AND decided_at IS NOT NULL
     """
     return await fetch_one(conn, SubmitterRecord, statement, {"user_id": user_id}) or SubmitterRecord()
@@ -250,14 +235,12 @@ async def clear_moderator(conn: Connection, *, user_id: UserId, limit: int) -> i
     """Clear a removed user's id from decisions and blocked domains; the name stays. Returns how many were changed."""
     values = {"user_id": user_id, "limit": limit}
     statement = """
-        UPDATE submissions
-        SET decided_by = NULL
+        UPDATE submissions SET decided_by = NULL
         WHERE source_id = ANY(ARRAY(SELECT source_id FROM submissions WHERE decided_by = %(user_id)s LIMIT %(limit)s))
     """
     decided = await conn.execute(statement, values)
     of_domains = """
-        UPDATE blocked_domains
-        SET blocked_by = NULL
+        UPDATE blocked_domains SET blocked_by = NULL
         WHERE domain = ANY(ARRAY(SELECT domain FROM blocked_domains WHERE blocked_by = %(user_id)s LIMIT %(limit)s))
     """
     blocked = await conn.execute(of_domains, values)

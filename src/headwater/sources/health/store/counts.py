@@ -29,8 +29,7 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
             SELECT source_id, date_trunc('hour', at, 'UTC') AS hour, outcome, count(*) AS polls,
                 sum(new_articles) AS new_articles, sum(took_ms) AS took_ms,
                 outcome NOT IN ('polled', 'not_modified') AS has_failed
-            FROM poll_events
-            WHERE at >= %(since)s AND at < %(until)s
+            FROM poll_events WHERE at >= %(since)s AND at < %(until)s
             GROUP BY source_id, date_trunc('hour', at, 'UTC'), outcome
         ), by_hour AS (
             INSERT INTO poll_hours (hour, outcome, polls)
@@ -41,8 +40,7 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
             SELECT (hour AT TIME ZONE 'UTC')::date, source_id, sum(polls),
                 coalesce(sum(polls) FILTER (WHERE has_failed), 0), sum(new_articles),
                 coalesce(sum(took_ms) FILTER (WHERE NOT has_failed), 0)
-            FROM counted
-            GROUP BY (hour AT TIME ZONE 'UTC')::date, source_id
+            FROM counted GROUP BY (hour AT TIME ZONE 'UTC')::date, source_id
             ON CONFLICT (day, source_id) DO UPDATE
             SET polls = poll_days.polls + excluded.polls, failures = poll_days.failures + excluded.failures,
                 new_articles = poll_days.new_articles + excluded.new_articles,
@@ -89,21 +87,17 @@ async def rank(
             UNION ALL
             SELECT source_id, 1, (outcome NOT IN ('polled', 'not_modified'))::integer, new_articles,
                 CASE WHEN outcome IN ('polled', 'not_modified') THEN took_ms ELSE 0 END
-            FROM poll_events
-            WHERE at >= %(events_since)s
+            FROM poll_events WHERE at >= %(events_since)s
         ), tally AS MATERIALIZED (
             SELECT source_id, sum(polls) AS polls, sum(failures) AS failures, sum(new_articles) AS new_articles,
                 sum(took_ms) / nullif(sum(polls) - sum(failures), 0) AS mean_ms
-            FROM counted
-            GROUP BY source_id
+            FROM counted GROUP BY source_id
         ), slow AS (
             SELECT source_id, polls, failures, new_articles, median_ms, p95_ms
             FROM (
-                SELECT *
-                FROM tally
+                SELECT * FROM tally
                 WHERE mean_ms IS NOT NULL AND EXISTS (SELECT FROM sources WHERE sources.id = tally.source_id)
-                ORDER BY mean_ms DESC, source_id
-                LIMIT 40
+                ORDER BY mean_ms DESC, source_id LIMIT 40
             ) AS candidate
             CROSS JOIN LATERAL (
                 SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY poll.took_ms) AS median_ms,
@@ -134,8 +128,7 @@ async def rank(
         )
         INSERT INTO poll_leaders (period, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms)
         SELECT %(period)s, kind, place, source_id, polls, failures, new_articles, median_ms, p95_ms
-        FROM placed
-        WHERE place <= %(limit)s
+        FROM placed WHERE place <= %(limit)s
     """
     since = {"days_since": days_since, "events_since": events_since, "polls_since": polls_since}
     await conn.execute(statement, {**since, "period": period, "limit": LEADERS})
@@ -150,9 +143,7 @@ async def list_leaders(conn: Connection, *, period: Period) -> dict[str, list[Le
     """The last ranking, by kind: slowest, failing, busiest."""
     statement = """
         SELECT kind, source_id, name, polls, failures, new_articles, median_ms, p95_ms
-        FROM poll_leaders
-        JOIN sources ON sources.id = source_id
-        WHERE period = %(period)s
+        FROM poll_leaders JOIN sources ON sources.id = source_id WHERE period = %(period)s
         ORDER BY kind, place
     """
     cur = await conn.execute(statement, {"period": period})
@@ -170,16 +161,13 @@ async def trend(
         WITH counted AS (
             SELECT hour AS at, outcome, polls FROM poll_hours WHERE hour >= %(since)s
             UNION ALL
-            SELECT date_trunc('hour', at, 'UTC'), outcome, count(*)
-            FROM poll_events
+            SELECT date_trunc('hour', at, 'UTC'), outcome, count(*) FROM poll_events
             WHERE at >= greatest(%(since)s, coalesce((SELECT counted_until FROM poll_counting), %(earliest)s))
                 AND at < coalesce((SELECT counted_until FROM poll_counting), %(earliest)s) + %(tail_most)s
             GROUP BY date_trunc('hour', at, 'UTC'), outcome
         )
-        SELECT date_bin(%(step)s, at, %(since)s), outcome, sum(polls)::bigint
-        FROM counted
-        GROUP BY 1, 2
-        ORDER BY 1
+        SELECT date_bin(%(step)s, at, %(since)s), outcome, sum(polls)::bigint FROM counted
+        GROUP BY 1, 2 ORDER BY 1
     """
     values = {"since": since, "step": step, "tail_most": tail_most, "earliest": now - tail_most}
     cur = await conn.execute(statement, values)

@@ -42,10 +42,8 @@ _LINES: Final = """
 async def tally(conn: Connection) -> Sequence[Tally]:
     """The number of sources by state, reason and category."""
     statement = """
-        SELECT state, reason, category, count(*) AS sources
-        FROM source_health
-        GROUP BY state, reason, category
-        ORDER BY count(*) DESC, state, reason, category
+        SELECT state, reason, category, count(*) AS sources FROM source_health
+        GROUP BY state, reason, category ORDER BY count(*) DESC, state, reason, category
     """
     return await fetch_all(conn, Tally, statement)
 
@@ -55,9 +53,7 @@ async def list_paused(conn: Connection, *, now: datetime, limit: int) -> Sequenc
     statement = """
         SELECT name AS host, paused_until, alike_class AS reason, pauses,
             (SELECT count(*) FROM feed_state WHERE feed_state.host = hosts.name) AS sources
-        FROM hosts
-        WHERE paused_until > %(now)s
-        ORDER BY paused_until, name
+        FROM hosts WHERE paused_until > %(now)s ORDER BY paused_until, name
         LIMIT %(limit)s
     """
     return await fetch_all(conn, PausedHost, statement, {"now": now, "limit": limit})
@@ -67,10 +63,8 @@ async def list_coming_back(conn: Connection, *, limit: int) -> Sequence[ComingBa
     """Sources in a cooldown, the first to be probed first."""
     statement = """
         SELECT source_id, name, off_reason AS reason, off_until AS probe_at
-        FROM feed_state
-        JOIN sources ON sources.id = source_id
-        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled
-        ORDER BY off_until, source_id
+        FROM feed_state JOIN sources ON sources.id = source_id
+        WHERE off_until IS NOT NULL AND off_at IS NOT NULL AND enabled ORDER BY off_until, source_id
         LIMIT %(limit)s
     """
     return await fetch_all(conn, ComingBack, statement, {"limit": limit})
@@ -174,9 +168,7 @@ async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOp
         SELECT next_poll_at, last_polled_at, last_succeeded_at, (
             SELECT status FROM poll_events WHERE poll_events.source_id = feed_state.source_id ORDER BY at DESC LIMIT 1
         ) AS last_status, enabled AS is_enabled
-        FROM feed_state
-        JOIN sources ON sources.id = source_id
-        WHERE source_id = %(id)s
+        FROM feed_state JOIN sources ON sources.id = source_id WHERE source_id = %(id)s
     """
     (times,) = await fetch_rows(conn, statement, {"id": source_id})
     policy = policy_of(claimed.policy or options.policy, options)
@@ -186,11 +178,8 @@ async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOp
 async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Sequence[PollEvent]:
     """The last polls of a source, the newest first."""
     statement = """
-        SELECT at, outcome, status, bytes, took_ms, new_articles
-        FROM poll_events
-        WHERE source_id = %(id)s
-        ORDER BY at DESC
-        LIMIT %(limit)s
+        SELECT at, outcome, status, bytes, took_ms, new_articles FROM poll_events
+        WHERE source_id = %(id)s ORDER BY at DESC LIMIT %(limit)s
     """
     return await fetch_all(conn, PollEvent, statement, {"id": source_id, "limit": limit})
 
@@ -201,8 +190,7 @@ async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, 
         SELECT count(*), count(*) FILTER (WHERE outcome NOT IN ('polled', 'not_modified')),
             coalesce(sum(new_articles), 0)::bigint,
             percentile_disc(0.5) WITHIN GROUP (ORDER BY took_ms) FILTER (WHERE outcome IN ('polled', 'not_modified'))
-        FROM poll_events
-        WHERE source_id = %(id)s AND at >= %(since)s
+        FROM poll_events WHERE source_id = %(id)s AND at >= %(since)s
     """
     cur = await conn.execute(statement, {"id": source_id, "since": now - period.length})
     row = await cur.fetchone()
