@@ -1,6 +1,7 @@
 """The audit log. An entry is written in the transaction of its change."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,34 +18,18 @@ NAME_MOST = 500
 
 
 async def record(
-    conn: Connection,
-    *,
-    actor: Actor,
-    deed: Deed,
-    subject_name: str,
-    now: datetime,
-    subject_id: UUID | None = None,
+    conn: Connection, *, actor: Actor, deed: Deed, subject_name: str, now: datetime, subject_id: UUID | None = None,
     detail: Mapping[str, Any] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     statement = """
         INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_id, subject_name, detail)
         VALUES (
             %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(deed)s, %(subject_id)s, %(subject_name)s, %(detail)s
         )
     """
-    await conn.execute(
-        statement,
-        {
-            "id": new_id(),
-            "now": now,
-            "actor_id": actor.user_id,
-            "actor_name": actor.name[:NAME_MOST],
-            "deed": deed.value,
-            "subject_id": subject_id,
-            "subject_name": subject_name[:NAME_MOST],
-            "detail": Jsonb(dict(detail or {})),
-        },
-    )
+    by = {"actor_id": actor.user_id, "actor_name": actor.name[:NAME_MOST]}
+    of = {"subject_id": subject_id, "subject_name": subject_name[:NAME_MOST], "detail": Jsonb(dict(detail or {}))}
+    await conn.execute(statement, {"id": new_id(), "now": now, "deed": deed.value, **by, **of})
 
 
 async def list_entries(
@@ -63,21 +48,8 @@ async def list_entries(
             AND (%(after_at)s::timestamptz IS NULL OR (at, audit_log.id) < (%(after_at)s, %(after_id)s::uuid))
         ORDER BY at DESC, audit_log.id DESC LIMIT %(limit)s + 1
     """
-    found = await fetch_all(
-        conn,
-        AuditEntry,
-        statement,
-        {
-            "deed": wanted.deed.value if wanted.deed else None,
-            "actor_id": wanted.actor_id,
-            "subject_id": wanted.subject_id,
-            "actor": wanted.actor,
-            "subject": wanted.subject,
-            "after_at": after.at if after else None,
-            "after_id": after.id if after else None,
-            "limit": limit,
-        },
-    )
+    place = {"after_at": after.at if after else None, "after_id": after.id if after else None}
+    found = await fetch_all(conn, AuditEntry, statement, {**asdict(wanted), **place, "limit": limit})
     shown = found[:limit]
     return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)
 
@@ -88,5 +60,4 @@ async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:
         UPDATE audit_log SET actor_id = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM audit_log WHERE actor_id = %(user_id)s LIMIT %(limit)s))
     """
-    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"user_id": user_id, "limit": limit})).rowcount

@@ -14,17 +14,14 @@ _UNFOLLOWED: Final = "NOT EXISTS (SELECT FROM subscriptions WHERE source_id = so
 
 async def set_submitter(conn: Connection, *, source_id: SourceId, user_id: UserId) -> None:
     """Mark a source as added by a user, not by an operator."""
-    await conn.execute(
-        "UPDATE sources SET is_system = false, submitted_by = %(user_id)s WHERE id = %(id)s",
-        {"id": source_id, "user_id": user_id},
-    )
+    statement = "UPDATE sources SET is_system = false, submitted_by = %(user_id)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": source_id, "user_id": user_id})
 
 
 async def set_moderation(conn: Connection, *, source_id: SourceId, status: str | None) -> None:
     """Set the moderation status of a source; None: it is not suggested."""
-    await conn.execute(
-        "UPDATE sources SET moderation_status = %(status)s WHERE id = %(id)s", {"id": source_id, "status": status}
-    )
+    statement = "UPDATE sources SET moderation_status = %(status)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": source_id, "status": status})
 
 
 async def is_unapproved(conn: Connection, *, source_id: SourceId) -> bool:
@@ -70,22 +67,18 @@ async def lock(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Sour
 
     What the next statement reads of their subscriptions is final.
     """
-    return await fetch_column(
-        conn,
-        "SELECT id FROM sources WHERE id = ANY(%(ids)s) AND NOT is_system ORDER BY id FOR UPDATE",
-        {"ids": list(source_ids)},
-    )
+    statement = "SELECT id FROM sources WHERE id = ANY(%(ids)s) AND NOT is_system ORDER BY id FOR UPDATE"
+    return await fetch_column(conn, statement, {"ids": list(source_ids)})
 
 
-async def clear_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
-    """Clear the status of pending sources without a submission. Returns their ids."""
+async def clear_withdrawn(conn: Connection, *, source_ids: Sequence[SourceId]) -> None:
+    """Clear the status of pending sources without a submission."""
     statement = """
         UPDATE sources SET moderation_status = NULL
         WHERE id = ANY(%(ids)s) AND moderation_status = 'pending'
             AND NOT EXISTS (SELECT FROM submissions WHERE source_id = sources.id)
-        RETURNING id
     """
-    return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))
+    await conn.execute(statement, {"ids": list(source_ids)})
 
 
 async def list_unapproved(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[Source]:
@@ -114,5 +107,4 @@ async def clear_submitter(conn: Connection, *, user_id: UserId, limit: int) -> i
         UPDATE sources SET submitted_by = NULL
         WHERE id = ANY(ARRAY(SELECT id FROM sources WHERE submitted_by = %(user_id)s LIMIT %(limit)s))
     """
-    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"user_id": user_id, "limit": limit})).rowcount

@@ -56,7 +56,6 @@ _DETAILS: Final = f"""
 
 
 async def list_health(conn: Connection) -> list[SourceDetails]:
-    """Every source with its state, by name."""
     return await fetch_all(conn, SourceDetails, _DETAILS + " ORDER BY lower(name), sources.id")
 
 
@@ -71,16 +70,11 @@ async def list_details(
         {_DETAILS}
         WHERE (%(id)s::uuid IS NULL OR sources.id = %(id)s)
             AND (%(after)s::uuid IS NULL OR %(by_fetch)s OR sources.id < %(after)s)
-            AND (
-                %(after)s::uuid IS NULL
-                OR NOT %(by_fetch)s
+            AND (%(after)s::uuid IS NULL OR NOT %(by_fetch)s
                 OR (coalesce(last_succeeded_at, other.last_read_at, '-infinity'), sources.id)
-                    < (%(after_at)s::timestamptz, %(after)s)
-            )
-            AND (
-                %(fetched_before)s::timestamptz IS NULL
-                OR coalesce(last_succeeded_at, other.last_read_at) < %(fetched_before)s
-            )
+                    < (%(after_at)s::timestamptz, %(after)s))
+            AND (%(fetched_before)s::timestamptz IS NULL
+                OR coalesce(last_succeeded_at, other.last_read_at) < %(fetched_before)s)
             AND (%(errors_min)s::integer IS NULL OR coalesce(consecutive_errors, 0) >= %(errors_min)s)
             AND (%(category)s::text IS NULL OR category = %(category)s)
             AND (%(ingestion_mode)s::text IS NULL OR ingestion_mode = %(ingestion_mode)s)
@@ -89,49 +83,31 @@ async def list_details(
             AND (%(is_critical)s::boolean IS NULL OR is_critical = %(is_critical)s)
             AND (%(moderation_status)s::text IS NULL OR moderation_status = %(moderation_status)s)
             AND (%(is_active)s::boolean IS NULL OR (enabled AND feed_disabled_at IS NULL) = %(is_active)s)
-            AND (
-                %(feed_active)s::boolean IS NULL
-                OR (
-                    coalesce(sources.feed_url, '') <> '' AND enabled
-                    AND (feed_disabled_at IS NULL OR coalesce(off_until <= %(now)s, false))
-                ) = %(feed_active)s
-            )
+            AND (%(feed_active)s::boolean IS NULL
+                OR (coalesce(sources.feed_url, '') <> '' AND enabled
+                    AND (feed_disabled_at IS NULL OR coalesce(off_until <= %(now)s, false))) = %(feed_active)s)
             AND (%(state)s::text IS NULL OR now_at.state = %(state)s)
             -- Repeated in terms of the indexed columns.
             AND (%(state)s::text IS DISTINCT FROM 'auto_disabled' OR feed_disabled_at IS NOT NULL)
             AND (%(state)s::text IS DISTINCT FROM 'disabled' OR NOT enabled OR feed_disabled_at IS NOT NULL)
             AND (coalesce(%(state)s::text, '') NOT IN ('in_review', 'rejected') OR NOT enabled)
-            AND (
-                %(text)s::text IS NULL
-                OR strpos(lower(name), lower(%(text)s)) > 0
+            AND (%(text)s::text IS NULL OR strpos(lower(name), lower(%(text)s)) > 0
                 OR strpos(lower(coalesce(sources.feed_url, '')), lower(%(text)s)) > 0
-                OR strpos(lower(coalesce(sources.url, '')), lower(%(text)s)) > 0
-            )
-            AND (
-                %(host)s::text IS NULL
-                OR sources.id = ANY(
-                    ARRAY(
-                        SELECT source_id FROM feed_state WHERE host = lower(%(host)s)
-                        UNION ALL
-                        SELECT id FROM sources
-                        WHERE feed_url_key IS NULL
-                            AND lower(substring(url FROM '^[^:]+://([^/:?#]+)')) = lower(%(host)s)
-                    )
-                )
-            )
+                OR strpos(lower(coalesce(sources.url, '')), lower(%(text)s)) > 0)
+            AND (%(host)s::text IS NULL OR sources.id = ANY(ARRAY(
+                SELECT source_id FROM feed_state WHERE host = lower(%(host)s)
+                UNION ALL
+                SELECT id FROM sources
+                WHERE feed_url_key IS NULL AND lower(substring(url FROM '^[^:]+://([^/:?#]+)')) = lower(%(host)s)
+            )))
         ORDER BY
             CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, other.last_read_at, '-infinity') END DESC,
             sources.id DESC
         LIMIT %(limit)s
     """
-    values = {
-        **asdict(wanted),
-        "by_fetch": wanted.order is SourceOrder.LAST_FETCHED,
-        "after": after.id if after else None,
-        "after_at": after.last_fetched_at if after and after.last_fetched_at else "-infinity",
-        "now": now,
-        "limit": limit,
-    }
+    after_at = after.last_fetched_at if after and after.last_fetched_at else "-infinity"
+    place = {"after": after.id if after else None, "after_at": after_at, "limit": limit}
+    values = {**asdict(wanted), **place, "by_fetch": wanted.order is SourceOrder.LAST_FETCHED, "now": now}
     return await fetch_all(conn, SourceDetails, statement, values, prepare=False)  # each filter has its own plan
 
 

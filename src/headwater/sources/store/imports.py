@@ -15,8 +15,7 @@ _IMPORTS: Final = """
     SELECT imports.id, file_name, created_at, finished_at, lines.*
     FROM imports
     CROSS JOIN LATERAL (
-        SELECT count(*) AS total,
-            count(*) FILTER (WHERE outcome = 'added') AS added,
+        SELECT count(*) AS total, count(*) FILTER (WHERE outcome = 'added') AS added,
             count(*) FILTER (WHERE outcome = 'followed') AS followed,
             count(*) FILTER (WHERE outcome = 'invalid') AS invalid
         FROM import_lines WHERE import_id = imports.id
@@ -38,24 +37,15 @@ async def add(conn: Connection, *, import_id: UUID, user_id: UserId, file_name: 
 async def add_lines(
     conn: Connection, *, import_id: UUID, user_id: UserId, ids: Sequence[UUID], lines: Sequence[OpmlLine]
 ) -> None:
-    """Add the lines of a file as pending."""
     statement = """
         INSERT INTO import_lines (id, user_id, import_id, number, name, url, category)
         SELECT line.id, %(user_id)s, %(import_id)s, line.number, line.name, line.url, line.category
         FROM unnest(%(ids)s::uuid[], %(names)s::text[], %(urls)s::text[], %(categories)s::text[]) WITH ORDINALITY
             AS line (id, name, url, category, number)
     """
-    await conn.execute(
-        statement,
-        {
-            "import_id": import_id,
-            "user_id": user_id,
-            "ids": list(ids),
-            "names": [line.name for line in lines],
-            "urls": [line.url for line in lines],
-            "categories": [line.category for line in lines],
-        },
-    )
+    names, urls, categories = [[getattr(line, key) for line in lines] for key in ("name", "url", "category")]
+    values = {"ids": list(ids), "names": names, "urls": urls, "categories": categories}
+    await conn.execute(statement, {**values, "import_id": import_id, "user_id": user_id})
 
 
 async def remove_older(conn: Connection, *, keep: int) -> None:
@@ -74,7 +64,6 @@ async def list_all(conn: Connection) -> list[Import]:
 
 
 async def find(conn: Connection, *, import_id: UUID) -> Import | None:
-    """One of this user's imports."""
     return await fetch_one(conn, Import, _IMPORTS + " WHERE imports.id = %(id)s", {"id": import_id})
 
 
@@ -88,9 +77,8 @@ async def list_lines(
             AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
         ORDER BY number LIMIT %(limit)s
     """
-    return await fetch_all(
-        conn, ImportLine, statement, {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit}
-    )
+    values = {"import_id": import_id, "after": after, "outcome": outcome, "limit": limit}
+    return await fetch_all(conn, ImportLine, statement, values)
 
 
 async def lock_user(conn: Connection, *, user_id: UserId) -> bool:
@@ -106,18 +94,15 @@ async def claim_line(conn: Connection, *, user_id: UserId, import_id: UUID) -> I
     """Lock and return the next pending line that no other transaction has locked."""
     statement = f"""
         {_LINES}
-        WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL ORDER BY number LIMIT 1
-        FOR UPDATE SKIP LOCKED
+        WHERE import_id = %(import_id)s AND user_id = %(user_id)s AND outcome IS NULL
+        ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED
     """
     return await fetch_one(conn, ImportLine, statement, {"import_id": import_id, "user_id": user_id})
 
 
 async def answer_line(conn: Connection, *, line_id: UUID, outcome: LineOutcome, reason: str) -> None:
-    """Set the outcome of a line."""
-    await conn.execute(
-        "UPDATE import_lines SET outcome = %(outcome)s, reason = %(reason)s WHERE id = %(id)s",
-        {"id": line_id, "outcome": outcome.value, "reason": reason},
-    )
+    statement = "UPDATE import_lines SET outcome = %(outcome)s, reason = %(reason)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": line_id, "outcome": outcome.value, "reason": reason})
 
 
 async def finish(conn: Connection, *, import_id: UUID, now: datetime) -> None:
@@ -151,20 +136,13 @@ async def oldest_running_at(conn: Connection) -> datetime | None:
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
     """Delete lines of a removed user's imports, then the imports. Returns how many rows were deleted."""
-    cur = await conn.execute(
-        """
+    values = {"user_id": user_id, "limit": limit}
+    of_lines = """
         DELETE FROM import_lines
         WHERE id = ANY(ARRAY(SELECT id FROM import_lines WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
-    if cur.rowcount:
-        return cur.rowcount
-    cur = await conn.execute(
-        """
+    """
+    of_imports = """
         DELETE FROM imports
         WHERE id = ANY(ARRAY(SELECT id FROM imports WHERE user_id = %(user_id)s LIMIT %(limit)s))
-        """,
-        {"user_id": user_id, "limit": limit},
-    )
-    return cur.rowcount
+    """
+    return (await conn.execute(of_lines, values)).rowcount or (await conn.execute(of_imports, values)).rowcount

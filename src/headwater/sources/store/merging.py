@@ -12,7 +12,7 @@ from headwater.types import SourceId
 async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> MergePair | None:
     """Lock a source and the one it may be merged into; None if either was deleted.
 
-    Nobody can subscribe to the first meanwhile; articles can still be linked to the other.
+    Until the transaction ends, no user can subscribe to the first; articles can still be linked to the other.
     """
     statement = """
         SELECT mine.enabled AND mine.feed_disabled_at IS NULL
@@ -42,8 +42,7 @@ async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> Non
         UPDATE sources
         SET is_system = sources.is_system OR mine.is_system,
             is_critical = sources.is_critical OR mine.is_critical,
-            category = coalesce(sources.category, mine.category),
-            policy = coalesce(sources.policy, mine.policy),
+            category = coalesce(sources.category, mine.category), policy = coalesce(sources.policy, mine.policy),
             feed_poll_interval_minutes = coalesce(sources.feed_poll_interval_minutes, mine.feed_poll_interval_minutes),
             min_delay_ms = greatest(sources.min_delay_ms, mine.min_delay_ms)
         FROM sources AS mine WHERE sources.id = %(to)s AND mine.id = %(id)s
@@ -63,7 +62,6 @@ async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[byt
 
 async def list_index_pages(conn: Connection, *, source_id: SourceId) -> list[UUID]:
     """The ids of the sitemaps and list pages that are fetched repeatedly for this source."""
-    cur = await conn.execute(
-        "SELECT shard, host_id, url_id FROM frontier_url WHERE source_id = %(id)s AND kind <> 'a'", {"id": source_id}
-    )
+    statement = "SELECT shard, host_id, url_id FROM frontier_url WHERE source_id = %(id)s AND kind <> 'a'"
+    cur = await conn.execute(statement, {"id": source_id})
     return [UrlKey(*row).id for row in await cur.fetchall()]

@@ -24,6 +24,10 @@ _SOURCE_BY_URL: Final = f"""{SOURCES}
     ORDER BY feed_url_key IS NULL
     LIMIT 1
 """
+_SAME_COLUMNS = (
+    "id", "name", "feed_url", "url", "sitemap_url", "ingestion_mode", "external_links", "max_depth", "page_budget",
+    "priority",
+)  # fmt: skip
 _LABELS: Final = "SELECT id, name, ingestion_mode FROM sources"
 
 
@@ -37,21 +41,13 @@ async def add(conn: Connection, *, source: Source) -> None:
                 article_url_patterns, external_links, max_depth, page_budget, min_delay_ms, priority
             )
             VALUES (
-                %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s, %(mode)s,
-                %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s, %(page_budget)s,
-                %(min_delay_ms)s, %(priority)s
+                %(id)s, %(name)s, %(feed_url)s, %(feed_url_key)s, %(url)s, %(url_key)s, %(sitemap_url)s,
+                %(ingestion_mode)s, %(selectors)s, %(patterns)s::text[], %(external_links)s, %(max_depth)s,
+                %(page_budget)s, %(min_delay_ms)s, %(priority)s
             )
         """
-        await conn.execute(
-            statement,
-            {
-                "id": source.id,
-                "name": source.name,
-                "feed_url": source.feed_url,
-                "feed_url_key": url_key(source.feed_url) if source.feed_url else None,
-                **_ingestion_values(source),
-            },
-        )
+        key = url_key(source.feed_url) if source.feed_url else None
+        await conn.execute(statement, {**_values(source), "feed_url_key": key})
 
 
 async def change_ingestion(conn: Connection, *, source: Source) -> None:
@@ -59,38 +55,31 @@ async def change_ingestion(conn: Connection, *, source: Source) -> None:
     with translate(sources_url_key=SourceExists(source.address)):
         statement = """
             UPDATE sources
-            SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s, ingestion_mode = %(mode)s,
-                selectors = %(selectors)s, article_url_patterns = %(patterns)s::text[],
-                external_links = %(external_links)s, max_depth = %(max_depth)s, page_budget = %(page_budget)s,
-                min_delay_ms = %(min_delay_ms)s, priority = %(priority)s
+            SET url = %(url)s, url_key = %(url_key)s, sitemap_url = %(sitemap_url)s,
+                ingestion_mode = %(ingestion_mode)s, selectors = %(selectors)s,
+                article_url_patterns = %(patterns)s::text[], external_links = %(external_links)s,
+                max_depth = %(max_depth)s, page_budget = %(page_budget)s, min_delay_ms = %(min_delay_ms)s,
+                priority = %(priority)s
             WHERE id = %(id)s
         """
-        await conn.execute(statement, {"id": source.id, **_ingestion_values(source)})
+        await conn.execute(statement, _values(source))
 
 
-def _ingestion_values(source: Source) -> dict[str, object]:
+def _values(source: Source) -> dict[str, object]:
     return {
-        "url": source.url,
+        **{name: getattr(source, name) for name in _SAME_COLUMNS},
         "url_key": url_key(source.url) if source.url else None,
-        "sitemap_url": source.sitemap_url,
-        "mode": source.ingestion_mode,
         "selectors": Jsonb(dict(source.selectors)) if source.selectors else None,
         "patterns": list(source.article_url_patterns),
-        "external_links": source.external_links,
-        "max_depth": source.max_depth,
-        "page_budget": source.page_budget,
         "min_delay_ms": round(source.min_delay / timedelta(milliseconds=1)) if source.min_delay else None,
-        "priority": source.priority,
     }
 
 
 async def change_url(conn: Connection, *, source_id: SourceId, feed_url: str, feed_url_key: bytes) -> None:
     """Change the feed's URL. Raises SourceExists."""
     with translate(sources_feed_url_key=SourceExists(feed_url)):
-        await conn.execute(
-            "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s",
-            {"id": source_id, "feed_url": feed_url, "key": feed_url_key},
-        )
+        statement = "UPDATE sources SET feed_url = %(feed_url)s, feed_url_key = %(key)s WHERE id = %(id)s"
+        await conn.execute(statement, {"id": source_id, "feed_url": feed_url, "key": feed_url_key})
 
 
 async def change(conn: Connection, *, source_id: SourceId, changes: Changes) -> None:
@@ -104,44 +93,31 @@ async def change(conn: Connection, *, source_id: SourceId, changes: Changes) -> 
                 ELSE nullif(%(minutes)s::integer, 0)
             END,
             category = CASE WHEN %(category)s::text IS NULL THEN category ELSE nullif(%(category)s, '') END,
-            is_system = coalesce(%(is_system)s, is_system),
-            is_critical = coalesce(%(is_critical)s, is_critical)
+            is_system = coalesce(%(is_system)s, is_system), is_critical = coalesce(%(is_critical)s, is_critical)
         WHERE id = %(id)s
     """
-    interval = changes.interval
-    values = {
-        "id": source_id,
-        "name": changes.name,
-        "policy": changes.policy,
-        "minutes": None if interval is None else round(interval / timedelta(minutes=1)),
-        "category": changes.category,
-        "is_system": changes.is_system,
-        "is_critical": changes.is_critical,
-    }
-    await conn.execute(statement, values)
+    given = {name: getattr(changes, name) for name in ("name", "policy", "category", "is_system", "is_critical")}
+    minutes = None if changes.interval is None else round(changes.interval / timedelta(minutes=1))
+    await conn.execute(statement, {**given, "id": source_id, "minutes": minutes})
 
 
 async def set_disabled(
     conn: Connection, *, source_id: SourceId, disabled_at: datetime | None, reason: str | None
 ) -> None:
     """Disable the source's feed, or enable it with None."""
-    await conn.execute(
-        "UPDATE sources SET feed_disabled_at = %(at)s, feed_disable_reason = %(reason)s WHERE id = %(id)s",
-        {"id": source_id, "at": disabled_at, "reason": reason},
-    )
+    statement = "UPDATE sources SET feed_disabled_at = %(at)s, feed_disable_reason = %(reason)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": source_id, "at": disabled_at, "reason": reason})
 
 
 async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool, by_operator: bool = False) -> None:
     """Enable or disable the whole source. What an operator disabled stays so until it is enabled."""
-    await conn.execute(
-        """
+    statement = """
         UPDATE sources
         SET enabled = %(enabled)s,
             disabled_by_operator = NOT %(enabled)s AND (disabled_by_operator OR %(by_operator)s)
         WHERE id = %(id)s
-        """,
-        {"id": source_id, "enabled": enabled, "by_operator": by_operator},
-    )
+    """
+    await conn.execute(statement, {"id": source_id, "enabled": enabled, "by_operator": by_operator})
 
 
 async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
@@ -169,14 +145,12 @@ def _found(source: Source | None, wanted: str) -> Source:
 
 
 async def find_moved(conn: Connection, *, url: str) -> SourceId | None:
-    """A source whose feed has moved to this address from another site; the oldest where there are several."""
-    return await fetch_value(
-        conn, "SELECT id FROM sources WHERE feed_url = %(url)s ORDER BY created_at, id LIMIT 1", {"url": url}
-    )
+    """A source whose feed has moved to this URL from another site; the oldest of several."""
+    statement = "SELECT id FROM sources WHERE feed_url = %(url)s ORDER BY created_at, id LIMIT 1"
+    return await fetch_value(conn, statement, {"url": url})
 
 
 async def list_all(conn: Connection) -> list[Source]:
-    """Every source, by name."""
     return await fetch_all(conn, Source, SOURCES + " ORDER BY lower(name), id")
 
 
@@ -205,7 +179,6 @@ async def find_by_site(conn: Connection, *, urls: Sequence[str]) -> dict[str, So
 
 
 async def list_labels(conn: Connection, *, source_ids: Collection[SourceId]) -> dict[SourceId, Label]:
-    """The labels of those of these sources that exist."""
     rows = await fetch_all(conn, Label, _LABELS + " WHERE id = ANY(%(ids)s)", {"ids": list(source_ids)})
     return {label.id: label for label in rows}
 

@@ -18,14 +18,13 @@ _SUGGESTIONS: Final = """
 async def replace(
     conn: Connection, *, source_id: SourceId, suggestions: Sequence[Suggestion], found_at: datetime
 ) -> None:
-    """Replace the suggestions for a source."""
+    statement = """
+        INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
+        VALUES (%(source_id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
+        ON CONFLICT (source_id, feed_url) DO NOTHING
+    """
     await remove(conn, source_id=source_id)
     for one in suggestions:
-        statement = """
-            INSERT INTO source_suggestions (source_id, feed_url, title, entry_count, found_at)
-            VALUES (%(source_id)s, %(feed_url)s, %(title)s, %(entry_count)s, %(found_at)s)
-            ON CONFLICT (source_id, feed_url) DO NOTHING
-        """
         await conn.execute(statement, {**asdict(one), "found_at": found_at})
 
 
@@ -35,7 +34,6 @@ async def list_all(conn: Connection) -> list[Suggestion]:
 
 
 async def remove(conn: Connection, *, source_id: SourceId) -> None:
-    """Delete the suggestions for a source."""
     await conn.execute("DELETE FROM source_suggestions WHERE source_id = %(id)s", {"id": source_id})
 
 
@@ -51,10 +49,5 @@ async def list_for(conn: Connection, *, source_ids: Sequence[SourceId]) -> list[
 
 async def list_pending(conn: Connection, *, source_ids: Sequence[SourceId]) -> set[SourceId]:
     """Those of these sources whose feed is lost and not rediscovered yet."""
-    return set(
-        await fetch_column(
-            conn,
-            "SELECT source_id FROM feed_state WHERE wants_discovery AND source_id = ANY(%(ids)s::uuid[])",
-            {"ids": list(source_ids)},
-        )
-    )
+    statement = "SELECT source_id FROM feed_state WHERE wants_discovery AND source_id = ANY(%(ids)s::uuid[])"
+    return set(await fetch_column(conn, statement, {"ids": list(source_ids)}))

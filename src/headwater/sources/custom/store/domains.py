@@ -18,24 +18,19 @@ async def block(conn: Connection, *, domain: str, reason: str, actor: Actor, now
         VALUES (%(domain)s, %(reason)s, %(by)s, %(by_name)s, %(now)s)
         ON CONFLICT (domain) DO NOTHING
     """
-    cur = await conn.execute(
-        statement, {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now}
-    )
-    return cur.rowcount == 1
+    values = {"domain": domain, "reason": reason, "by": actor.user_id, "by_name": actor.name, "now": now}
+    return (await conn.execute(statement, values)).rowcount == 1
 
 
 async def unblock(conn: Connection, *, domain: str) -> bool:
     """Unblock a domain. False if it is not blocked."""
-    cur = await conn.execute("DELETE FROM blocked_domains WHERE domain = %(domain)s", {"domain": domain})
-    return cur.rowcount == 1
+    statement = "DELETE FROM blocked_domains WHERE domain = %(domain)s"
+    return (await conn.execute(statement, {"domain": domain})).rowcount == 1
 
 
 async def find_blocked(conn: Connection, *, domains: Sequence[str]) -> list[BlockedDomain]:
     """Those of these domains that are blocked, the widest first."""
-    statement = f"""
-        {_BLOCKED}
-        WHERE domain = ANY(%(domains)s::text[]) ORDER BY length(domain), domain
-    """
+    statement = _BLOCKED + " WHERE domain = ANY(%(domains)s::text[]) ORDER BY length(domain), domain"
     return await fetch_all(conn, BlockedDomain, statement, {"domains": list(domains)})
 
 
@@ -60,5 +55,4 @@ async def list_records(conn: Connection, *, domains: Sequence[str]) -> dict[str,
         LEFT JOIN sources ON sources.id = source_id
         GROUP BY domain
     """
-    rows = await fetch_all(conn, DomainRecord, statement, {"domains": list(domains)})
-    return {one.domain: one for one in rows}
+    return {one.domain: one for one in await fetch_all(conn, DomainRecord, statement, {"domains": list(domains)})}

@@ -57,16 +57,11 @@ async def list_public(
         WHERE {_IS_PUBLIC} AND {_MATCHES} ORDER BY subscriber_count DESC, lower(sources.name), sources.id
         LIMIT %(limit)s OFFSET %(offset)s
     """
-    return await fetch_all(
-        conn,
-        PublicSource,
-        statement,
-        {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset},
-    )
+    values = {"user_id": user_id, "text": text, "category": category, "limit": limit, "offset": offset}
+    return await fetch_all(conn, PublicSource, statement, values)
 
 
 async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId) -> PublicSource | None:
-    """One public source."""
     statement = f"""
         {_SOURCES}
         CROSS JOIN LATERAL (SELECT count(*) FROM subscriptions WHERE source_id = sources.id) AS followed
@@ -76,7 +71,6 @@ async def find_public(conn: Connection, *, source_id: SourceId, user_id: UserId)
 
 
 async def count_public(conn: Connection, *, text: str = "", category: str = "") -> int:
-    """How many public sources match."""
     values = {"text": text, "category": category}
     return await fetch_value(conn, f"SELECT count(*) FROM sources WHERE {_IS_PUBLIC} AND {_MATCHES}", values)
 

@@ -40,7 +40,6 @@ _LINES: Final = """
 
 
 async def tally(conn: Connection) -> Sequence[Tally]:
-    """The number of sources by state, reason and category."""
     statement = """
         SELECT state, reason, category, count(*) AS sources FROM source_health
         GROUP BY state, reason, category ORDER BY count(*) DESC, state, reason, category
@@ -116,21 +115,14 @@ async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceC
             AND (%(after_name)s::text IS NULL OR %(by_fetch)s OR (sort_name, id) > (%(after_name)s, %(after_id)s::uuid))
             AND (%(after_at)s::timestamptz IS NULL
                 OR (coalesce(last_succeeded_at, '-infinity'), id) < (%(after_at)s, %(after_id)s::uuid))
-        ORDER BY
-            CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
-            CASE WHEN %(by_fetch)s THEN id END DESC,
-            CASE WHEN NOT %(by_fetch)s THEN sort_name END,
+        ORDER BY CASE WHEN %(by_fetch)s THEN coalesce(last_succeeded_at, '-infinity') END DESC,
+            CASE WHEN %(by_fetch)s THEN id END DESC, CASE WHEN NOT %(by_fetch)s THEN sort_name END,
             CASE WHEN NOT %(by_fetch)s THEN id END
         LIMIT %(limit)s + 1
     """
-    values = {
-        **asdict(wanted),
-        "by_fetch": by_fetch,
-        "after_at": (after.sort_name or "-infinity") if after and by_fetch else None,
-        "after_name": after.sort_name if after else None,
-        "after_id": after.id if after else None,
-        "limit": limit,
-    }
+    after_at = (after.sort_name or "-infinity") if after and by_fetch else None
+    place = {"after_at": after_at, "after_name": after and after.sort_name, "after_id": after and after.id}
+    values = {**asdict(wanted), **place, "by_fetch": by_fetch, "limit": limit}
     found = await fetch_all(conn, SourceLine, statement, values, prepare=False)  # each order has its own plan
     if len(found) <= limit:
         return SourcePage(found, None)
@@ -140,7 +132,6 @@ async def list_sources(conn: Connection, *, wanted: SourceFilter, after: SourceC
 
 
 async def list_categories(conn: Connection) -> Sequence[str]:
-    """Every category that a source has."""
     statement = "SELECT DISTINCT category FROM sources WHERE category IS NOT NULL ORDER BY category"
     return await fetch_column(conn, statement)
 
@@ -185,7 +176,6 @@ async def list_polls(conn: Connection, *, source_id: SourceId, limit: int) -> Se
 
 
 async def find_uptime(conn: Connection, *, source_id: SourceId, period: Period, now: datetime) -> Uptime:
-    """Counts of one source's polls."""
     statement = """
         SELECT count(*), count(*) FILTER (WHERE outcome NOT IN ('polled', 'not_modified')),
             coalesce(sum(new_articles), 0)::bigint,
