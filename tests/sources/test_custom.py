@@ -31,7 +31,7 @@ from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.custom.queue import hints_of
+from headwater.sources.custom.judge import hints_of
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.store import public as public_store
 from headwater.sources.custom.submit import submit, withdraw

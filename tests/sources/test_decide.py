@@ -149,7 +149,6 @@ def test_a_source_is_entered_where_it_says(
         ({**at("https://a.github.io/feed"), **other("https://b.github.io/feed")}, False),
         (at("https://example.com/feed", of="https://evil.example/feed"), False),
         (other("https://example.com/feed", of="https://evil.example/feed"), False),
-        ({"feed_url": None, "feed_url_key": None}, False),
     ],
     ids=[
         "private",
@@ -164,7 +163,6 @@ def test_a_source_is_entered_where_it_says(
         "another-owner",
         "from-another-site",
         "into-one-from-another-site",
-        "no-feed",
     ],
 )
 def test_a_source_joins_another_unless_something_would_be_lost(differing: dict[str, Any], joins: bool) -> None:

@@ -16,7 +16,7 @@ from headwater.library.store import lists as lists_store
 from headwater.library.store import marks, subscriptions
 from headwater.library.types import ArticlesQuery, FeedItem, FeedsQuery, Subscription
 from headwater.sources import follow
-from headwater.sources.mover import Mover
+from headwater.sources.mover import Mover, merge
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import find_by_id, list_all
 from headwater.sources.subscribe import add_feed, change_feed
@@ -194,6 +194,16 @@ async def test_a_feed_that_moved_back_to_its_own_site_joins_the_source_there(dat
 
     assert hers.source_id != his.source_id
     assert [feed.source_id for feed in await feeds(database, ada)] == [his.source_id]
+
+
+async def test_a_source_without_a_feed_is_not_merged(database: Database) -> None:
+    async with database.as_system() as conn:
+        feed = await a_source(conn, url=OLD)
+        overrides = SourceOverrides(site="https://old.river.example/")
+        site = await follow.follow(conn, url=None, name="Site", now=START, overrides=overrides)
+
+        assert not await merge(conn, source_id=feed.id, into=site.id)
+        assert not await merge(conn, source_id=site.id, into=feed.id)
 
 
 async def test_a_move_to_nowhere_is_forgotten(database: Database) -> None:

@@ -25,6 +25,7 @@ DEPTH_MOST = 10
 BUDGET_MOST = 1_000_000
 DELAY_MOST = timedelta(hours=1)
 PRIORITY_MOST = 10
+MINUTE = "%Y-%m-%d %H:%M UTC"
 SITEMAP_BONUS = 1  # seed 004: a URL of a sitemap comes before one that was found by a link
 
 # Usual URLs of sitemaps: that of the protocol first, then those of WordPress, Yoast and newspapers.
@@ -47,6 +48,8 @@ def apply_overrides(before: Source, given: SourceOverrides) -> Source:
     """The source with these overrides, checked. Raises Invalid, InvalidUrl."""
     placed = replace(before, url=_url(given.site, before.url), sitemap_url=_url(given.sitemap, before.sitemap_url))
     mode = _mode(given.mode, before, placed)
+    if given.delay is not None and given.delay > DELAY_MOST:
+        raise Invalid("A delay is at most an hour; 0 resets it.")
     return replace(
         placed,
         url=placed.url or _site_of(placed, mode),
@@ -56,7 +59,7 @@ def apply_overrides(before: Source, given: SourceOverrides) -> Source:
         external_links=before.external_links if given.external_links is None else given.external_links,
         max_depth=_within("A depth", given.max_depth, before.max_depth, 0, DEPTH_MOST),
         page_budget=_within("A budget", given.budget, before.page_budget or 0, 0, BUDGET_MOST) or None,
-        min_delay=_delay(given.delay, before.min_delay),
+        min_delay=before.min_delay if given.delay is None else given.delay or None,
         priority=_within("A priority", given.priority, before.priority, 1, PRIORITY_MOST),
     )
 
@@ -74,19 +77,15 @@ def retry_refusal(standing: Standing, now: datetime, *, is_enabled: bool) -> str
     if not is_enabled:
         return "An operator has disabled this feed."
     if standing.off_at is not None and (standing.off_by_operator or standing.off_reason not in set(FailureClass)):
-        end = f" until {_moment(standing.off_until)}" if standing.off_until else ""
+        end = f" until {standing.off_until:{MINUTE}}" if standing.off_until else ""
         return f"An operator has disabled this feed{end}."
     if standing.off_at is not None and standing.off_reason == FailureClass.SSRF_BLOCKED:
         return "This feed leads to an address that is not allowed. Only an operator can enable it again."
     if standing.asked_until is not None and standing.asked_until > now:
-        return f"The site allows no request before {_moment(standing.asked_until)}."
+        return f"The site allows no request before {standing.asked_until:{MINUTE}}."
     if standing.paused_until is not None and standing.paused_until > now:
-        return f"All feeds of this site fail in the same way. The next try is at {_moment(standing.paused_until)}."
+        return f"All feeds of this site fail in the same way. The next try is at {standing.paused_until:{MINUTE}}."
     return None
-
-
-def _moment(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def key_after_move(address: FeedAddress, url: str) -> bytes:
@@ -116,17 +115,13 @@ def may_merge(pair: MergePair) -> bool:
     A feed that is at another site, or has come from there, stays separate: the owner of that site could put all that it
     has listed before into the lists of the other's subscribers.
     """
-    if not _is_one_site(pair):
+    have_own_keys = has_own_key(pair.feed_url, pair.feed_url_key) and has_own_key(
+        pair.other_feed_url, pair.other_feed_url_key
+    )
+    if not have_own_keys or site_of(pair.feed_url) != site_of(pair.other_feed_url):
         return False
     is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
     return pair.are_active and not (is_moderated or pair.has_overrides or pair.has_pages)
-
-
-def _is_one_site(pair: MergePair) -> bool:
-    url, key, other, other_key = pair.feed_url, pair.feed_url_key, pair.other_feed_url, pair.other_feed_url_key
-    if url is None or key is None or other is None or other_key is None:
-        return False
-    return has_own_key(url, key) and has_own_key(other, other_key) and site_of(url) == site_of(other)
 
 
 def entrances(source: Source) -> list[Submission]:
@@ -197,28 +192,16 @@ def _selectors(given: Sequence[str]) -> dict[str, Sequence[str]]:
             continue
         if not equals or name not in SELECTED:
             raise Invalid(f"Invalid selector {text!r}; write one like title=h1, for one of {', '.join(SELECTED)}.")
-        _check_selector(selector)
+        if len(selector) > SELECTOR_LENGTH or not selector.isprintable():
+            raise Invalid(f"A selector is one line of at most {SELECTOR_LENGTH} characters.")
+        try:
+            LexborHTMLParser("<p></p>").css(selector)
+        except (SelectolaxError, ValueError) as error:
+            raise Invalid(f"{selector!r} is not a valid CSS selector.") from error
         found.setdefault(name, []).append(selector)
         if len(found[name]) > SELECTORS_MOST:
             raise Invalid(f"{name} has at most {SELECTORS_MOST} selectors.")
     return {name: tuple(selectors) for name, selectors in found.items()}
-
-
-def _check_selector(selector: str) -> None:
-    if len(selector) > SELECTOR_LENGTH or not selector.isprintable():
-        raise Invalid(f"A selector is one line of at most {SELECTOR_LENGTH} characters.")
-    try:
-        LexborHTMLParser("<p></p>").css(selector)
-    except (SelectolaxError, ValueError) as error:
-        raise Invalid(f"{selector!r} is not a valid CSS selector.") from error
-
-
-def _delay(wanted: timedelta | None, before: timedelta | None) -> timedelta | None:
-    if wanted is None:
-        return before
-    if wanted > DELAY_MOST:
-        raise Invalid("A delay is at most an hour; 0 resets it.")
-    return wanted or None
 
 
 def _within(what: str, wanted: int | None, before: int, least: int, most: int) -> int:

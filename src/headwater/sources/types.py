@@ -171,10 +171,10 @@ class MergePair:
     has_overrides: bool  # settings for how its pages are found or read
     has_pages: bool  # fetched and not read yet
     other_is_suggested: bool
-    feed_url: str | None = None
-    feed_url_key: bytes | None = None
-    other_feed_url: str | None = None
-    other_feed_url_key: bytes | None = None
+    feed_url: str
+    feed_url_key: bytes
+    other_feed_url: str
+    other_feed_url_key: bytes
 
 
 @dataclass(frozen=True, slots=True)

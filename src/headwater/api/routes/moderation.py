@@ -26,7 +26,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
 from headwater.sources.custom.decide import check_domain
-from headwater.sources.custom.queue import hints_of
+from headwater.sources.custom.judge import hints_of
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
 from headwater.types import SourceId, UserId

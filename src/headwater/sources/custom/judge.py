@@ -1,5 +1,7 @@
-"""Decisions on suggestions and domains, each with its entry in the audit log."""
+"""Hints for decisions on suggestions; the decisions, and blocked domains, each with its entry in the audit log."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headwater.accounts.store import users
@@ -9,12 +11,23 @@ from headwater.audit.types import Actor, Deed
 from headwater.db import Connection
 from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
 from headwater.sources import follow as following
-from headwater.sources.custom.decide import check_domain, check_reason, may_approve, worth
+from headwater.sources.custom.decide import check_domain, check_reason, domains_of, may_approve, worth
+from headwater.sources.custom.spam import spam_score
 from headwater.sources.custom.store import domains, submissions
 from headwater.sources.custom.submit import publish
-from headwater.sources.custom.types import FeedSubmission, ModerationStatus, Proposal
+from headwater.sources.custom.types import (
+    BlockedDomain,
+    DomainRecord,
+    FeedSubmission,
+    Likeness,
+    ModerationStatus,
+    Proposal,
+    SpamScore,
+    SubmitterRecord,
+)
 from headwater.sources.store import custom, sources
 from headwater.types import SourceId
+from headwater.urls import domain_of
 
 
 async def approve(conn: Connection, source_id: SourceId, *, judge: User | None, actor: Actor, now: datetime) -> None:
@@ -105,3 +118,44 @@ async def _decide(
     await audit.record(
         conn, actor=actor, deed=deed, subject_name=found.name, now=now, subject_id=found.id, detail=detail
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """Hints for suggestions: possible duplicates, blocked domains, reputation of the domain, spam score."""
+
+    likenesses: Mapping[SourceId, Sequence[Likeness]]
+    blocked: Mapping[SourceId, BlockedDomain]
+    domains: Mapping[SourceId, DomainRecord]
+    scores: Mapping[SourceId, SpamScore]
+
+
+async def hints_of(conn: Connection, suggestions: Sequence[FeedSubmission], now: datetime) -> Hints:
+    likenesses: dict[SourceId, list[Likeness]] = {}
+    for one in await submissions.list_similar(conn, source_ids=[found.id for found in suggestions]):
+        likenesses.setdefault(one.suggestion_id, []).append(one)
+    of_host = {found.id: domains_of(found.host) for found in suggestions}
+    names = sorted({name for names in of_host.values() for name in names})
+    blocked = await domains.find_blocked(conn, domains=names)
+    records = await domains.list_records(conn, domains=sorted({domain_of(found.host) for found in suggestions}))
+    known = {found.id: _without(records[domain_of(found.host)], found) for found in suggestions}
+    return Hints(
+        likenesses,
+        {id_: one for one in blocked for id_, names in of_host.items() if one.domain in names},
+        known,
+        {found.id: _score(found, known[found.id], now) for found in suggestions},
+    )
+
+
+def _score(one: FeedSubmission, domain: DomainRecord, now: datetime) -> SpamScore:
+    """The spam score, without the decision on the suggestion itself."""
+    is_approved, is_rejected = one.status is ModerationStatus.APPROVED, one.status is ModerationStatus.REJECTED
+    record = SubmitterRecord(one.approved_count - is_approved, one.rejected_count - is_rejected)
+    return spam_score(one.host, one.sample, domain, record, now)
+
+
+def _without(record: DomainRecord, one: FeedSubmission) -> DomainRecord:
+    if one.decided_at is None:
+        return record
+    is_approved = one.status is ModerationStatus.APPROVED
+    return replace(record, approved=record.approved - is_approved, rejected=record.rejected - (not is_approved))

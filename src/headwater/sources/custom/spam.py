@@ -20,12 +20,11 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def spam_score(host: str, sample: Sample, domain: DomainRecord, submitter: SubmitterRecord, now: datetime) -> SpamScore:
-    of_domain, of_host, of_feed = _of_domain(domain), _of_host(host), _of_feed(host, sample, now)
-    signals = [*of_domain, *_of_submitter(submitter), *of_host, *_of_titles(sample.titles), *of_feed]
-    return SpamScore(min(max(sum(one.points for one in signals), 0), MOST), tuple(signals))
+    signals = (*_of_origin(host, domain, submitter), *_of_titles(sample.titles), *_of_feed(host, sample, now))
+    return SpamScore(min(max(sum(one.points for one in signals), 0), MOST), signals)
 
 
-def _of_domain(domain: DomainRecord) -> Iterator[SpamSignal]:
+def _of_origin(host: str, domain: DomainRecord, submitter: SubmitterRecord) -> Iterator[SpamSignal]:
     if domain.is_blocked:
         yield SpamSignal(60, f"{domain.domain} is blocked")
     if domain.rejected:
@@ -34,14 +33,8 @@ def _of_domain(domain: DomainRecord) -> Iterator[SpamSignal]:
         yield SpamSignal(points, f"{domain.rejected} of its domain's suggestions rejected, {domain.approved} approved")
     elif domain.approved:
         yield SpamSignal(-min(10 * domain.approved, 30), f"{domain.approved} of its domain's suggestions approved")
-
-
-def _of_submitter(submitter: SubmitterRecord) -> Iterator[SpamSignal]:
     if submitter.rejected > submitter.approved:
         yield SpamSignal(15, f"its submitter had {submitter.rejected} rejected, {submitter.approved} approved")
-
-
-def _of_host(host: str) -> Iterator[SpamSignal]:
     if ":" in host or host.rpartition(".")[2].isdigit():
         yield SpamSignal(20, "its host is an IP address")
     elif host.count("-") >= 3 or sum(char.isdigit() for char in host) >= 5:
@@ -55,13 +48,9 @@ def _of_titles(titles: Sequence[str]) -> Iterator[SpamSignal]:
         yield SpamSignal(40 if len(matches) * 2 >= len(titles) else 20, f"words of spam in its titles: {found}")
     if len(titles) > 1 and len(set(titles)) * 2 <= len(titles):
         yield SpamSignal(15, "its titles repeat")
-    if titles and all(_is_shouted(title) for title in titles):
+    cased = [[char for char in title if char.isalpha() and char.lower() != char.upper()] for title in titles]
+    if cased and all(len(one) >= 8 and sum(map(str.isupper, one)) >= SHOUTING * len(one) for one in cased):
         yield SpamSignal(10, "its titles are in capitals")
-
-
-def _is_shouted(title: str) -> bool:
-    letters = [char for char in title if char.isalpha() and char.lower() != char.upper()]
-    return len(letters) >= 8 and sum(char.isupper() for char in letters) >= SHOUTING * len(letters)
 
 
 def _of_feed(host: str, sample: Sample, now: datetime) -> Iterator[SpamSignal]:

@@ -10,7 +10,7 @@ from headwater.types import SourceId
 
 
 async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId) -> MergePair | None:
-    """Lock a source and the one it may be merged into; None if either was deleted.
+    """Lock a source and the one it may be merged into; None if either was deleted or has no feed.
 
     Until the transaction ends, no user can subscribe to the first; articles can still be linked to the other.
     """
@@ -25,7 +25,9 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
             other.feed_url AS other_feed_url, other.feed_url_key AS other_feed_url_key
         FROM sources AS mine
         CROSS JOIN sources AS other
-        WHERE mine.id = %(id)s AND other.id = %(other_id)s FOR UPDATE OF mine FOR NO KEY UPDATE OF other
+        WHERE mine.id = %(id)s AND mine.feed_url_key IS NOT NULL
+            AND other.id = %(other_id)s AND other.feed_url_key IS NOT NULL
+        FOR UPDATE OF mine FOR NO KEY UPDATE OF other
     """
     return await fetch_one(conn, MergePair, statement, {"id": source_id, "other_id": other_id})
 

@@ -17,7 +17,7 @@ from headwater.db import Connection
 from headwater.errors import Invalid, SubmissionNotFound
 from headwater.sources.custom import judge
 from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_domain, check_reason
-from headwater.sources.custom.queue import hints_of
+from headwater.sources.custom.judge import hints_of
 from headwater.sources.custom.store import domains as domains_store
 from headwater.sources.custom.store import submissions
 from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
