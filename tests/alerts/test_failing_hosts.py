@@ -211,7 +211,7 @@ async def test_an_inactive_source_counts_as_off_in_both_alerts(database: Databas
         feeds = [await a_system_feed(conn, number) for number in range(5)]
         for feed in feeds[:2]:
             source = await find_by_id(conn, source_id=feed.id)
-            await follow.switch_off(conn, source, clock())
+            await follow.disable_source(conn, source, clock())
         await conn.execute(
             "UPDATE sources SET inactive_since = %(at)s WHERE NOT enabled", {"at": START - timedelta(hours=23)}
         )

@@ -9,7 +9,7 @@ from httpx import AsyncClient
 
 from headwater.accounts.types import Role
 from headwater.audit import store as audit
-from headwater.audit.types import Deed
+from headwater.audit.types import AuditAction
 from headwater.db import Database
 from headwater.polling.types import FailureClass, Off
 from tests.api.test_bearers import People, with_token
@@ -228,7 +228,11 @@ async def test_who_changed_it_is_in_the_audit_log(database: Database, clock: Mov
     async with database.as_system() as conn:
         lines = (await audit.list_entries(conn, limit=10)).entries
 
-    assert {line.deed for line in lines} == {Deed.SOURCE_CREATED, Deed.SOURCE_REFRESHED, Deed.SOURCE_RESET}
+    assert {line.action for line in lines} == {
+        AuditAction.SOURCE_CREATED,
+        AuditAction.SOURCE_REFRESHED,
+        AuditAction.SOURCE_RESET,
+    }
     assert {line.actor_id for line in lines} == {person.id}
 
 

@@ -143,7 +143,11 @@ async def test_every_decision_is_recorded_with_who_and_when(desk: Desk) -> None:
     async with desk.database.as_system() as conn:
         newest = (await audit.list_entries(conn, limit=1)).entries[0]
 
-    assert (str(newest.deed), newest.actor_name, str(newest.subject_id)) == ("feed.approved", "mo@example.com", feed_id)
+    assert (str(newest.action), newest.actor_name, str(newest.subject_id)) == (
+        "feed.approved",
+        "mo@example.com",
+        feed_id,
+    )
     assert newest.at == desk.clock()
     assert str(newest.detail["url"]).endswith("/feed")
 

@@ -9,7 +9,7 @@ import pytest
 from httpx import AsyncClient
 
 from headwater.audit import store as audit
-from headwater.audit.types import Deed
+from headwater.audit.types import AuditAction
 from headwater.db import Database
 from headwater.ids import new_id
 from headwater.polling.store import claims as feed_claims
@@ -420,8 +420,9 @@ async def test_every_change_is_in_the_audit_log_with_who_made_it(api: AsyncClien
     async with database.as_system() as conn:
         lines = (await audit.list_entries(conn, limit=10)).entries
 
-    assert {line.deed for line in lines} == {
-        Deed.SOURCE_CREATED, Deed.SOURCE_CHANGED, Deed.SOURCE_DISABLED, Deed.SOURCE_ENABLED, Deed.SOURCE_DELETED
+    assert {line.action for line in lines} == {
+        AuditAction.SOURCE_CREATED, AuditAction.SOURCE_CHANGED, AuditAction.SOURCE_DISABLED, AuditAction.SOURCE_ENABLED,
+        AuditAction.SOURCE_DELETED,
     }  # fmt: skip
     assert len(lines) == 5
     assert {line.actor_name for line in lines} == {"the operator's API token"}

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from headwater.audit import store
-from headwater.audit.types import COMMAND_LINE, Actor, Deed, Wanted
+from headwater.audit.types import COMMAND_LINE, Actor, AuditAction, AuditFilter
 from headwater.db import Connection
 from headwater.types import UserId
 from tests.clock import START
@@ -25,12 +25,18 @@ async def a_user(conn: Connection) -> UserId:
 
 
 async def write(
-    conn: Connection, count: int, *, deed: Deed = Deed.SOURCE_DISABLED, actor: Actor = COMMAND_LINE
+    conn: Connection, count: int, *, action: AuditAction = AuditAction.SOURCE_DISABLED, actor: Actor = COMMAND_LINE
 ) -> None:
     for number in range(count):
         now = START + timedelta(minutes=number // 2)  # two at the same moment: only the id tells them apart
         await store.record(
-            conn, actor=actor, deed=deed, subject_name=f"n{number}", now=now, subject_id=SOURCE, detail={"n": number}
+            conn,
+            actor=actor,
+            action=action,
+            subject_name=f"n{number}",
+            now=now,
+            subject_id=SOURCE,
+            detail={"n": number},
         )
 
 
@@ -38,13 +44,18 @@ async def test_a_line_says_who_did_what_to_what_and_how(conn: Connection) -> Non
     actor = Actor(await a_user(conn), "ada@example.com")
 
     await store.record(
-        conn, actor=actor, deed=Deed.ROLE_CHANGED, subject_name="bob@example.com", now=START, detail={"to": "moderator"}
+        conn,
+        actor=actor,
+        action=AuditAction.ROLE_CHANGED,
+        subject_name="bob@example.com",
+        now=START,
+        detail={"to": "moderator"},
     )
     [line] = (await store.list_entries(conn, limit=10)).entries
 
     assert (line.at, line.actor_id, line.actor_name) == (START, actor.user_id, "ada@example.com")
-    assert (line.deed, line.subject_name, line.detail) == (
-        Deed.ROLE_CHANGED,
+    assert (line.action, line.subject_name, line.detail) == (
+        AuditAction.ROLE_CHANGED,
         "bob@example.com",
         {"to": "moderator"},
     )
@@ -66,16 +77,16 @@ async def test_pages_show_every_line_once_and_the_newest_first(conn: Connection)
 @pytest.mark.parametrize(
     ("wanted", "count"),
     [
-        (Wanted(deed=Deed.SOURCE_ENABLED), 2),
-        (Wanted(subject_id=SOURCE), 5),
-        (Wanted(subject_id=UUID(int=6)), 0),
-        (Wanted(actor_id=UserId(UUID(int=1))), 2),
+        (AuditFilter(action=AuditAction.SOURCE_ENABLED), 2),
+        (AuditFilter(subject_id=SOURCE), 5),
+        (AuditFilter(subject_id=UUID(int=6)), 0),
+        (AuditFilter(actor_id=UserId(UUID(int=1))), 2),
     ],
-    ids=["deed", "subject", "another subject", "actor"],
+    ids=["action", "subject", "another subject", "actor"],
 )
-async def test_lines_are_found_by_deed_subject_and_actor(conn: Connection, wanted: Wanted, count: int) -> None:
+async def test_lines_are_found_by_deed_subject_and_actor(conn: Connection, wanted: AuditFilter, count: int) -> None:
     await write(conn, 3)
-    await write(conn, 2, deed=Deed.SOURCE_ENABLED, actor=Actor(await a_user(conn), "ada@example.com"))
+    await write(conn, 2, action=AuditAction.SOURCE_ENABLED, actor=Actor(await a_user(conn), "ada@example.com"))
 
     assert len((await store.list_entries(conn, wanted=wanted, limit=10)).entries) == count
 

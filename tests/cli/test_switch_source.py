@@ -21,7 +21,7 @@ def headwater(open_folder: Path, conninfo: str) -> Headwater:
 
 def written(conninfo: str) -> list[tuple[str, str, str]]:
     with psycopg.connect(conninfo) as conn:
-        return conn.execute("SELECT deed, actor_name, subject_name FROM audit_log ORDER BY id").fetchall()
+        return conn.execute("SELECT action, actor_name, subject_name FROM audit_log ORDER BY id").fetchall()
 
 
 def test_each_deed_is_done_said_and_written_down(headwater: Headwater, conninfo: str) -> None:

@@ -63,7 +63,7 @@ async def test_a_changed_role_is_in_the_audit_log(headwater: Headwater, database
 
     async with database.as_system() as conn:
         (entry,) = (await audit.list_entries(conn, limit=10)).entries
-    told = (entry.actor_name, str(entry.deed), entry.subject_name)
+    told = (entry.actor_name, str(entry.action), entry.subject_name)
     assert told == ("command line", "role.changed", "ann@example.com")
     assert entry.detail == {"from": "super_admin", "to": "moderator"}
 

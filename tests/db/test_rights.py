@@ -198,7 +198,7 @@ async def test_not_even_where_it_was_granted_by_mistake(database: Database, owne
         {"id": user_id},
     )
     await owner.execute(
-        "INSERT INTO audit_log (id, actor_name, deed, subject_name, at) VALUES (gen_random_uuid(), '', '', '', now())"
+        "INSERT INTO audit_log (id, actor_name, action, subject_name, at) VALUES (gen_random_uuid(), '', '', '', now())"
     )
     await owner.execute(f"GRANT SELECT, UPDATE, DELETE ON {table} TO headwater_app".encode())
 

@@ -259,7 +259,7 @@ async def test_two_sources_with_crossed_hosts_are_changed_at_once_without_a_dead
         ]
 
     async def change(source: Source) -> None:
-        for deed in (follow.refresh, follow.enable, follow.switch_off, follow.switch_on) * 15:
+        for deed in (follow.refresh, follow.enable, follow.disable_source, follow.enable_source) * 15:
             async with database.transaction() as conn:
                 await deed(conn, source, utc_now())
 

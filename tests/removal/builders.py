@@ -49,7 +49,7 @@ INSERT INTO submissions (source_id, user_id, name, host, sample, submitted_at, d
 VALUES (%(source)s, %(user)s, 'x', 'full.example', '{}', %(now)s, %(user)s);
 INSERT INTO blocked_domains (domain, reason, blocked_by, blocked_by_name, blocked_at)
 VALUES ('bad.example', 'x', %(user)s, 'Ada', %(now)s);
-INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_name)
+INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_name)
 VALUES (%(id)s, %(now)s, %(user)s, 'Ada', 'source_created', 'x');
 INSERT INTO outgoing_mail (id, kind, email, email_key, user_id, site, queued_at, ready_at)
 VALUES (%(id)s, 'reset', 'x', 'x', %(user)s, 'https://x.example', %(now)s, %(now)s);
@@ -124,7 +124,7 @@ async def a_full_user(conn: Connection, source: Source, email: str = "ada@exampl
         await conn.execute(statement.encode(), values)
     await analytics.consent(conn, user_id=user_id, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', %(id)s, true)", {"id": str(user_id)})
-    await analytics.record(conn, article_id=article_id, deed=ReaderAction.OPEN, now=START)
+    await analytics.record(conn, article_id=article_id, action=ReaderAction.OPEN, now=START)
     await conn.execute("SELECT set_config('headwater.user_id', '', true)")
     await conn.execute("INSERT INTO analytics_refusals (user_id, refused_at) VALUES (%(user)s, %(now)s)", values)
     return user_id

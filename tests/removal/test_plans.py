@@ -44,7 +44,7 @@ INSERT INTO bodies (id, url, final_url, kind, source_id, depth, content_type, bo
 SELECT gen_random_uuid(), 'x', 'x', 'article', md5((1 + mod(n, 99))::text)::uuid, 0, 'x',
     repeat('x', 500)::bytea, now(), now()
 FROM generate_series(1, 10000) AS n;
-INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_name)
+INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_name)
 SELECT gen_random_uuid(), now(), md5('u' || (1 + mod(n, 99)))::uuid, 'x', 'x', 'x' FROM generate_series(1, 20000) AS n
 """
 SOME = [an_id(f"a{n}") for n in range(1, 51)]

@@ -12,7 +12,7 @@ from headwater.frontier.types import Origin, Status, Submission
 from headwater.sandbox import Sandbox
 from headwater.sitemaps import store
 from headwater.sitemaps.worker import SitemapReader, SitemapResult
-from headwater.sources.follow import switch_off, switch_on
+from headwater.sources.follow import disable_source, enable_source
 from headwater.types import PageKind
 from headwater_lab.zoo.sites import SITES
 from tests.sitemaps.world import FRONTIER, LIMITS, SITEMAPS, World
@@ -54,11 +54,11 @@ async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -
     await world.fetch()
 
     async with world.database.transaction() as conn:
-        off = await switch_off(conn, source, world.clock())
+        off = await disable_source(conn, source, world.clock())
     (done,) = await world.read_sitemaps()
     left = await world.urls()
     async with world.database.transaction() as conn:
-        await switch_on(conn, off, world.clock())
+        await enable_source(conn, off, world.clock())
     await world.run()
 
     assert (done.failure, done.queued, left) == ("switched_off", 0, [])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.db import Database
 from headwater.errors import Invalid
 from headwater.sources import follow, operate
@@ -144,8 +144,13 @@ async def test_loading_follows_what_is_new_and_brings_the_rest_up_to_date(
     assert (a.name, a.category, a.interval_minutes, a.is_critical, a.policy) == ("A", "World", 30, True, "once")
     assert (b.name, b.is_system, b.category, b.interval_minutes) == ("B", True, None, None)
     assert len(everything) == 2
-    assert sorted(line.deed for line in log) == sorted(
-        [Deed.SOURCES_IMPORTED, Deed.SOURCES_IMPORTED, Deed.SOURCE_CHANGED, Deed.SOURCE_CREATED]
+    assert sorted(line.action for line in log) == sorted(
+        [
+            AuditAction.SOURCES_IMPORTED,
+            AuditAction.SOURCES_IMPORTED,
+            AuditAction.SOURCE_CHANGED,
+            AuditAction.SOURCE_CREATED,
+        ]
     )
 
 

@@ -114,10 +114,10 @@ class World:
         async with self.database.as_system() as conn:
             return [one.name for one in await public_store.list_public(conn, user_id=user.id, limit=20, offset=0)]
 
-    async def deeds(self) -> list[tuple[str, str]]:
+    async def actions(self) -> list[tuple[str, str]]:
         async with self.database.as_system() as conn:
             found = await audit.list_entries(conn, limit=50)
-        return [(str(one.deed), one.actor_name) for one in reversed(found.entries)]
+        return [(str(one.action), one.actor_name) for one in reversed(found.entries)]
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_a_suggestion_waits_and_is_not_read(world: World) -> None:
     assert await world.own(ada) == [feed]
     assert await world.polled() == []
     assert await world.public(ada) == []
-    assert await world.deeds() == [("feed.submitted", "ada@example.com")]
+    assert await world.actions() == [("feed.submitted", "ada@example.com")]
     async with world.database.as_system() as conn:
         cur = await conn.execute("SELECT is_system, submitted_by, enabled, moderation_status FROM sources")
         assert await cur.fetchone() == (False, ada.id, False, "pending")
@@ -185,7 +185,7 @@ async def test_approved_it_is_read_at_once_and_found_by_everybody(world: World) 
     assert await world.polled() == [feed.url]
     assert await world.public(ada) == ["Good News"]
     assert await world.karma(ada) == 1
-    assert await world.deeds() == [("feed.submitted", "ada@example.com"), ("feed.approved", "mo@example.com")]
+    assert await world.actions() == [("feed.submitted", "ada@example.com"), ("feed.approved", "mo@example.com")]
     async with world.database.as_system() as conn:
         source = await sources.find_by_id(conn, source_id=feed.id)
     assert (source.name, source.category, source.interval_minutes) == ("Good News", "News", 30)
@@ -242,7 +242,10 @@ async def test_ten_approvals_make_a_submitter_trusted(world: World) -> None:
     assert (feed.status, feed.is_active, feed.decided_at) == (APPROVED, True, None)
     assert feed.url in await world.polled()
     assert await world.karma(ada) == 10, "only what a person approved counts"
-    assert (await world.deeds())[-2:] == [("feed.submitted", "ada@example.com"), ("feed.approved", "Headwater itself")]
+    assert (await world.actions())[-2:] == [
+        ("feed.submitted", "ada@example.com"),
+        ("feed.approved", "Headwater itself"),
+    ]
 
 
 async def test_trust_can_be_lost_and_karma_is_never_less_than_none(world: World) -> None:
@@ -369,7 +372,7 @@ async def test_an_account_takes_its_suggestions_along_save_what_others_read(worl
         ("waits-and-read", None, None),
     ]
     assert await world.public(bob) == ["public-and-read"]
-    assert {who for deed, who in await world.deeds() if deed == "feed.submitted"} == {"a reader"}
+    assert {who for action, who in await world.actions() if action == "feed.submitted"} == {"a reader"}
 
 
 async def test_a_page_is_refused_with_the_feeds_that_it_names(world: World) -> None:
@@ -515,7 +518,7 @@ async def test_blocking_a_domain_can_reject_what_waits_of_it(world: World) -> No
         "a.spam.example/feed": REJECTED,
         "notspam.example/feed": PENDING,
     }
-    assert [deed for deed, _ in await world.deeds()][-3:] == ["feed.rejected", "feed.rejected", "domain.blocked"]
+    assert [action for action, _ in await world.actions()][-3:] == ["feed.rejected", "feed.rejected", "domain.blocked"]
 
 
 async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None:
@@ -529,7 +532,7 @@ async def test_a_domain_is_blocked_once_and_unblocked_once(world: World) -> None
         with pytest.raises(NotFound, match="not blocked"):
             await judge.unblock(conn, domain="spam.example", actor=MODERATOR, now=world.clock())
 
-    assert [deed for deed, _ in await world.deeds()] == ["domain.blocked", "domain.unblocked"]
+    assert [action for action, _ in await world.actions()] == ["domain.blocked", "domain.unblocked"]
 
 
 async def test_the_queue_is_read_page_by_page_the_oldest_first(world: World) -> None:
@@ -884,7 +887,7 @@ async def test_blocking_a_domain_rejects_an_approved_source_whose_submitter_is_g
     assert await world.public(bob) == []
     async with world.database.as_system() as conn:
         assert (await sources.find_by_id(conn, source_id=feed.id)).enabled is is_followed
-    assert [deed for deed, _ in await world.deeds()][-2:] == ["feed.rejected", "domain.blocked"]
+    assert [action for action, _ in await world.actions()][-2:] == ["feed.rejected", "domain.blocked"]
 
 
 async def test_blocking_a_domain_rejects_an_approved_source_that_has_moved_there(world: World) -> None:

@@ -297,7 +297,7 @@ async def urls(database: Database) -> list[str]:
 async def test_nothing_joins_a_source_that_is_switched_off_nor_does_one_join(database: Database, which: str) -> None:
     async with database.as_system() as conn:
         both = {url: await a_source(conn, url=url) for url in (OLD, NEW)}
-        await follow.switch_off(conn, both[which], START)
+        await follow.disable_source(conn, both[which], START)
 
     await move(database, OLD, NEW)
 
@@ -362,7 +362,7 @@ async def test_what_was_read_of_a_feed_that_joins_another_counts_for_that_one(da
     async with database.as_user(reader.id) as conn:
         await analytics.consent(conn, user_id=reader.id, now=START)
         for line in await lists_store.list_unread(conn, query=ArticlesQuery()):
-            await analytics.record(conn, article_id=line.id, deed=ReaderAction.OPEN, now=START)
+            await analytics.record(conn, article_id=line.id, action=ReaderAction.OPEN, now=START)
 
     await move(database, OLD, NEW)
 

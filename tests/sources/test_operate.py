@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Actor, AuditEntry, Deed
+from headwater.audit.types import COMMAND_LINE, Actor, AuditAction, AuditEntry
 from headwater.db import Connection
 from headwater.errors import Invalid, RetryRefused, SourceExists, SourceNotFound
 from headwater.ids import new_id
@@ -48,15 +48,15 @@ async def test_every_deed_leaves_a_line(conn: Connection) -> None:
 
     lines = await log_of(conn)
 
-    assert [line.deed for line in lines] == [
-        Deed.SOURCE_CREATED,
-        Deed.SOURCE_CHANGED,
-        Deed.SOURCE_CHANGED,
-        Deed.SOURCE_DISABLED,
-        Deed.SOURCE_ENABLED,
-        Deed.SOURCE_REFRESHED,
-        Deed.SOURCE_RESET,
-        Deed.SOURCE_DELETED,
+    assert [line.action for line in lines] == [
+        AuditAction.SOURCE_CREATED,
+        AuditAction.SOURCE_CHANGED,
+        AuditAction.SOURCE_CHANGED,
+        AuditAction.SOURCE_DISABLED,
+        AuditAction.SOURCE_ENABLED,
+        AuditAction.SOURCE_REFRESHED,
+        AuditAction.SOURCE_RESET,
+        AuditAction.SOURCE_DELETED,
     ]
     assert {(line.subject_id, line.subject_name, line.actor_name) for line in lines} == {
         (source.id, "Example", "command line")
@@ -115,7 +115,7 @@ async def test_a_url_that_another_source_has_is_refused(conn: Connection) -> Non
         async with conn.transaction():
             await operate.change(conn, source, wanted=Changes(feed_url=FEED), actor=COMMAND_LINE, now=START)
 
-    assert [line.deed for line in await log_of(conn)] == [Deed.SOURCE_CREATED, Deed.SOURCE_CREATED]
+    assert [line.action for line in await log_of(conn)] == [AuditAction.SOURCE_CREATED, AuditAction.SOURCE_CREATED]
 
 
 READER = Actor(None, "ada@example.com")
@@ -162,7 +162,7 @@ async def test_a_readers_retry_does_not_lift_what_an_operator_disabled(conn: Con
         await operate.retry(conn, source, actor=READER, now=START + timedelta(hours=1))
 
     assert (await feed_schedule.off_until(conn, source_id=source.id))[0]
-    assert [line.deed for line in await log_of(conn)] == [Deed.SOURCE_CREATED, Deed.SOURCE_DISABLED]
+    assert [line.action for line in await log_of(conn)] == [AuditAction.SOURCE_CREATED, AuditAction.SOURCE_DISABLED]
 
 
 async def test_a_readers_retry_does_not_enable_a_disabled_source(conn: Connection) -> None:
@@ -215,7 +215,7 @@ async def test_a_readers_retry_of_a_feed_that_headwater_disabled_polls_it_and_le
 
     assert await feed_schedule.off_until(conn, source_id=source.id) == (False, None)
     line = (await log_of(conn))[-1]
-    assert (line.deed, line.actor_name) == (Deed.SOURCE_ENABLED, "ada@example.com")
+    assert (line.action, line.actor_name) == (AuditAction.SOURCE_ENABLED, "ada@example.com")
     assert line.detail["was_disabled_for"] == "gone"
 
 

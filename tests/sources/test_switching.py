@@ -15,7 +15,7 @@ from headwater.polling.policy import COOLDOWN
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.types import ClaimedFeed, FailureClass, FeedState, NotModified, Off, PollFailed, Validators
-from headwater.sources.follow import disable, enable, follow, move, refresh, switch_off, switch_on
+from headwater.sources.follow import disable, disable_source, enable, enable_source, follow, move, refresh
 from headwater.sources.store import details, sources
 from headwater.sources.types import Source, SourceDetails, SourceOverrides
 from headwater.types import SourceId
@@ -124,7 +124,7 @@ async def test_a_source_that_is_off_is_not_polled_and_its_lists_are_not_fetched(
     before = await urls(conn, source)
     (feed,) = await claim(conn)
 
-    source = await switch_off(conn, source, START)
+    source = await disable_source(conn, source, START)
     await answer(conn, an_answer(feed))
 
     assert before == ["https://example.com/", "https://example.com/map.xml"]
@@ -132,14 +132,14 @@ async def test_a_source_that_is_off_is_not_polled_and_its_lists_are_not_fetched(
     assert await claim(conn, START + timedelta(days=100)) == []
     assert not (await sources.find_by_id(conn, source_id=source.id)).enabled
 
-    source = await switch_on(conn, source, START + 2 * HOUR)
+    source = await enable_source(conn, source, START + 2 * HOUR)
 
     assert await urls(conn, source) == before
     assert len(await claim(conn, START + 2 * HOUR)) == 1
 
 
 async def test_nothing_but_switching_it_on_wakes_a_source_that_is_off(conn: Connection) -> None:
-    source = await switch_off(conn, await a_source(conn), START)
+    source = await disable_source(conn, await a_source(conn), START)
 
     await enable(conn, source, START)
     source = await move(conn, source, url="https://example.com/other.xml", now=START)
@@ -153,9 +153,9 @@ async def test_nothing_but_switching_it_on_wakes_a_source_that_is_off(conn: Conn
 async def test_a_source_that_is_on_again_leaves_its_feed_off_until_that_ends(conn: Connection) -> None:
     source = await a_source(conn)
     await disable(conn, source, "network", START)
-    source = await switch_off(conn, source, START)
+    source = await disable_source(conn, source, START)
 
-    await switch_on(conn, source, START + HOUR)
+    await enable_source(conn, source, START + HOUR)
 
     assert await claim(conn, START + 11 * HOUR) == []
     assert len(await claim(conn, START + 12 * HOUR)) == 1

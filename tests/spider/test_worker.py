@@ -9,7 +9,7 @@ from headwater.bodies import store as bodies
 from headwater.bodies.types import NewBody
 from headwater.frontier.types import Origin, Status
 from headwater.sandbox import Sandbox
-from headwater.sources.follow import change_ingestion, switch_off
+from headwater.sources.follow import change_ingestion, disable_source
 from headwater.sources.types import Source, SourceOverrides
 from headwater.spider.worker import Spider, SpiderResult
 from headwater.types import PageKind, SourceId
@@ -61,7 +61,7 @@ async def test_a_source_that_is_switched_off_is_not_read_further(world: World) -
     await world.fetch()
 
     async with world.database.transaction() as conn:
-        await switch_off(conn, source, world.clock())
+        await disable_source(conn, source, world.clock())
     (done,) = await world.crawl()
 
     assert (done.failure, done.queued) == ("not_spidered", 0)

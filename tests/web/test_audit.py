@@ -8,7 +8,7 @@ import pytest
 from litestar import Litestar
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Actor, Deed
+from headwater.audit.types import COMMAND_LINE, Actor, AuditAction
 from headwater.db import Database
 from headwater.runtime import setting_lines
 from headwater.settings import Settings, load_settings
@@ -34,16 +34,16 @@ async def admin(app: Litestar) -> AsyncIterator[Person]:
 
 @pytest.fixture
 async def filled(database: Database, clock: MovableClock) -> None:
-    deeds = [
-        (Deed.SOURCE_DISABLED, "Zoo Daily"),
-        (Deed.SOURCE_ENABLED, "Zoo Daily"),
-        (Deed.FEED_REJECTED, "<b>Spam</b>"),
+    actions = [
+        (AuditAction.SOURCE_DISABLED, "Zoo Daily"),
+        (AuditAction.SOURCE_ENABLED, "Zoo Daily"),
+        (AuditAction.FEED_REJECTED, "<b>Spam</b>"),
     ]
-    for number, (deed, subject) in enumerate(deeds):
+    for number, (action, subject) in enumerate(actions):
         async with database.as_system() as conn:
             actor = COMMAND_LINE if number else Actor(None, "mo@example.com")
             detail = {"reason": "<i>Because</i>", "urls": ["a", "b"], "until": None}
-            await audit.record(conn, actor=actor, deed=deed, subject_name=subject, now=clock(), detail=detail)
+            await audit.record(conn, actor=actor, action=action, subject_name=subject, now=clock(), detail=detail)
         clock.move(seconds=1)
 
 
@@ -66,11 +66,11 @@ async def test_the_log_is_told_the_newest_first(admin: Person) -> None:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("deed=source.disabled", 1),
+        ("action=source.disabled", 1),
         ("person=MO@", 1),
         ("person=command", 2),
         ("subject=zoo", 2),
-        ("subject=zoo&deed=source.enabled", 1),
+        ("subject=zoo&action=source.enabled", 1),
         ("subject=zzz", 0),
     ],
 )
@@ -96,7 +96,7 @@ async def test_a_long_log_has_pages(admin: Person, monkeypatch: pytest.MonkeyPat
     assert "every 10s" not in second
 
 
-@pytest.mark.parametrize("query", ["deed=odd", "cursor=odd", "person=%00", "subject=" + "x" * 501])
+@pytest.mark.parametrize("query", ["action=odd", "cursor=odd", "person=%00", "subject=" + "x" * 501])
 async def test_odd_filters_are_refused_in_words(admin: Person, query: str) -> None:
     for path in ("/admin/audit", "/admin/audit/lines"):
         assert (await admin.open(f"{path}?{query}")).status_code == 400

@@ -12,7 +12,7 @@ from headwater.audit.types import COMMAND_LINE
 from headwater.db import Database
 from headwater.sources.custom import judge
 from headwater.sources.custom.inspect import Inspector
-from headwater.sources.follow import change, follow, switch_off
+from headwater.sources.follow import change, disable_source, follow
 from headwater.sources.types import Changes, Source
 from headwater.types import SourceId
 from headwater.web import WebOptions
@@ -78,7 +78,7 @@ async def test_public_sources_are_browsed_by_category_and_searched(
     await a_system_source(database, clock, "Beta", "Science")
     off = await a_system_source(database, clock, "Gamma", "News")
     async with database.as_system() as conn:
-        await switch_off(conn, off, clock())
+        await disable_source(conn, off, clock())
 
     assert names((await ada.open("/discover")).text) == ["Alpha", "Beta"]
     assert names((await ada.part("/discover/list?category=Science")).text) == ["Beta"]
@@ -116,7 +116,7 @@ async def test_following_is_one_press_and_is_counted(
 async def test_what_is_not_public_cannot_be_followed_here(ada: Person, database: Database, clock: MovableClock) -> None:
     off = await a_system_source(database, clock, "Alpha")
     async with database.as_system() as conn:
-        await switch_off(conn, off, clock())
+        await disable_source(conn, off, clock())
 
     for source_id in (off.id, "00000000-0000-0000-0000-000000000007"):
         assert (await ada.send("POST", f"/discover/{source_id}/follow")).status_code == 404

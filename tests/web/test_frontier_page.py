@@ -12,7 +12,7 @@ from httpx import Response
 from litestar import Litestar
 
 from headwater.audit import store as audit
-from headwater.audit.types import AuditEntry, Deed
+from headwater.audit.types import AuditAction, AuditEntry
 from headwater.db import Database
 from headwater.frontier.store import claims, listing, queue
 from headwater.frontier.types import (
@@ -250,7 +250,7 @@ async def test_one_url_is_tried_again_and_the_log_says_by_whom(operator: Person,
     assert done.headers["hx-trigger"] == "refreshFrontier"
     assert await status_of(database, url_id) is Status.PENDING
     [line] = await written(database)
-    assert (line.deed, line.actor_name) == (Deed.URLS_RETRIED, "operator@example.com")
+    assert (line.action, line.actor_name) == (AuditAction.URLS_RETRIED, "operator@example.com")
     assert (line.subject_name, line.subject_id) == ("https://gone.example/1", url_id)
 
 
@@ -292,7 +292,7 @@ async def test_all_that_fit_are_tried_again_step_by_step(
     assert await status_of(database, kept[0]) is Status.FAILED
     lines = await written(database)
     assert 1 <= len(lines) <= steps
-    assert {(line.deed, line.subject_name) for line in lines} == {(Deed.URLS_RETRIED, "all given-up URLs")}
+    assert {(line.action, line.subject_name) for line in lines} == {(AuditAction.URLS_RETRIED, "all given-up URLs")}
 
 
 async def test_only_what_failed_or_is_dead_is_tried_again(operator: Person) -> None:
@@ -315,9 +315,9 @@ async def test_deleting_asks_first_forgets_and_is_written_down(operator: Person,
     assert any("Delete https://a.example/1?" in question for question in asked)
     assert "2 URLs deleted" in done.text
     assert [await status_of(database, one) for one in ids] == [None, None]
-    assert {(line.deed, line.subject_name) for line in await written(database)} == {
-        (Deed.URL_DELETED, "https://a.example/1"),
-        (Deed.URL_DELETED, "https://b.example/1"),
+    assert {(line.action, line.subject_name) for line in await written(database)} == {
+        (AuditAction.URL_DELETED, "https://a.example/1"),
+        (AuditAction.URL_DELETED, "https://b.example/1"),
     }
 
 

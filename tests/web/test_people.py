@@ -43,10 +43,10 @@ async def id_of(admin: Person, email: str) -> str:
     return found[1]
 
 
-async def deeds(database: Database) -> list[tuple[str, str, str, dict[str, object]]]:
+async def actions(database: Database) -> list[tuple[str, str, str, dict[str, object]]]:
     async with database.as_system() as conn:
         found = await audit.list_entries(conn, limit=50)
-    return [(str(one.deed), one.actor_name, one.subject_name, dict(one.detail)) for one in found.entries]
+    return [(str(one.action), one.actor_name, one.subject_name, dict(one.detail)) for one in found.entries]
 
 
 async def test_everybody_is_listed_with_how_they_use_it(admin: Person, bob: Person) -> None:
@@ -78,13 +78,13 @@ async def test_a_role_holds_from_the_next_request_on(admin: Person, bob: Person,
     assert "bob@example.com is moderator now." in said.text
     assert (await bob.open("/admin/moderation")).status_code == 200
     expected = {"from": "reader", "to": "moderator"}
-    assert await deeds(database) == [("role.changed", "first@example.com", "bob@example.com", expected)]
+    assert await actions(database) == [("role.changed", "first@example.com", "bob@example.com", expected)]
 
 
 async def test_what_changes_nothing_is_not_recorded(admin: Person, bob: Person, database: Database) -> None:
     await admin.send("POST", f"/admin/people/{await id_of(admin, 'bob@')}/role", role="reader")
 
-    assert await deeds(database) == []
+    assert await actions(database) == []
 
 
 async def test_the_last_administrator_stays_one(admin: Person, bob: Person, database: Database) -> None:
@@ -94,7 +94,7 @@ async def test_the_last_administrator_stays_one(admin: Person, bob: Person, data
 
     assert (refused.status_code, refused.headers["hx-retarget"]) == (409, f"#person-{first}-errors")
     assert "only super_admin" in refused.text
-    assert await deeds(database) == []
+    assert await actions(database) == []
     await admin.send("POST", f"/admin/people/{bobs}/role", role="super_admin")
     assert (await admin.send("POST", f"/admin/people/{first}/role", role="reader")).status_code == 200
     assert (await admin.open("/admin/people")).status_code == 403
@@ -127,7 +127,7 @@ async def test_somebody_is_logged_out_everywhere(admin: Person, bob: Person, dat
 
     assert "0 sessions, 0 tokens" in said.text
     assert (await bob.open("/dashboard")).headers["location"] == "/auth/login"
-    assert [(deed, subject) for deed, _, subject, _ in await deeds(database)] == [
+    assert [(action, subject) for action, _, subject, _ in await actions(database)] == [
         ("account.signed_out", "bob@example.com")
     ]
 

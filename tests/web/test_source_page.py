@@ -1,4 +1,4 @@
-"""The operators' pages of sources: the list, one source, and what can be done to it. Each deed is in the audit log."""
+"""The operators' pages of sources: the list, one source, and its actions. Each action is in the audit log."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ import pytest
 from litestar import Litestar
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.db import Database
 from headwater.hosts.turns import Turns
 from headwater.net import Client
@@ -64,10 +64,10 @@ async def state_of(database: Database, source: Source) -> tuple[object, ...]:
         return await cur.fetchone() or ()
 
 
-async def deeds(database: Database) -> list[tuple[Deed, str, object]]:
+async def actions(database: Database) -> list[tuple[AuditAction, str, object]]:
     async with database.as_system() as conn:
         found = await audit.list_entries(conn, limit=50)
-    return [(one.deed, one.actor_name, one.detail) for one in reversed(found.entries)]
+    return [(one.action, one.actor_name, one.detail) for one in reversed(found.entries)]
 
 
 def form(**changed: str) -> dict[str, str]:
@@ -159,9 +159,9 @@ async def test_a_source_is_added_and_shown(operator: Person, database: Database)
         True,
     )
     assert {one.headers["hx-retarget"] for one in (again, nothing, wrong)} == {"#said"}
-    (made,) = await deeds(database)
+    (made,) = await actions(database)
     assert made == (
-        Deed.SOURCE_CREATED,
+        AuditAction.SOURCE_CREATED,
         "ada@example.com",
         {"name": "Example", "feed_url": FEED, "category": "News"},
     )
@@ -197,8 +197,8 @@ async def test_what_is_different_is_changed_and_nothing_else(operator: Person, d
     assert (now.article_url_patterns, now.min_delay) == (["/\\d+/"], timedelta(seconds=2.5))
     assert now.selectors == {"title": ["h1"], "body": [".text", "article"]}
     assert (now.is_critical, now.is_system, now.enabled, now.priority) == (True, True, True, 5)
-    deed, _, detail = (await deeds(database))[-1]
-    assert deed == Deed.SOURCE_CHANGED
+    action, _, detail = (await actions(database))[-1]
+    assert action == AuditAction.SOURCE_CHANGED
     assert set(detail) == {  # pyright: ignore[reportArgumentType]
         "name", "category", "policy", "interval", "mode", "site", "patterns", "selectors", "delay", "is_critical",
     }  # fmt: skip
@@ -263,7 +263,7 @@ async def test_a_feed_is_switched_off_with_a_reason_and_on_again(operator: Perso
     assert while_off == ("disabled", None, 0)
     assert "Disabled by an operator today at 12:00: They asked us to &lt;stop&gt;." in page
     assert await state_of(database, source) == ("pending", None, 0)
-    assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_DISABLED, Deed.SOURCE_ENABLED]
+    assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_DISABLED, AuditAction.SOURCE_ENABLED]
 
 
 async def test_a_source_that_is_disabled_altogether_is_enabled_too(operator: Person, database: Database) -> None:
@@ -304,7 +304,7 @@ async def test_errors_are_reset_and_a_poll_is_asked_for(
     assert "Failed 3 times since today at 12:00 with gone. Next poll tomorrow at 12:00." in failing
     assert well == ("working", None, 0)
     assert "It is due now." in page
-    assert [one[0] for one in await deeds(database)][1:] == [Deed.SOURCE_RESET, Deed.SOURCE_REFRESHED]
+    assert [one[0] for one in await actions(database)][1:] == [AuditAction.SOURCE_RESET, AuditAction.SOURCE_REFRESHED]
 
 
 async def test_all_that_are_off_for_one_reason_are_enabled_at_once(operator: Person, database: Database) -> None:
@@ -361,7 +361,7 @@ async def test_a_source_is_deleted(operator: Person, database: Database) -> None
 
     assert (gone.status_code, gone.headers["hx-redirect"]) == (204, "/admin/sources")
     assert (await operator.open(f"/admin/sources/{source.id}")).status_code == 404
-    assert (await deeds(database))[-1][0] == Deed.SOURCE_DELETED
+    assert (await actions(database))[-1][0] == AuditAction.SOURCE_DELETED
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])

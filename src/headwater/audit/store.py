@@ -8,39 +8,39 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from headwater.audit.types import Actor, AuditCursor, AuditEntry, AuditPage, Deed, Wanted
+from headwater.audit.types import Actor, AuditAction, AuditCursor, AuditEntry, AuditFilter, AuditPage
 from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
 from headwater.types import UserId
 
-EVERYTHING = Wanted()
+EVERYTHING = AuditFilter()
 NAME_MOST = 500
 
 
 async def record(
-    conn: Connection, *, actor: Actor, deed: Deed, subject_name: str, now: datetime, subject_id: UUID | None = None,
-    detail: Mapping[str, Any] | None = None,
+    conn: Connection, *, actor: Actor, action: AuditAction, subject_name: str, now: datetime,
+    subject_id: UUID | None = None, detail: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
     statement = """
-        INSERT INTO audit_log (id, at, actor_id, actor_name, deed, subject_id, subject_name, detail)
+        INSERT INTO audit_log (id, at, actor_id, actor_name, action, subject_id, subject_name, detail)
         VALUES (
-            %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(deed)s, %(subject_id)s, %(subject_name)s, %(detail)s
+            %(id)s, %(now)s, %(actor_id)s, %(actor_name)s, %(action)s, %(subject_id)s, %(subject_name)s, %(detail)s
         )
     """
     by = {"actor_id": actor.user_id, "actor_name": actor.name[:NAME_MOST]}
     of = {"subject_id": subject_id, "subject_name": subject_name[:NAME_MOST], "detail": Jsonb(dict(detail or {}))}
-    await conn.execute(statement, {"id": new_id(), "now": now, "deed": deed.value, **by, **of})
+    await conn.execute(statement, {"id": new_id(), "now": now, "action": action.value, **by, **of})
 
 
 async def list_entries(
-    conn: Connection, *, wanted: Wanted = EVERYTHING, after: AuditCursor | None = None, limit: int
+    conn: Connection, *, wanted: AuditFilter = EVERYTHING, after: AuditCursor | None = None, limit: int
 ) -> AuditPage:
     """Entries, the newest first. A user with an account is shown by the current email."""
     statement = """
-        SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, deed,
+        SELECT audit_log.id, at, users.id AS actor_id, coalesce(email, actor_name) AS actor_name, action,
             subject_id, subject_name, detail
         FROM audit_log LEFT JOIN users ON users.id = actor_id
-        WHERE (%(deed)s::text IS NULL OR deed = %(deed)s)
+        WHERE (%(action)s::text IS NULL OR action = %(action)s)
             AND (%(actor_id)s::uuid IS NULL OR actor_id = %(actor_id)s)
             AND (%(subject_id)s::uuid IS NULL OR subject_id = %(subject_id)s)
             AND (%(actor)s = '' OR strpos(lower(coalesce(email, actor_name)), lower(%(actor)s)) > 0)

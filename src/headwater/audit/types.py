@@ -10,7 +10,7 @@ from uuid import UUID
 from headwater.types import UserId
 
 
-class Deed(StrEnum):
+class AuditAction(StrEnum):
     SOURCE_CREATED = "source.created"
     SOURCE_CHANGED = "source.changed"
     SOURCE_DELETED = "source.deleted"
@@ -53,17 +53,17 @@ class AuditEntry:
     at: datetime
     actor_id: UserId | None
     actor_name: str
-    deed: Deed
+    action: AuditAction
     subject_id: UUID | None
     subject_name: str
     detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AuditFilter:
     """Filters of the log. None: any."""
 
-    deed: Deed | None = None
+    action: AuditAction | None = None
     actor_id: UserId | None = None
     subject_id: UUID | None = None
     actor: str = ""  # part of the name

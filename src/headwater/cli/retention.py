@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.cli.running import with_runtime
 from headwater.cli.terminal import AsJson, counted, group, print_json, print_result, print_table, print_text
 from headwater.db import Connection
@@ -107,7 +107,9 @@ async def _check_clock(runtime: Runtime, *, is_confirmed: bool) -> None:
 
 
 async def _record(conn: Connection, subject: str, now: datetime, detail: dict[str, object]) -> None:
-    await audit.record(conn, actor=COMMAND_LINE, deed=Deed.RETENTION_RUN, subject_name=subject, now=now, detail=detail)
+    await audit.record(
+        conn, actor=COMMAND_LINE, action=AuditAction.RETENTION_RUN, subject_name=subject, now=now, detail=detail
+    )
 
 
 def _deleted(found: Planned | RetentionReport, one: str, many: str) -> list[str]:

@@ -10,7 +10,7 @@ from headwater.accounts.people import create_account, find_account, give_email, 
 from headwater.accounts.store import users as users_store
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
-from headwater.audit.types import COMMAND_LINE, Deed
+from headwater.audit.types import COMMAND_LINE, AuditAction
 from headwater.cli.running import in_runtime, remove_rows, with_runtime
 from headwater.cli.terminal import AsJson, Yes, confirm, group, print_text, show
 from headwater.errors import Invalid
@@ -65,7 +65,7 @@ async def role(runtime: Runtime, email: Email, role: OfRole) -> None:
     async with runtime.database.as_system() as conn:
         user = await give_role(conn, email=email, role=role)
         await audit.record(
-            conn, actor=COMMAND_LINE, deed=Deed.ROLE_CHANGED, subject_name=user.email, subject_id=user.id,
+            conn, actor=COMMAND_LINE, action=AuditAction.ROLE_CHANGED, subject_name=user.email, subject_id=user.id,
             now=runtime.tools.clock(), detail={"from": user.role.value, "to": role.value},
         )  # fmt: skip
     print_text(f"{user.email} was {user.role}, and is {role} now.")

@@ -148,7 +148,7 @@ async def _turn_off(
     await feed_schedule.reschedule(conn, source_id=source.id, next_poll_at=probe_at, now=now)
 
 
-async def switch_off(conn: Connection, source: Source, now: datetime, *, by_operator: bool = False) -> Source:
+async def disable_source(conn: Connection, source: Source, now: datetime, *, by_operator: bool = False) -> Source:
     """Disable the whole source: nothing of it is polled, and its sitemaps and list pages are not fetched.
 
     `by_operator`: no subscription or suggestion of a user enables it again.
@@ -160,7 +160,7 @@ async def switch_off(conn: Connection, source: Source, now: datetime, *, by_oper
     return replace(source, enabled=False)
 
 
-async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
+async def enable_source(conn: Connection, source: Source, now: datetime) -> Source:
     """Enable the whole source: it is due at once, or when the cooldown of its feed ends."""
     await sources.set_enabled(conn, source_id=source.id, enabled=True)
     source = replace(source, enabled=True)
@@ -170,7 +170,7 @@ async def switch_on(conn: Connection, source: Source, now: datetime) -> Source:
     return source
 
 
-async def respect_hold(conn: Connection, source: Source, now: datetime) -> Source:
+async def apply_hold(conn: Connection, source: Source, now: datetime) -> Source:
     """Apply what an operator or the site decided about this feed, before its source was deleted or while it has moved
     here from another site: to subscribe again, or by its new URL, does not undo it."""
     if source.feed_url is None:
@@ -183,11 +183,11 @@ async def respect_hold(conn: Connection, source: Source, now: datetime) -> Sourc
         await _turn_off(conn, source, hold.off_reason or "", at=hold.off_at, until=hold.off_until, now=now)
     elif disable is not None and not disable.is_whole:
         await _turn_off(conn, source, "Disabled under its earlier URL.", at=now, until=disable.until, now=now)
-    is_switched_off = disable is not None and disable.is_whole
-    return await switch_off(conn, source, now, by_operator=True) if is_switched_off else source
+    is_whole = disable is not None and disable.is_whole
+    return await disable_source(conn, source, now, by_operator=True) if is_whole else source
 
 
-async def forget_hold(conn: Connection, source: Source) -> None:
+async def delete_hold(conn: Connection, source: Source) -> None:
     """Delete earlier decisions about this feed: an operator has added it."""
     if source.feed_url is not None:
         await feed_holds.take_hold(conn, feed_url_key=url_key(source.feed_url))

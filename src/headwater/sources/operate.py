@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from headwater.audit import store as audit
-from headwater.audit.types import Actor, Deed
+from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection
 from headwater.errors import NotApproved, NothingToPoll, RetryRefused
 from headwater.polling.store import schedule as feed_schedule
@@ -24,11 +24,11 @@ NO_CHANGES = Changes()
 async def create(conn: Connection, *, wanted: Changes, actor: Actor, now: datetime) -> Source:
     """Add a source; it is due at once unless it is disabled. Raises Invalid, InvalidUrl, SourceExists."""
     source = await follow.follow(conn, url=wanted.feed_url, name=wanted.name, now=now, overrides=wanted.overrides)
-    await follow.forget_hold(conn, source)
+    await follow.delete_hold(conn, source)
     await follow.change(conn, source, replace(wanted, name=None), now=now)
     if wanted.enabled is False:
-        await follow.switch_off(conn, source, now, by_operator=True)
-    await _record(conn, actor, Deed.SOURCE_CREATED, source, now, _detail(wanted))
+        await follow.disable_source(conn, source, now, by_operator=True)
+    await _record(conn, actor, AuditAction.SOURCE_CREATED, source, now, _detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
@@ -45,26 +45,26 @@ async def change(conn: Connection, source: Source, *, wanted: Changes, actor: Ac
     if wanted.overrides != NO_OVERRIDES:
         source = await follow.change_ingestion(conn, source, overrides=wanted.overrides, now=now)
     if wanted.enabled is False:
-        source = await follow.switch_off(conn, source, now, by_operator=True)
+        source = await follow.disable_source(conn, source, now, by_operator=True)
     elif wanted.enabled and not source.enabled:
-        source = await follow.switch_on(conn, source, now)
+        source = await follow.enable_source(conn, source, now)
     if wanted.enabled and (was_off or (await feed_schedule.off_until(conn, source_id=source.id))[0]):
         await follow.enable(conn, source, now)  # seed 001: its errors are reset
-    await _record(conn, actor, Deed.SOURCE_CHANGED, source, now, _detail(wanted))
+    await _record(conn, actor, AuditAction.SOURCE_CHANGED, source, now, _detail(wanted))
     return await sources.find_by_id(conn, source_id=source.id)
 
 
 async def delete(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Delete a source; the articles that only it lists are removed in the background. Raises SourceNotFound."""
     await sources.remove(conn, source_id=source.id)
-    await _record(conn, actor, Deed.SOURCE_DELETED, source, now, {"address": source.address})
+    await _record(conn, actor, AuditAction.SOURCE_DELETED, source, now, {"address": source.address})
 
 
 async def disable(conn: Connection, source: Source, *, reason: str, actor: Actor, now: datetime) -> datetime | None:
     """Disable the source's feed; returns until when. Raises Invalid, NothingToPoll."""
     until = await follow.disable(conn, source, reason, now)
     detail = {"reason": reason, "until": _plain(until)}
-    await _record(conn, actor, Deed.SOURCE_DISABLED, source, now, detail)
+    await _record(conn, actor, AuditAction.SOURCE_DISABLED, source, now, detail)
     return until
 
 
@@ -72,7 +72,7 @@ async def enable(conn: Connection, source: Source, *, actor: Actor, now: datetim
     """Enable the source's feed: its errors are reset, and it is due at once. Raises NotApproved."""
     await _check_approved(conn, source)
     await follow.enable(conn, source, now)
-    await _record(conn, actor, Deed.SOURCE_ENABLED, source, now)
+    await _record(conn, actor, AuditAction.SOURCE_ENABLED, source, now)
 
 
 async def enable_whole(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
@@ -97,20 +97,20 @@ async def retry(conn: Connection, source: Source, *, actor: Actor, now: datetime
         return
     await follow.enable(conn, source, now)
     detail = {"was_disabled_for": standing.off_reason, "by": "a reader's retry"}
-    await _record(conn, actor, Deed.SOURCE_ENABLED, source, now, detail)
+    await _record(conn, actor, AuditAction.SOURCE_ENABLED, source, now, detail)
 
 
 async def refresh(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Make the source due now. Raises SourceIsOff, NotApproved."""
     await _check_approved(conn, source)
     await follow.refresh(conn, source, now)
-    await _record(conn, actor, Deed.SOURCE_REFRESHED, source, now)
+    await _record(conn, actor, AuditAction.SOURCE_REFRESHED, source, now)
 
 
 async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: datetime) -> None:
     """Reset the error count of the source's feed. It stays enabled or disabled, with the same next poll."""
     await feed_schedule.forget_errors(conn, source_id=source.id)
-    await _record(conn, actor, Deed.SOURCE_RESET, source, now)
+    await _record(conn, actor, AuditAction.SOURCE_RESET, source, now)
 
 
 async def _check_approved(conn: Connection, source: Source) -> None:
@@ -120,10 +120,15 @@ async def _check_approved(conn: Connection, source: Source) -> None:
 
 
 async def _record(
-    conn: Connection, actor: Actor, deed: Deed, source: Source, now: datetime, detail: Mapping[str, Any] | None = None
+    conn: Connection,
+    actor: Actor,
+    action: AuditAction,
+    source: Source,
+    now: datetime,
+    detail: Mapping[str, Any] | None = None,
 ) -> None:
     await audit.record(
-        conn, actor=actor, deed=deed, subject_name=source.name, now=now, subject_id=source.id, detail=detail
+        conn, actor=actor, action=action, subject_name=source.name, now=now, subject_id=source.id, detail=detail
     )
 
 

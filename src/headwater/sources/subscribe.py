@@ -87,7 +87,7 @@ async def leave_unwanted(conn: Connection, source_ids: Sequence[SourceId], now: 
         await feed_holds.keep_hold(conn, source_id=source_id, now=now)
         await sources.remove(conn, source_id=source_id)
     for source in await custom.list_unapproved(conn, source_ids=held):
-        await following.switch_off(conn, source, now)
+        await following.disable_source(conn, source, now)
 
 
 async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime) -> Source:
@@ -99,13 +99,13 @@ async def _source_of(conn: Connection, url: str, user_id: UserId, now: datetime)
             pass
         else:
             if not source.enabled and await custom.is_only_unfollowed(conn, source_id=source.id):
-                return await following.switch_on(conn, source, now)  # for its subscribers; it is not public
+                return await following.enable_source(conn, source, now)  # for its subscribers; it is not public
             return source
         try:
             async with conn.transaction():
                 source = await following.follow(conn, url=url, name=None, now=now)
                 await custom.set_submitter(conn, source_id=source.id, user_id=user_id)
-                source = await following.respect_hold(conn, source, now)
+                source = await following.apply_hold(conn, source, now)
         except SourceExists:  # added by another transaction meanwhile
             if is_last:
                 raise

@@ -101,9 +101,12 @@ class Trials:
         if isinstance(page, Unread):
             return page
         selectors, content_type = selectors_for(page.url, of_source), page.headers.get("Content-Type")
-        read = partial(self.page_sandbox.run, extract, page.body, url=page.url, content_type=content_type)
+        run = self.page_sandbox.run
         try:
-            chosen, plain = await read(selectors=selectors), await read(selectors=NO_SELECTORS)
+            chosen, plain = [
+                await run(extract, page.body, url=page.url, content_type=content_type, selectors=wanted)
+                for wanted in (selectors, NO_SELECTORS)
+            ]
         except (UnreadablePage, Overrun) as error:
             return Unread(error.reason)
         return Comparison(url, source.name, selectors, chosen, plain)

@@ -194,7 +194,7 @@ CREATE TABLE audit_log (
     at timestamptz NOT NULL,
     actor_id uuid REFERENCES user_ids ON DELETE SET NULL,
     actor_name text NOT NULL,
-    deed varchar(30) NOT NULL,
+    action varchar(30) NOT NULL,
     subject_id uuid,
     subject_name text NOT NULL,
     detail jsonb NOT NULL DEFAULT '{}'
@@ -203,4 +203,4 @@ CREATE TABLE audit_log (
 CREATE INDEX audit_log_newest ON audit_log (at DESC, id DESC);
 CREATE INDEX audit_log_by_subject ON audit_log (subject_id, at DESC, id DESC) WHERE subject_id IS NOT NULL;
 CREATE INDEX audit_log_by_actor ON audit_log (actor_id, at DESC, id DESC) WHERE actor_id IS NOT NULL;
-CREATE INDEX audit_log_by_deed ON audit_log (deed, at DESC, id DESC);
+CREATE INDEX audit_log_by_action ON audit_log (action, at DESC, id DESC);

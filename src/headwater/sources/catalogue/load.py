@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from headwater.audit import store as audit
-from headwater.audit.types import Actor, Deed
+from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection, Database
 from headwater.errors import Invalid, NotApproved, SourceExists, SourceNotFound
 from headwater.sources import operate
@@ -24,7 +24,7 @@ async def load(
     detail = {fate.value: report.counts[fate] for fate in LineFate}
     async with database.as_system() as conn:
         await audit.record(
-            conn, actor=actor, deed=Deed.SOURCES_IMPORTED, subject_name=origin, now=clock(), detail=detail
+            conn, actor=actor, action=AuditAction.SOURCES_IMPORTED, subject_name=origin, now=clock(), detail=detail
         )
     return report
 

@@ -49,7 +49,8 @@ def _read_json(text: str) -> Iterator[CatalogueLine]:
     except (ValueError, RecursionError):
         pass
     else:
-        yield from _table([document] if isinstance(document, dict) and TABLE not in document else document)
+        is_one_feed = isinstance(document, dict) and TABLE not in document
+        yield from _table([cast("object", document)] if is_one_feed else cast("object", document))
         return
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -7,7 +7,7 @@ from datetime import datetime
 from headwater.accounts.store import users
 from headwater.accounts.types import User
 from headwater.audit import store as audit
-from headwater.audit.types import Actor, Deed
+from headwater.audit.types import Actor, AuditAction
 from headwater.db import Connection
 from headwater.errors import AlreadyDecided, Conflict, Forbidden, NotFound, SubmissionNotFound
 from headwater.sources import follow as following
@@ -52,7 +52,7 @@ async def reject(conn: Connection, source_id: SourceId, *, reason: str, actor: A
 
 async def _reject(conn: Connection, found: FeedSubmission, reason: str, actor: Actor, now: datetime) -> None:
     if found.is_active and not found.subscriber_count:
-        await following.switch_off(conn, await sources.find_by_id(conn, source_id=found.id), now)
+        await following.disable_source(conn, await sources.find_by_id(conn, source_id=found.id), now)
     await _decide(conn, found, ModerationStatus.REJECTED, actor, reason, now)
 
 
@@ -73,7 +73,9 @@ async def block(
         else:
             await _reject_without_submitter(conn, source_id, reason, actor, now)
     detail = {"reason": reason, "rejected": len(rejected)}
-    await audit.record(conn, actor=actor, deed=Deed.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail)
+    await audit.record(
+        conn, actor=actor, action=AuditAction.DOMAIN_BLOCKED, subject_name=domain, now=now, detail=detail
+    )
     return len(rejected)
 
 
@@ -84,9 +86,9 @@ async def _reject_without_submitter(
     source = await sources.find_by_id(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=ModerationStatus.REJECTED.value)
     if await custom.list_unapproved(conn, source_ids=[source_id]):
-        await following.switch_off(conn, source, now)
+        await following.disable_source(conn, source, now)
     await audit.record(
-        conn, actor=actor, deed=Deed.FEED_REJECTED, subject_name=source.name, now=now, subject_id=source_id,
+        conn, actor=actor, action=AuditAction.FEED_REJECTED, subject_name=source.name, now=now, subject_id=source_id,
         detail={"url": source.address, "reason": reason},
     )  # fmt: skip
 
@@ -95,7 +97,7 @@ async def unblock(conn: Connection, *, domain: str, actor: Actor, now: datetime)
     """Raises NotFound."""
     if not await domains.unblock(conn, domain=domain):
         raise NotFound(f"{domain} is not blocked.")
-    await audit.record(conn, actor=actor, deed=Deed.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
+    await audit.record(conn, actor=actor, action=AuditAction.DOMAIN_UNBLOCKED, subject_name=domain, now=now)
 
 
 async def _lock(conn: Connection, source_id: SourceId) -> FeedSubmission:
@@ -114,9 +116,9 @@ async def _decide(
     await submissions.set_decision(conn, source_id=found.id, actor=actor, reason=reason, now=now)
     await users.add_karma(conn, user_id=found.submitter_id, karma=worth(found.status, status))
     detail = {"url": found.url} | ({"reason": reason} if reason else {})
-    deed = Deed.FEED_APPROVED if status is ModerationStatus.APPROVED else Deed.FEED_REJECTED
+    action = AuditAction.FEED_APPROVED if status is ModerationStatus.APPROVED else AuditAction.FEED_REJECTED
     await audit.record(
-        conn, actor=actor, deed=deed, subject_name=found.name, now=now, subject_id=found.id, detail=detail
+        conn, actor=actor, action=action, subject_name=found.name, now=now, subject_id=found.id, detail=detail
     )
 
 

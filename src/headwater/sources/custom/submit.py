@@ -13,7 +13,7 @@ from headwater.accounts.quotas import DAY, Quotas, spend
 from headwater.accounts.store import attempts, users
 from headwater.accounts.types import User
 from headwater.audit import store as audit
-from headwater.audit.types import HEADWATER, Actor, Deed
+from headwater.audit.types import HEADWATER, Actor, AuditAction
 from headwater.db import Connection, Database
 from headwater.errors import (
     AlreadyDecided,
@@ -77,7 +77,7 @@ async def withdraw(conn: Connection, *, user: User, source_id: SourceId, now: da
         raise AlreadyDecided(found.name, found.status)
     await submissions.remove(conn, source_id=source_id)
     await custom.set_moderation(conn, source_id=source_id, status=None)
-    await _record(conn, Actor(user.id, A_READER), Deed.FEED_WITHDRAWN, found, now)
+    await _record(conn, Actor(user.id, A_READER), AuditAction.FEED_WITHDRAWN, found, now)
 
 
 async def _count(database: Database, user: User, now: datetime) -> None:
@@ -127,9 +127,9 @@ async def _keep(conn: Connection, user: User, wanted: Proposal, found: Inspected
         await publish(conn, source, wanted, now)
     kept = await submissions.lock_own(conn, source_id=source.id, user_id=user.id)
     assert kept is not None, "it was just added"
-    await _record(conn, Actor(user.id, A_READER), Deed.FEED_SUBMITTED, kept, now)
+    await _record(conn, Actor(user.id, A_READER), AuditAction.FEED_SUBMITTED, kept, now)
     if is_live:
-        await _record(conn, HEADWATER, Deed.FEED_APPROVED, kept, now)
+        await _record(conn, HEADWATER, AuditAction.FEED_APPROVED, kept, now)
     return kept
 
 
@@ -148,18 +148,20 @@ async def publish(conn: Connection, source: Source, wanted: Proposal, now: datet
     interval = timedelta(minutes=wanted.interval_minutes) if wanted.interval_minutes and not is_chosen else None
     await following.change(conn, source, Changes(name=wanted.name, interval=interval, category=wanted.category))
     if not source.enabled and not await custom.is_disabled_by_operator(conn, source_id=source.id):
-        await following.switch_on(conn, source, now)
+        await following.enable_source(conn, source, now)
 
 
 async def _new(conn: Connection, user: User, wanted: Proposal, url: str, now: datetime) -> Source:
     source = await following.follow(conn, url=url, name=wanted.name, now=now)
     await custom.set_submitter(conn, source_id=source.id, user_id=user.id)
     await following.change(conn, source, Changes(category=wanted.category))
-    source = await following.respect_hold(conn, source, now)
-    await following.switch_off(conn, source, now)
+    source = await following.apply_hold(conn, source, now)
+    await following.disable_source(conn, source, now)
     return replace(source, is_system=False, enabled=False)
 
 
-async def _record(conn: Connection, actor: Actor, deed: Deed, feed: CustomFeed, now: datetime) -> None:
+async def _record(conn: Connection, actor: Actor, action: AuditAction, feed: CustomFeed, now: datetime) -> None:
     detail = {"url": feed.url, "status": feed.status.value}
-    await audit.record(conn, actor=actor, deed=deed, subject_name=feed.name, now=now, subject_id=feed.id, detail=detail)
+    await audit.record(
+        conn, actor=actor, action=action, subject_name=feed.name, now=now, subject_id=feed.id, detail=detail
+    )

@@ -10,7 +10,7 @@ from litestar.response import Template
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, decode_cursor, encode_cursor
 from headwater.audit import store
-from headwater.audit.types import AuditCursor, Deed, Wanted
+from headwater.audit.types import AuditAction, AuditCursor, AuditFilter
 from headwater.errors import Invalid
 from headwater.web.errors import fragment
 from headwater.web.query import search_text
@@ -22,20 +22,20 @@ TEXT_MAX = 500
 async def list_page(
     database: Db,
     clock: Now,
-    deed: FromQuery[str] = "",
+    action: FromQuery[str] = "",
     person: FromQuery[str] = "",
     subject: FromQuery[str] = "",
     cursor: FromQuery[str] = "",
 ) -> dict[str, object]:
     """The entries that match the query string. Raises Invalid."""
-    if deed and deed not in set(Deed):
+    if action and action not in set(AuditAction):
         raise Invalid("Unknown action.")
     actor, target = search_text(person, subject, most=TEXT_MAX)
-    wanted = Wanted(Deed(deed) if deed else None, actor=actor, subject=target)
+    wanted = AuditFilter(AuditAction(action) if action else None, actor=actor, subject=target)
     after = AuditCursor(*decode_cursor(cursor)) if cursor else None
     async with database.as_system() as conn:
         found = await store.list_entries(conn, wanted=wanted, after=after, limit=PAGE)
-    values = {"deed": deed, "person": actor, "subject": target}
+    values = {"action": action, "person": actor, "subject": target}
     return {
         "entries": found.entries,
         "wanted": wanted,
@@ -51,7 +51,7 @@ ENTRIES = {"entries": Provide(list_page)}
 
 @get("/admin/audit", role=Role.SUPER_ADMIN, dependencies=ENTRIES)
 async def audit(request: AnyRequest, entries: NamedDependency[dict[str, object]]) -> Template:
-    return Template("admin/audit.html", context=entries | {"user": request.user, "deeds": list(Deed)})
+    return Template("admin/audit.html", context=entries | {"user": request.user, "actions": list(AuditAction)})
 
 
 @fragment(get, "/admin/audit/lines", "Failed to load the audit log", role=Role.SUPER_ADMIN, dependencies=ENTRIES)

@@ -18,7 +18,7 @@ from litestar.response import Redirect, Template
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, decode_cursor, encode_cursor
 from headwater.audit import store as audit
-from headwater.audit.types import Deed
+from headwater.audit.types import AuditAction
 from headwater.db import Connection
 from headwater.errors import Invalid, UrlNotFound
 from headwater.frontier.retrying import RETRIED, retry_matching
@@ -157,7 +157,7 @@ async def retry(
         await changes.retry(conn, ids=[url.id for url in found], now=clock())
         is_one = len(found) == 1
         await audit.record(
-            conn, actor=actor_of(request), deed=Deed.URLS_RETRIED, now=clock(),
+            conn, actor=actor_of(request), action=AuditAction.URLS_RETRIED, now=clock(),
             subject_name=found[0].url if is_one else f"{len(found)} URLs",
             subject_id=found[0].id if is_one else None,
             detail={"urls": [url.url for url in found]},
@@ -175,7 +175,7 @@ async def remove(
         await changes.delete(conn, ids=[url.id for url in found])
         for url in found:
             await audit.record(
-                conn, actor=actor_of(request), deed=Deed.URL_DELETED, subject_name=url.url, subject_id=url.id,
+                conn, actor=actor_of(request), action=AuditAction.URL_DELETED, subject_name=url.url, subject_id=url.id,
                 now=clock(), detail={"status": url.status.value, "last_error": url.last_error},
             )  # fmt: skip
     return _notice(request, f"{count(len(found), 'URL')} deleted.", data.back)
@@ -193,7 +193,7 @@ async def retry_all(request: AnyRequest, data: URLEncodedBody[FrontierForm], dat
         nonlocal is_logged
         if not is_logged:  # once per step, in the transaction of its first change
             await audit.record(
-                conn, actor=actor_of(request), deed=Deed.URLS_RETRIED, subject_name=f"all {describe(wanted)}",
+                conn, actor=actor_of(request), action=AuditAction.URLS_RETRIED, subject_name=f"all {describe(wanted)}",
                 now=clock(), detail=filter_values(wanted),
             )  # fmt: skip
         is_logged = True

@@ -13,7 +13,7 @@ from headwater.accounts.store import users
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of
 from headwater.audit import store as audit
-from headwater.audit.types import Deed
+from headwater.audit.types import AuditAction
 from headwater.db import Connection
 from headwater.errors import Invalid, NotFound
 from headwater.library.decide import page_count
@@ -80,8 +80,8 @@ async def set_role(
         before = await change_role(conn, user_id=UserId(person_id), role=role)
         if before.role != role:
             await audit.record(
-                conn, actor=actor_of(request), deed=Deed.ROLE_CHANGED, subject_name=before.email, subject_id=before.id,
-                now=clock(), detail={"from": before.role.value, "to": role.value},
+                conn, actor=actor_of(request), action=AuditAction.ROLE_CHANGED, subject_name=before.email,
+                subject_id=before.id, now=clock(), detail={"from": before.role.value, "to": role.value},
             )  # fmt: skip
         return await _user_line(request, conn, clock, before.id, f"{before.email} is {role.replace('_', ' ')} now.")
 
@@ -93,7 +93,7 @@ async def end_all(request: AnyRequest, person_id: FromPath[UUID], database: Db, 
     async with database.as_system() as conn:
         person = await sign_out(conn, user_id=UserId(person_id))
         await audit.record(
-            conn, actor=actor_of(request), deed=Deed.ACCOUNT_SIGNED_OUT, subject_name=person.email,
+            conn, actor=actor_of(request), action=AuditAction.ACCOUNT_SIGNED_OUT, subject_name=person.email,
             subject_id=person.id, now=clock(),
         )  # fmt: skip
         return await _user_line(request, conn, clock, person.id, f"{person.email} is logged out everywhere.")

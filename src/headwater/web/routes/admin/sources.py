@@ -20,7 +20,7 @@ from headwater.accounts.types import Role
 from headwater.articles.store import listing
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of, open_source
 from headwater.audit import store as audit
-from headwater.audit.types import Wanted
+from headwater.audit.types import AuditFilter
 from headwater.errors import Invalid, NotApproved, NotFound
 from headwater.polling.policy import POLICIES
 from headwater.polling.types import FailureClass, PollingOptions
@@ -167,7 +167,7 @@ async def source_page(
         now = clock()
         feed = await state_store.find_feed(conn, source_id=source.id, options=polling_options)
         polls = await state_store.list_polls(conn, source_id=source.id, limit=POLLS_SHOWN)
-        logged = await audit.list_entries(conn, wanted=Wanted(subject_id=source.id), limit=ENTRIES_SHOWN)
+        logged = await audit.list_entries(conn, wanted=AuditFilter(subject_id=source.id), limit=ENTRIES_SHOWN)
         context = {
             "now": now,
             "source": source,
