@@ -115,10 +115,8 @@ def may_merge(pair: MergePair) -> bool:
     A feed that is at another site, or has come from there, stays separate: the owner of that site could put all that it
     has listed before into the lists of the other's subscribers.
     """
-    have_own_keys = has_own_key(pair.feed_url, pair.feed_url_key) and has_own_key(
-        pair.other_feed_url, pair.other_feed_url_key
-    )
-    if not have_own_keys or site_of(pair.feed_url) != site_of(pair.other_feed_url):
+    keys = ((pair.feed_url, pair.feed_url_key), (pair.other_feed_url, pair.other_feed_url_key))
+    if not all(has_own_key(*one) for one in keys) or site_of(pair.feed_url) != site_of(pair.other_feed_url):
         return False
     is_moderated = pair.is_suggested or (pair.is_system and pair.other_is_suggested)
     return pair.are_active and not (is_moderated or pair.has_overrides or pair.has_pages)

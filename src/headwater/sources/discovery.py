@@ -230,10 +230,8 @@ class _Search:
         if has_challenge or status in {429, 503}:
             self._resting.add(can_ada.parse(response.url).origin)
         phrase = f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
-        says = (
-            f"it shows a bot challenge (HTTP {status})" if has_challenge else f"the response is HTTP {status}{phrase}"
-        )
-        self.reject(candidate, says)
+        plain = f"the response is HTTP {status}{phrase}"
+        self.reject(candidate, f"it shows a bot challenge (HTTP {status})" if has_challenge else plain)
 
     def _keep(self, candidate: Candidate, response: Response, feed: ParsedFeed) -> None:
         url = moved_to(response) or (response.hops[0].url if response.hops else response.url)

@@ -38,8 +38,6 @@ BROKEN = "An internal error occurred on this line. See the log."
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Imports of users."""
-
     database: Database
     clock: Clock
     sandbox: Sandbox | None = None
@@ -60,7 +58,6 @@ class Importer:
         return import_id
 
     async def _read(self, data: bytes) -> list[OpmlLine]:
-        """Parse a file in the sandbox. Raises Invalid."""
         if self.sandbox is None:
             return await asyncio.to_thread(read_opml, data)
         try:

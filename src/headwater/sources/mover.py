@@ -23,8 +23,6 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """The moving stage."""
-
     database: Database
     clock: Clock
     name = "moving"

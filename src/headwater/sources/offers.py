@@ -21,11 +21,9 @@ class Offers:
     sought: frozenset[SourceId] = frozenset()
 
     def of(self, item: FeedItem) -> Sequence[Suggestion]:
-        """The suggestions for a failing feed."""
         return self.found.get(item.source_id, NO_OFFERS) if item.status is FeedStatus.ERROR else NO_OFFERS
 
     def is_page(self, item: FeedItem) -> bool:
-        """Whether the URL is a page, not a feed."""
         return item.status is FeedStatus.ERROR and item.last_error_type == FailureClass.NOT_A_FEED
 
     def face_of(self, item: FeedItem) -> str:

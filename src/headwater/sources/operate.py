@@ -114,7 +114,6 @@ async def reset_errors(conn: Connection, source: Source, *, actor: Actor, now: d
 
 
 async def _check_approved(conn: Connection, source: Source) -> None:
-    """Raises NotApproved."""
     if not source.enabled and await custom.needs_approval(conn, source_id=source.id):
         raise NotApproved(source.name)
 
@@ -133,14 +132,12 @@ async def _record(
 
 
 def _detail(changes: Changes) -> dict[str, Any]:
-    """The values given, for the audit log."""
     given = {name: getattr(changes, name) for name in changes.__slots__ if name != "overrides"}
     given |= {name: getattr(changes.overrides, name) for name in changes.overrides.__slots__}
     return {name: _plain(value) for name, value in given.items() if value is not None}
 
 
 def _plain(value: object) -> object:
-    """As JSON in PostgreSQL."""
     match value:
         case timedelta():
             return f"{value / timedelta(minutes=1):g} minutes"

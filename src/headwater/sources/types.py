@@ -15,8 +15,6 @@ IMPORTS_KEPT = 10
 
 
 class IngestionMode(StrEnum):
-    """How a source's articles are found."""
-
     FEED = "feed"  # by its feed and sitemaps
     SPIDER = "spider"  # by following its links
     BOTH = "both"
@@ -102,7 +100,6 @@ class SourceDetails(Source):
 
     @property
     def is_active(self) -> bool:
-        """Whether the source and its feed are enabled."""
         return self.enabled and self.feed_disabled_at is None
 
     # The names of these fields in the API.
@@ -189,8 +186,6 @@ class Suggestion:
 
 
 class SourceOrder(StrEnum):
-    """The order of a list of sources."""
-
     NEWEST = "newest"
     LAST_FETCHED = "last_fetched"  # the latest success first, those without one last
 
@@ -235,8 +230,6 @@ class Label:
 
 
 class LineOutcome(StrEnum):
-    """The result of a line of an OPML file."""
-
     ADDED = "added"
     FOLLOWED = "followed"  # already
     INVALID = "invalid"
@@ -266,8 +259,6 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class RunningImport:
-    """An import that is not finished."""
-
     id: UUID
     user_id: UserId
 

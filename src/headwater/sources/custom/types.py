@@ -164,8 +164,6 @@ class SubmitterRecord:
 
 @dataclass(frozen=True, slots=True)
 class SpamSignal:
-    """The finding of one rule, and its points."""
-
     points: int
     reason: str
 

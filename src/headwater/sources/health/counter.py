@@ -25,8 +25,6 @@ SHARE = 60  # ranking takes at most 1/60 of the time, also with very many source
 
 
 class Counter:
-    """The counting stage."""
-
     name = "counting"
     concurrency = 1
 
@@ -81,7 +79,6 @@ def next_span(counted_until: datetime | None, now: datetime) -> tuple[datetime, 
 
 
 async def rank_all(conn: Connection, state: Counting, now: datetime) -> None:
-    """Rank the sources for each period."""
     for period in Period:
         since = now - period.length
         counted = state.counted_until or since

@@ -136,8 +136,6 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """A source of a ranking, with its counts."""
-
     source_id: SourceId
     name: str
     polls: int
@@ -168,8 +166,6 @@ class ComingBack:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Sizes of the queues."""
-
     hosts_ready: int
     pages_waiting: int
     outbox_waiting: int
@@ -181,8 +177,6 @@ class Queues:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A source in the operators' list."""
-
     id: SourceId
     name: str
     sort_name: str
@@ -235,8 +229,6 @@ class PollEvent:
 
 @dataclass(frozen=True, slots=True)
 class Uptime:
-    """Polls of one source in a period."""
-
     period: Period
     polls: int
     failures: int

@@ -59,7 +59,6 @@ async def remove_older(conn: Connection, *, keep: int) -> None:
 
 
 async def list_all(conn: Connection) -> list[Import]:
-    """This user's imports, the latest first."""
     return await fetch_all(conn, Import, _IMPORTS + " ORDER BY created_at DESC, imports.id DESC")
 
 
@@ -126,7 +125,6 @@ async def list_running(conn: Connection, *, limit: int) -> list[RunningImport]:
 
 
 async def oldest_running_at(conn: Connection) -> datetime | None:
-    """When the oldest import that is not finished began."""
     statement = """
         SELECT min(imports.created_at)
         FROM imports JOIN users ON users.id = imports.user_id WHERE imports.finished_at IS NULL

@@ -33,7 +33,6 @@ async def lock_pair(conn: Connection, *, source_id: SourceId, other_id: SourceId
 
 
 async def find_address(conn: Connection, *, source_id: SourceId) -> FeedAddress | None:
-    """Where the source's feed is, if it has one."""
     statement = "SELECT feed_url, feed_url_key FROM sources WHERE id = %(id)s AND feed_url_key IS NOT NULL"
     return await fetch_one(conn, FeedAddress, statement, {"id": source_id})
 
@@ -53,7 +52,6 @@ async def inherit(conn: Connection, *, source_id: SourceId, to: SourceId) -> Non
 
 
 async def find_listed(conn: Connection, *, url_keys: Sequence[bytes]) -> set[bytes]:
-    """Which of these URLs are articles."""
     statement = """
         SELECT url_key FROM article_urls
         WHERE url_key = ANY(%(keys)b::bytea[])

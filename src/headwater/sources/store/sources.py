@@ -121,7 +121,6 @@ async def set_enabled(conn: Connection, *, source_id: SourceId, enabled: bool, b
 
 
 async def find_by_id(conn: Connection, *, source_id: SourceId) -> Source:
-    """The source with this id. Raises SourceNotFound."""
     return _found(await fetch_one(conn, Source, SOURCES + " WHERE id = %(id)s", {"id": source_id}), str(source_id))
 
 

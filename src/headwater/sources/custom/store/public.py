@@ -36,7 +36,6 @@ _MATCHES: Final = """
 
 
 async def find_existing(conn: Connection, *, url_keys: Sequence[bytes]) -> ExistingSource | None:
-    """The source with one of these URLs."""
     statement = """
         SELECT id, name, is_system, moderation_status AS status FROM sources
         WHERE feed_url_key = ANY(%(keys)b::bytea[]) OR (url_key = ANY(%(keys)b::bytea[]) AND feed_url_key IS NULL)

@@ -97,7 +97,6 @@ async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit:
 
 
 async def lock_own(conn: Connection, *, source_id: SourceId, user_id: UserId) -> CustomFeed | None:
-    """Lock and return one of a user's suggestions."""
     statement = _OWN + " WHERE source_id = %(source_id)s AND user_id = %(user_id)s FOR UPDATE OF submissions"
     rows = await fetch_rows(conn, statement, {"source_id": source_id, "user_id": user_id})
     return msgspec.convert(rows[0], CustomFeed) if rows else None

@@ -23,7 +23,6 @@ async def take_counting(conn: Connection) -> Counting | None:
 
 
 async def count_span(conn: Connection, *, since: datetime, until: datetime) -> None:
-    """Count the polls of some hours of one day."""
     statement = """
         WITH counted AS MATERIALIZED (
             SELECT source_id, date_trunc('hour', at, 'UTC') AS hour, outcome, count(*) AS polls,
@@ -52,7 +51,6 @@ async def count_span(conn: Connection, *, since: datetime, until: datetime) -> N
 
 
 async def remove_before(conn: Connection, *, before: datetime) -> None:
-    """Delete counts before a day."""
     await conn.execute("DELETE FROM poll_hours WHERE hour < %(before)s", {"before": before})
     await conn.execute("DELETE FROM poll_days WHERE day < %(before)s::date", {"before": before})
 
@@ -135,7 +133,6 @@ async def rank(
 
 
 async def set_ranked(conn: Connection, *, at: datetime) -> None:
-    """Note when the sources were ranked."""
     await conn.execute("UPDATE poll_counting SET ranked_at = %(at)s", {"at": at})
 
 

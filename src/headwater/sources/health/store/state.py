@@ -137,7 +137,6 @@ async def list_categories(conn: Connection) -> Sequence[str]:
 
 
 async def find_line(conn: Connection, *, source_id: SourceId) -> SourceLine | None:
-    """One source, as the list shows it."""
     return await fetch_one(conn, SourceLine, _LINES + " WHERE id = %(id)s", {"id": source_id})
 
 
