@@ -97,8 +97,14 @@ class Importer:
     async def _follow(self, conn: Connection, user_id: UserId, line: ImportLine) -> tuple[LineOutcome, str]:
         # Twice: another user may add the same URL, or remove the last subscription to it, at the same moment.
         for is_last in (False, True):
+            # In a savepoint: a refused line leaves no rows, and its outcome can still be written. An outage is raised,
+            # since only a bug is an outcome of the line.
             try:
-                await self._add(conn, user_id, line)
+                with unavailable():
+                    async with conn.transaction():
+                        given = {"name": line.name, "url": line.url, "category": line.category}
+                        most = self.quotas.subscriptions
+                        await add_feed(conn, user_id=user_id, **given, now=self.clock(), most=most)
             except AlreadySubscribed:
                 return LineOutcome.FOLLOWED, ""
             except Unavailable:
@@ -113,14 +119,6 @@ class Importer:
             else:
                 return LineOutcome.ADDED, ""
         return LineOutcome.INVALID, BROKEN
-
-    async def _add(self, conn: Connection, user_id: UserId, line: ImportLine) -> None:
-        # In a savepoint: a refused line leaves no rows, and its outcome can still be written. An outage is raised,
-        # since only a bug is an outcome of the line.
-        with unavailable():
-            async with conn.transaction():
-                given = {"name": line.name, "url": line.url, "category": line.category}
-                await add_feed(conn, user_id=user_id, **given, now=self.clock(), most=self.quotas.subscriptions)
 
 
 class ImportWorker:

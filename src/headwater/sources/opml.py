@@ -26,7 +26,7 @@ CATEGORY_MAX = 100
 URL_KEPT = 2_100  # enough of a longer one to be refused as too long and still be shown
 
 _BARE_AMPERSAND = re.compile(rb"&(?!(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
-_FEED_SCHEME = re.compile(r"feed:(?://)?(?=https?://)|feed(?=://)", re.IGNORECASE)
+_FEED_SCHEME = re.compile(r"^(?:feed:(?://)?(?=https?://)|feed(?=://))", re.IGNORECASE)  # of some programs
 _FEED_TYPES = {"rss", "atom", "feed", "rdf"}
 _PIECE = 65_536
 
@@ -49,9 +49,13 @@ def read_opml(data: bytes) -> list[OpmlLine]:
     if not data:
         raise Invalid("This file is empty.")
     try:
-        lines = _parse(data)
+        try:
+            lines = _parse(data)
+        except etree.XMLSyntaxError:
+            lines = _parse(_BARE_AMPERSAND.sub(b"&amp;", data))  # a common error of exporters
     except etree.XMLSyntaxError as error:
-        lines = _parse_mended(data, error)
+        line = error.lineno or 1
+        raise Invalid(f"This file is not OPML, or is damaged: it cannot be read from line {line} on.") from error
     if not lines:
         raise Invalid("There are no feeds in this file.")
     return lines
@@ -70,14 +74,9 @@ def write_opml(title: str, lines: Iterable[OpmlLine], now: datetime) -> bytes:
             named = xml_safe(category)
             place = etree.SubElement(body, "outline", text=named, title=named)
         for feed in feeds:
-            etree.SubElement(place, "outline", _attributes(feed))
+            name, site = xml_safe(feed.name), {"htmlUrl": xml_safe(feed.site)} if feed.site else {}
+            etree.SubElement(place, "outline", type="rss", text=name, title=name, xmlUrl=xml_safe(feed.url), **site)
     return etree.tostring(root, encoding="utf-8", xml_declaration=True, pretty_print=True)
-
-
-def _attributes(feed: OpmlLine) -> dict[str, str]:
-    name = xml_safe(feed.name)
-    found = {"type": "rss", "text": name, "title": name, "xmlUrl": xml_safe(feed.url)}
-    return {**found, "htmlUrl": xml_safe(feed.site)} if feed.site else found
 
 
 def _parse(data: bytes) -> list[OpmlLine]:
@@ -91,19 +90,6 @@ def _parse(data: bytes) -> list[OpmlLine]:
         parser.feed(data[at : at + _PIECE])
     parser.close()
     return reader.lines
-
-
-def _parse_mended(data: bytes, error: etree.XMLSyntaxError) -> list[OpmlLine]:
-    """Parse again with bare `&` escaped, a common error of exporters. Raises Invalid."""
-    mended = _BARE_AMPERSAND.sub(b"&amp;", data)
-    if mended != data:
-        try:
-            return _parse(mended)
-        except etree.XMLSyntaxError as other:
-            error = other
-    raise Invalid(
-        f"This file is not OPML, or is damaged: it cannot be read from line {error.lineno or 1} on."
-    ) from error
 
 
 class _Reader:
@@ -144,7 +130,8 @@ class _Reader:
             raise Invalid(f"There are more than {LINES_MAX:,} feeds in this file. Split it.")
         site = found.get("htmlurl", "")[:URL_KEPT]
         # With only the URL of a site, its feed is discovered later.
-        url = _followable(found.get("xmlurl") or found.get("url") or site)
+        url = found.get("xmlurl") or found.get("url") or site
+        url = _FEED_SCHEME.sub(lambda scheme: "" if ":" in scheme[0] else "http", url)[:URL_KEPT]
         name = url[:NAME_MAX] if is_blank(name) else name
         self.lines.append(OpmlLine(name, url, self._category(found.get("category", "")), site))
         return None
@@ -154,12 +141,3 @@ class _Reader:
         around = " / ".join(folder for folder in self._folders if folder)
         own = " / ".join(part.strip() for part in attribute.partition(",")[0].split("/") if part.strip())
         return " ".join((around or own).split())[:CATEGORY_MAX].strip()
-
-
-def _followable(url: str) -> str:
-    """The URL without the schemes `feed:https://…` and `feed://…` of some programs."""
-    found = _FEED_SCHEME.match(url)
-    if found is None:
-        return url[:URL_KEPT]
-    rest = url[found.end() :]
-    return (f"http{rest}" if rest.startswith("://") else rest)[:URL_KEPT]
