@@ -69,7 +69,6 @@ class FeedHealth:
     host: HostState
     next_poll_at: datetime
     last_polled_at: datetime | None = None
-    last_succeeded_at: datetime | None = None
     last_status: int | None = None
     is_enabled: bool = True
 
@@ -169,7 +168,6 @@ class Queues:
     hosts_ready: int
     pages_waiting: int
     outbox_waiting: int
-    outbox_dead: int
     urls_pending: int
     urls_failed: int
     urls_dead: int
@@ -221,10 +219,6 @@ class PollEvent:
     bytes: int
     took_ms: int
     new_articles: int
-
-    @property
-    def is_success(self) -> bool:
-        return self.outcome in SUCCESSES
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,9 +86,7 @@ async def find_queues(conn: Connection, *, now: datetime, most: int) -> Queues:
             SELECT count(*) FROM (SELECT FROM bodies LIMIT %(most)s) AS waiting
         ) AS pages_waiting, (
             SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NULL LIMIT %(most)s) AS waiting
-        ) AS outbox_waiting, (
-            SELECT count(*) FROM (SELECT FROM outbox WHERE reason IS NOT NULL LIMIT %(most)s) AS dead
-        ) AS outbox_dead, urls_pending, urls_failed, urls_dead
+        ) AS outbox_waiting, urls_pending, urls_failed, urls_dead
         FROM (
             SELECT coalesce(sum(pending), 0)::bigint AS urls_pending,
                 coalesce(sum(failed), 0)::bigint AS urls_failed, coalesce(sum(dead), 0)::bigint AS urls_dead
@@ -155,7 +153,7 @@ async def find_feed(conn: Connection, *, source_id: SourceId, options: PollingOp
     if claimed is None:
         return None
     statement = """
-        SELECT next_poll_at, last_polled_at, last_succeeded_at, (
+        SELECT next_poll_at, last_polled_at, (
             SELECT status FROM poll_events WHERE poll_events.source_id = feed_state.source_id ORDER BY at DESC LIMIT 1
         ) AS last_status, enabled AS is_enabled
         FROM feed_state JOIN sources ON sources.id = source_id WHERE source_id = %(id)s
