@@ -54,7 +54,7 @@ def test_a_poll_that_fails_says_why_and_exits_with_1(headwater: Headwater, zoo: 
 
     polled = headwater.run("source", "poll", "--all")
 
-    assert "There is no feed at this address. (HTTP 404) [not_found]" in added.stdout
+    assert "There is no feed at this URL. (HTTP 404) [not_found]" in added.stdout
     assert polled.returncode == 1
     assert "It is a web page. [not_a_feed]" in polled.stdout
     assert "Traceback" not in added.stderr + polled.stderr

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from headwater.ids import new_id
 from headwater.polling.decide import decide
 from headwater.polling.policy import policy_named
 from headwater.polling.types import (
+    ClaimedFeed,
     Decision,
     FailureClass,
     FeedState,
     Happening,
+    HostState,
     Level,
     NotModified,
     Polled,
@@ -21,6 +24,7 @@ from headwater.polling.types import (
     Validators,
 )
 from headwater.types import SourceId
+from headwater.urls import host_of
 from tests.builders import a_read_feed
 from tests.clock import START
 
@@ -74,6 +78,11 @@ def a_state(number: int = 1) -> FeedState:
 def a_new_feed() -> FeedState:
     """A feed that was never read."""
     return FeedState(SourceId(UUID(int=2)))
+
+
+def a_claimed_feed(url: str = "https://feeds.example/1.xml", state: FeedState | None = None) -> ClaimedFeed:
+    host, state = host_of(url), state or a_new_feed()
+    return ClaimedFeed(url, host, new_id(), 0, None, Validators('"1"', None), state, HostState(host))
 
 
 def outcome(told: Told) -> PollOutcome:

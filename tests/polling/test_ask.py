@@ -5,16 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from headwater.ids import new_id
 from headwater.net import Client
-from headwater.polling.ask import ask
+from headwater.polling.ask import FeedRequests
 from headwater.polling.policy import policy_named
-from headwater.polling.types import ClaimedFeed, FeedState, HostState, Polled, PollFailed, PollOutcome, Validators
+from headwater.polling.types import Polled, PollFailed, PollOutcome
 from headwater.sandbox import Sandbox
-from headwater.types import SourceId
 from tests.clock import MovableClock
 from tests.net.raw_site import a_raw_site, answer
-from tests.polling.histories import OPTIONS
+from tests.polling.histories import OPTIONS, a_claimed_feed
 
 FEED = b"<rss version='2.0'><channel><title>Zoo</title><item><guid>1</guid><title>One</title></item></channel></rss>"
 
@@ -26,30 +24,11 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 
 
 async def outcome_of(said: bytes, sandbox: Sandbox, *, policy: str = "default") -> PollOutcome:
-    """What it comes to when a site says this, to somebody who was there before."""
+    """The outcome of this response, for a feed with a validator."""
     async with a_raw_site({"/feed": said}) as site, Client(user_agent="Test/1", allow_loopback=True) as client:
-        asked = await ask(
-            a_claimed_feed(f"{site}/feed"),
-            policy_named(policy),
-            client=client,
-            sandbox=sandbox,
-            clock=MovableClock(),
-            options=OPTIONS,
-        )
+        requests = FeedRequests(client, sandbox, MovableClock(), OPTIONS)
+        asked = await requests.ask(a_claimed_feed(f"{site}/feed"), policy_named(policy))
         return asked.outcome
-
-
-def a_claimed_feed(url: str) -> ClaimedFeed:
-    return ClaimedFeed(
-        feed_url=url,
-        host="127.0.0.1",
-        lease=new_id(),
-        edits=0,
-        policy=None,
-        validators=Validators('"1"', None),
-        state=FeedState(SourceId(new_id())),
-        host_state=HostState("127.0.0.1"),
-    )
 
 
 async def test_a_feed_is_read(sandbox: Sandbox) -> None:
@@ -74,5 +53,5 @@ async def test_a_type_that_is_no_text_is_no_feed_for_who_asks_for_xml(sandbox: S
     strict, lenient = await outcome_of(said, sandbox, policy="once"), await outcome_of(said, sandbox)
 
     assert isinstance(strict, PollFailed)
-    assert (strict.kind, strict.detail) == ("not_a_feed", "It is sent as text/??html, and not as XML.")
+    assert (strict.kind, strict.detail) == ("not_a_feed", "Its Content-Type is text/??html, not XML.")
     assert isinstance(lenient, Polled)

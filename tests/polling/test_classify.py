@@ -103,8 +103,8 @@ def test_a_body_that_is_no_feed_is_told_from_a_feed_that_cannot_be_read() -> Non
 @pytest.mark.parametrize(
     ("content_type", "detail"),
     [
-        ("text/html", "It is sent as text/html, and not as XML."),
-        (None, "It is sent as nothing in particular, and not as XML."),
+        ("text/html", "Its Content-Type is text/html, not XML."),
+        (None, "It has no Content-Type."),
     ],
 )
 def test_what_is_not_sent_as_xml_is_told_by_its_type(content_type: str | None, detail: str) -> None:

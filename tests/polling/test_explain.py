@@ -20,7 +20,7 @@ from headwater.polling.types import (
     PollReport,
 )
 from tests.clock import START
-from tests.polling.histories import GOOD, HOUR, NONE, Told, a_state, outcome, play
+from tests.polling.histories import GOOD, HOUR, NONE, Told, a_claimed_feed, a_state, outcome, play
 
 DAY = timedelta(days=1)
 HOST = HostState("feeds.example")
@@ -30,13 +30,12 @@ LOST = PollFailed(FailureClass.NETWORK, "No answer came.")
 def story(told: PollOutcome, decision: Decision, host: HostDecision | None = None) -> str:
     """What is said of the decision."""
     report = PollReport(
-        source_id=decision.state.source_id,
-        feed_url="https://feeds.example/1.xml",
-        outcome=told,
-        decision=decision,
-        host=host or HostDecision(HOST),
-        new_articles=0,
+        a_claimed_feed(state=decision.state),
+        told,
+        decision,
+        host or HostDecision(HOST),
         took=timedelta(milliseconds=40),
+        at=START,
     )
     return explain(report)[2]
 

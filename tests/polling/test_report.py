@@ -21,7 +21,7 @@ from headwater.polling.types import (
     ReadFeed,
 )
 from tests.clock import START
-from tests.polling.histories import NONE, a_state
+from tests.polling.histories import NONE, a_claimed_feed, a_state
 
 HOUR = timedelta(hours=1)
 
@@ -29,13 +29,13 @@ HOUR = timedelta(hours=1)
 def logged(outcome: PollOutcome, next_poll_at: datetime = START + HOUR, new_articles: int = 0) -> Any:
     state = a_state()
     report = PollReport(
-        source_id=state.source_id,
-        feed_url="https://feeds.example/1.xml",
-        outcome=outcome,
-        decision=Decision(state, next_poll_at),
-        host=HostDecision(HostState("feeds.example")),
-        new_articles=new_articles,
+        a_claimed_feed(state=state),
+        outcome,
+        Decision(state, next_poll_at),
+        HostDecision(HostState("feeds.example")),
         took=timedelta(milliseconds=40),
+        at=START,
+        new_articles=new_articles,
     )
     with capture_logs() as logs:
         log_poll(report)

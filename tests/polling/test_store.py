@@ -12,22 +12,24 @@ from headwater.polling.store import moves as feed_moves
 from headwater.polling.store import results as feed_results
 from headwater.polling.store import schedule as feed_schedule
 from headwater.polling.store import upkeep as feed_upkeep
-from headwater.polling.store.rows import PollResult
 from headwater.polling.types import (
     ClaimedFeed,
     Decision,
     FailureClass,
     FeedState,
     Freshness,
+    HostDecision,
     Moved,
     Off,
+    Polled,
+    PollReport,
     Validators,
 )
 from headwater.sources.store.details import list_health
 from headwater.sources.store.sources import set_enabled
 from headwater.sources.types import Source
 from headwater.types import SourceId
-from tests.builders import a_source
+from tests.builders import a_read_feed, a_source
 from tests.clock import START
 from tests.polling.answers import write as write_answers
 from tests.polling.histories import HOUR
@@ -45,26 +47,22 @@ async def claim(conn: Connection, *, limit: int = 10, now: datetime = START) -> 
 
 def an_answer(
     feed: ClaimedFeed, *, state: FeedState | None = None, next_poll_at: datetime = START + HOUR, **more: object
-) -> PollResult:
-    answer = PollResult(
-        feed=feed,
-        decision=Decision(state or FeedState(feed.source_id, last_full_at=START), next_poll_at),
-        validators=Validators('"v1"', "yesterday"),
-        outcome="polled",
-        status=200,
-        size=1234,
+) -> PollReport:
+    answer = PollReport(
+        feed,
+        Polled(a_read_feed(START, START, START), Validators('"v1"', "yesterday")),
+        Decision(state or FeedState(feed.source_id, last_full_at=START), next_poll_at),
+        HostDecision(feed.host_state),
         took=timedelta(milliseconds=56),
-        item_count=3,
+        at=START,
+        size=1234,
         new_links=2,
         new_articles=1,
-        adopt_url=None,
-        wants_discovery=False,
-        at=START,
     )
     return replace(answer, **more)  # type: ignore[arg-type]
 
 
-async def answer(conn: Connection, *answers: PollResult, host: HostState | None = None) -> set[SourceId]:
+async def answer(conn: Connection, *answers: PollReport, host: HostState | None = None) -> set[SourceId]:
     return await write_answers(conn, *answers, delay=DELAY, host=host)
 
 
@@ -329,7 +327,7 @@ async def test_a_feed_that_comes_while_its_host_is_given_back_is_not_slept_throu
     assert found.feed_url == "https://one.example/b"
 
 
-async def write(database: Database, *answers: PollResult) -> None:
+async def write(database: Database, *answers: PollReport) -> None:
     async with database.transaction() as conn:
         await answer(conn, *answers)
 

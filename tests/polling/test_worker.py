@@ -227,7 +227,7 @@ async def test_a_failure_is_written_with_its_reason_and_next_try(
     async with database.transaction() as conn:
         (health,) = await list_health(conn)
     assert isinstance(report.outcome, PollFailed)
-    assert health.last_error == report.outcome.detail == "The site says that this feed is gone for good. (HTTP 410)"
+    assert health.last_error == report.outcome.detail == "The site has removed this feed permanently. (HTTP 410)"
     assert health.next_poll_at == report.next_poll_at == clock() + 72 * HOUR
     assert health.feed_disabled_at == clock()
 

@@ -13,8 +13,7 @@ from headwater.polling.decide import decide
 from headwater.polling.policy import DEFAULT, Policy
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
-from headwater.polling.store.rows import PollResult
-from headwater.polling.types import ClaimedFeed, Decision, FailureClass, FeedState, PollFailed, Validators
+from headwater.polling.types import FailureClass, FeedState, HostDecision, PollFailed, PollReport
 from headwater.sources import operate
 from headwater.sources.store import details, sources
 from headwater.sources.types import Changes, Source, SourceOverrides
@@ -132,25 +131,8 @@ async def failed(conn: Connection, source: Source, outcome: PollFailed, policy: 
     )
     assert claimed is not None
     decision = decide(claimed.state, outcome, policy, OPTIONS, START)
-    await write(conn, an_answer(claimed, decision))
-
-
-def an_answer(feed: ClaimedFeed, decision: Decision) -> PollResult:
-    return PollResult(
-        feed=feed,
-        decision=decision,
-        validators=Validators(None, None),
-        outcome="failed",
-        status=None,
-        size=0,
-        took=timedelta(0),
-        item_count=None,
-        new_links=0,
-        new_articles=0,
-        adopt_url=None,
-        wants_discovery=False,
-        at=START,
-    )
+    host = HostDecision(claimed.host_state)
+    await write(conn, PollReport(claimed, outcome, decision, host, took=timedelta(0), at=START))
 
 
 @pytest.mark.parametrize("reason", ["The publisher asked us to stop.", "gone", "rate_limited"])

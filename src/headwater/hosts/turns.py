@@ -122,9 +122,7 @@ class Turn:
         until = self._asked_at + max(self._delay(held), asked or timedelta(0)).total_seconds()
         await asyncio.sleep(until - asyncio.get_running_loop().time())
         self._asked_at = None
-        turns = self._turns
-        async with turns.database.transaction() as conn:
-            return await store.renew(conn, host=held.name, lease=self._lease, leased_until=turns.clock() + turns.lease)
+        return await self._turns.renew(held.name, self._lease)
 
     def _pace(self, held: HeldHost) -> Pace:
         return pace_after(held.pace, self._successes, was_rate_limited=self._was_rate_limited)
@@ -165,6 +163,12 @@ class Turns:
             yield turn
         finally:
             await turn.end()
+
+    async def renew(self, host: str, lease: UUID, span: timedelta | None = None) -> bool:
+        """Extend a lease. Returns whether it was still held. Raises DatabaseUnavailable."""
+        until = self.clock() + (span or self.lease)
+        async with self.database.transaction() as conn:
+            return await store.renew(conn, host=host, lease=lease, leased_until=until)
 
     async def take(self, host: str, lease: UUID, wait: timedelta) -> HeldHost:
         """Hold this host as soon as it is free. Raises HostBusy, at once if the wait is known to be too short."""

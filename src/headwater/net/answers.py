@@ -1,4 +1,4 @@
-"""What the headers of a response mean: redirect, Retry-After, bot challenge. Pure."""
+"""What a response means: redirect, Retry-After, bot challenge, failure. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ import can_ada
 
 from headwater.errors import InvalidUrl
 from headwater.net.types import FetchError, FetchFailure, Response
+from headwater.reading.text import storable
+from headwater.types import FailureClass
 from headwater.urls import MAX_LENGTH, masked, parse_url
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -21,6 +23,24 @@ _CHALLENGE_HEADERS = {
 }
 _CHALLENGE_STATUSES = frozenset({403, 429, 503})
 _CHALLENGE_MARKS = (b"<title>just a moment", b"/cdn-cgi/challenge-platform/", b"/.well-known/ddos-guard/js-challenge/")
+_FAILURES = {
+    401: FailureClass.UNAUTHORIZED,
+    403: FailureClass.FORBIDDEN,
+    404: FailureClass.NOT_FOUND,
+    410: FailureClass.GONE,
+    429: FailureClass.RATE_LIMITED,
+}
+_SENTENCES = {
+    FailureClass.RATE_LIMITED: "The site received too many requests from us.",
+    FailureClass.UNAUTHORIZED: "The site requires a user name and password for this {what}.",
+    FailureClass.FORBIDDEN: "The site denies access to this {what}.",
+    FailureClass.NOT_FOUND: "There is no {what} at this URL.",
+    FailureClass.GONE: "The site has removed this {what} permanently.",
+    FailureClass.BAD_REQUEST: "The site rejected our request.",
+    FailureClass.UPSTREAM_FAILURE: "The site's server failed.",
+    FailureClass.BOT_CHALLENGE: "The site sent a bot challenge, which only a browser can pass.",
+    FailureClass.UNEXPECTED: "The site sent an unexpected response.",
+}
 
 
 def redirect_of(response: Response) -> str | None:
@@ -64,3 +84,23 @@ def is_challenge(status: int, headers: Mapping[str, str], body: bytes) -> bool:
         return True  # of DDoS-Guard, a challenge and a 403 of the site behind it look the same
     page = body[:20_000].lower() if status in _CHALLENGE_STATUSES else b""
     return any(mark in page for mark in _CHALLENGE_MARKS)
+
+
+def failure_of(status: int, headers: Mapping[str, str], body: bytes) -> FailureClass:
+    """The class of failure of a response that is not what was requested."""
+    if is_challenge(status, headers, body):
+        return FailureClass.BOT_CHALLENGE
+    if 400 <= status < 500:
+        return _FAILURES.get(status, FailureClass.BAD_REQUEST)
+    return FailureClass.UPSTREAM_FAILURE if 500 <= status < 600 else FailureClass.UNEXPECTED
+
+
+def failure_sentence(kind: FailureClass, status: int, what: str) -> str:
+    """A failure in words, for users. `what` was requested: a feed or a page."""
+    return f"{_SENTENCES[kind].format(what=what)} (HTTP {status})"
+
+
+def as_sentence(reason: str) -> str:
+    """A reason as a sentence, for users. Parts of it may come from outside, and must be storable."""
+    reason = storable(reason)
+    return f"{reason[:1].upper()}{reason[1:].rstrip('.')}."

@@ -3,18 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 from headwater.feeds.types import UnreadableBody
 from headwater.hosts.turns import Turn
 from headwater.net import Client, FetchError, Response
 from headwater.net.answers import names_challenge, retry_after
-from headwater.polling.classify import (
-    classify_body,
-    classify_fetch_error,
-    classify_overrun,
-    classify_status,
-    classify_type,
-)
+from headwater.polling.classify import classify_body, classify_fetch_error, classify_status, classify_type
 from headwater.polling.freshness import freshness_of
 from headwater.polling.policy import Policy
 from headwater.polling.read import read_feed
@@ -48,38 +43,55 @@ class Asked:
     retry_after: timedelta | None = None
 
 
-async def ask(
-    feed: ClaimedFeed,
-    policy: Policy,
-    *,
-    client: Client,
-    sandbox: Sandbox,
-    clock: Clock,
-    options: PollingOptions,
-    turn: Turn | None = None,
-) -> Asked:
-    """Request the feed and parse the response; failures are values.
+@dataclass(frozen=True, slots=True)
+class FeedRequests:
+    client: Client
+    sandbox: Sandbox
+    clock: Clock
+    options: PollingOptions
 
-    Each redirect waits for the `turn` at its host, which raises HostBusy and DatabaseUnavailable.
-    """
-    try:
-        response = await client.get(
-            feed.feed_url,
-            within=options.timeout,
-            max_bytes=options.max_bytes,
-            headers=request_headers(feed, clock()),
-            turn=turn.hop if turn else None,
-        )
-    except FetchError as error:
-        return Asked(classify_fetch_error(error), 0)
-    if turn:
-        turn.note(response)
-        await turn.end()
-    wait = retry_after(response.headers, clock())
-    outcome = await _read(feed, response, policy, sandbox, clock(), options)
-    if isinstance(outcome, PollFailed):
-        outcome = replace(outcome, url=response.url, retry_after=wait)
-    return Asked(outcome, len(response.body), host_of(response.url), wait)
+    async def ask(self, feed: ClaimedFeed, policy: Policy, turn: Turn | None = None) -> Asked:
+        """Request the feed and parse the response; failures are values.
+
+        Each redirect waits for the `turn` at its host, which raises HostBusy and DatabaseUnavailable.
+        """
+        within, max_bytes, headers = self.options.timeout, self.options.max_bytes, request_headers(feed, self.clock())
+        hop = turn.hop if turn else None
+        try:
+            response = await self.client.get(
+                feed.feed_url, within=within, max_bytes=max_bytes, headers=headers, turn=hop
+            )
+        except FetchError as error:
+            return Asked(classify_fetch_error(error), 0)
+        if turn:
+            turn.note(response)
+            await turn.end()
+        wait = retry_after(response.headers, self.clock())
+        outcome = await self._read(feed, response, policy)
+        if isinstance(outcome, PollFailed):
+            outcome = replace(outcome, url=response.url, retry_after=wait)
+        return Asked(outcome, len(response.body), host_of(response.url), wait)
+
+    async def _read(self, asked: ClaimedFeed, response: Response, policy: Policy) -> PollOutcome:
+        status, headers, now = response.status, response.headers, self.clock()
+        if names_challenge(headers):
+            return classify_status(status, headers, response.body, now)
+        validators = Validators(_storable(headers.get("ETag")), _storable(headers.get("Last-Modified")))
+        if status == 304:
+            return NotModified(validators, freshness_of(headers, None, now), moved_to(response))
+        if status not in {200, 226}:  # 226: only what is new, as A-IM offered
+            return classify_status(status, headers, response.body, now)
+        content_type = headers.get("Content-Type")
+        if policy.strict_content_type and "xml" not in (content_type or "").lower():
+            return classify_type(content_type, status)
+        url, feed_url, most = response.url, asked.feed_url, self.options.max_entries
+        try:
+            feed = await self.sandbox.run(
+                read_feed, response.body, url=url, feed_url=feed_url, content_type=content_type, max_entries=most
+            )
+        except (UnreadableBody, Overrun) as error:
+            return classify_body(error, status)
+        return Polled(feed, validators, freshness_of(headers, feed, now), moved_to(response), status=status)
 
 
 def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
@@ -96,47 +108,11 @@ def request_headers(feed: ClaimedFeed, now: datetime) -> Mapping[str, str]:
     return headers
 
 
-async def _read(
-    asked: ClaimedFeed, response: Response, policy: Policy, sandbox: Sandbox, now: datetime, options: PollingOptions
-) -> PollOutcome:
-    if names_challenge(response.headers):
-        return classify_status(response.status, response.headers, response.body, now)
-    validators = Validators(_storable(response.headers.get("ETag")), _storable(response.headers.get("Last-Modified")))
-    if response.status == 304:
-        return NotModified(validators, freshness_of(response.headers, None, now), moved_to(response))
-    if response.status not in {200, 226}:  # 226: only what is new, as A-IM offered
-        return classify_status(response.status, response.headers, response.body, now)
-    content_type = response.headers.get("Content-Type")
-    if policy.strict_content_type and "xml" not in (content_type or "").lower():
-        return classify_type(content_type, response.status)
-    try:
-        feed = await sandbox.run(
-            read_feed,
-            response.body,
-            url=response.url,
-            feed_url=asked.feed_url,
-            content_type=content_type,
-            max_entries=options.max_entries,
-        )
-    except UnreadableBody as error:
-        return classify_body(error, response.status)
-    except Overrun as error:
-        return classify_overrun(error, response.status)
-    return Polled(
-        feed, validators, freshness_of(response.headers, feed, now), moved_to(response), status=response.status
-    )
-
-
 def moved_to(response: Response) -> str | None:
     """The new URL of the feed: the target of the permanent redirects that come first."""
-    permanent = 0
-    for hop in response.hops:
-        if hop.status not in PERMANENT_REDIRECTS:
-            break
-        permanent += 1
-    if permanent == 0:
-        return None
-    return response.hops[permanent].url if permanent < len(response.hops) else response.url
+    first = list(takewhile(lambda hop: hop.status in PERMANENT_REDIRECTS, response.hops))
+    urls = [*(hop.url for hop in response.hops), response.url]
+    return urls[len(first)] if first else None
 
 
 def _storable(header: str | None) -> str | None:

@@ -244,18 +244,6 @@ class PollFailed:
 PollOutcome = Polled | NotModified | PollFailed
 
 
-def outcome_name(outcome: PollOutcome) -> str:
-    match outcome:
-        case Polled():
-            return "polled"
-        case NotModified():
-            return "not_modified"
-        case PollFailed():
-            return outcome.kind.value
-        case _:
-            assert_never(outcome)
-
-
 class Happening(StrEnum):
     """A change that is logged."""
 
@@ -313,17 +301,37 @@ class Decision:
 
 @record
 class PollReport:
-    source_id: SourceId
-    feed_url: str
+    """A poll and what is written after it. `new_links` are entries that the feed had not listed before."""
+
+    feed: ClaimedFeed
     outcome: PollOutcome
     decision: Decision
     host: HostDecision
-    new_articles: int
     took: timedelta
+    at: datetime
+    size: int = 0
+    new_links: int = 0
+    new_articles: int = 0
+
+    @property
+    def source_id(self) -> SourceId:
+        return self.feed.source_id
+
+    @property
+    def feed_url(self) -> str:
+        return self.feed.feed_url
 
     @property
     def outcome_name(self) -> str:
-        return outcome_name(self.outcome)
+        match self.outcome:
+            case Polled():
+                return "polled"
+            case NotModified():
+                return "not_modified"
+            case PollFailed(kind=kind):
+                return kind.value
+            case _:
+                assert_never(self.outcome)
 
     @property
     def next_poll_at(self) -> datetime:

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import assert_never
 from uuid import UUID
 
 from headwater.articles.store import records
@@ -31,35 +30,20 @@ from headwater.hosts.outage import (
     OutageReporter,
 )
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.hosts.store import turns as host_turns
 from headwater.hosts.store.waking import lock, wake_for_pages
 from headwater.hosts.turns import OwnHost, Turns
 from headwater.hosts.types import FeedRelease, Release, Wake
 from headwater.ids import new_id
 from headwater.net import Client, FetchError, FetchFailure
 from headwater.observability.log import get_logger
-from headwater.polling.ask import Asked, ask
+from headwater.polling.ask import Asked, FeedRequests
 from headwater.polling.decide import OUTAGE_RETRY, decide, decide_host, decide_outage, decide_paused
 from headwater.polling.policy import Policy, policy_of
 from headwater.polling.report import Round, log_poll
 from headwater.polling.store import claims, holds, results
-from headwater.polling.store.rows import PollResult
-from headwater.polling.types import (
-    ClaimedFeed,
-    Decision,
-    FailureClass,
-    Happening,
-    NotModified,
-    Polled,
-    PollFailed,
-    PollingOptions,
-    PollOutcome,
-    PollReport,
-    Validators,
-    outcome_name,
-)
+from headwater.polling.types import ClaimedFeed, Decision, Polled, PollFailed, PollingOptions, PollOutcome, PollReport
 from headwater.sandbox import Sandbox
-from headwater.types import Clock, SourceId, UserId
+from headwater.types import Clock, FailureClass, SourceId, UserId
 from headwater.urls import host_of, url_key
 
 log = get_logger()
@@ -109,10 +93,9 @@ class Poller:
         outage: OutageDetector | None = None,
     ) -> None:
         self._database = database
-        self._client = client
-        self._sandbox = sandbox
         self._clock = clock
         self._options = options
+        self._requests = FeedRequests(client, sandbox, clock, options)
         self._frontier_options = frontier_options
         self._turns = Turns(database, clock, delay=options.host_delay, lease=options.held_for)
         self._batch = WriteBatch[_Done, PollReport](self._write, most=WRITTEN_AT_ONCE, lanes=LANES)
@@ -252,26 +235,14 @@ class Poller:
 
     async def _renew(self, feed: ClaimedFeed) -> None:
         with suppress(Unavailable):  # it is tried again before the lease ends
-            async with self._database.transaction() as conn:
-                await host_turns.renew(
-                    conn, host=feed.host, lease=feed.lease, leased_until=self._clock() + self._options.held_for
-                )
+            await self._turns.renew(feed.host, feed.lease)
 
     async def _ask(self, feed: ClaimedFeed, policy: Policy) -> Asked:
         own = OwnHost(feed.host, self._delay(feed), feed.lease)
         try:
-            async with self._turns.borrow(
-                wait=REDIRECT_WAIT, own=own, check=partial(self._check_redirect, feed)
-            ) as turn:
-                return await ask(
-                    feed,
-                    policy,
-                    client=self._client,
-                    sandbox=self._sandbox,
-                    clock=self._clock,
-                    options=self._options,
-                    turn=turn,
-                )
+            check = partial(self._check_redirect, feed)
+            async with self._turns.borrow(wait=REDIRECT_WAIT, own=own, check=check) as turn:
+                return await self._requests.ask(feed, policy, turn)
         except HostBusy as busy:
             await self._put_off(feed, busy.until)
             raise
@@ -328,31 +299,36 @@ class Poller:
                 for article in done.articles
             ]
             kept = await records.keep(conn, seen_at=now, listed=listed)
-            found = [submission for source_id, links in kept.items() for submission in _submissions(source_id, links)]
+            found = [  # pages that a feed lists for the first time
+                Submission(article.url, Origin.FEED, source_id)
+                for source_id, its in kept.items()
+                for article in its.links
+                if article.has_page
+            ]
             wakes: list[Wake] = []
             if found:
                 _, wakes = await queue.add(conn, submissions=found, now=now, options=self._frontier_options)
-            written = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
-            overtaken = await results.write_results(conn, results=[result for result, _ in written])
-            for result in (result for result, _ in written if result.feed.source_id in overtaken):
-                await results.count_in(conn, source_id=result.feed.source_id, articles=result.new_links)
-            releases = [
-                _released(done, report, self._options) for done, (_, report) in zip(batch, written, strict=True)
-            ]
+            reports = [_decided(done, kept.get(done.feed.source_id), self._options) for done in batch]
+            overtaken = await results.write_results(conn, reports=reports)
+            for report in (report for report in reports if report.source_id in overtaken):
+                await results.count_in(conn, source_id=report.source_id, articles=report.new_links)
+            releases = [_released(done, report, self._options) for done, report in zip(batch, reports, strict=True)]
             await _release_hosts(conn, releases, wakes)
             if self._outage.is_outage and self._misresolved:
                 await self._take_back(conn, now)
             await self._outage_reporter.write(conn, now)
-        return [_without_effect(report) if report.source_id in overtaken else report for _, report in written]
+        # A poll of a feed that a user changed meanwhile has no effect.
+        return [
+            replace(one, decision=replace(one.decision, happenings=())) if one.source_id in overtaken else one
+            for one in reports
+        ]
 
     async def _take_back(self, conn: Connection, now: datetime) -> None:
         """Enable feeds whose names resolved to private addresses just before: that was our own outage too."""
         while self._misresolved and now - self._misresolved[0][0] > OUTAGE_WINDOW:
             self._misresolved.popleft()
-        misresolved = [source_id for _, source_id in self._misresolved]
-        await results.take_back(
-            conn, source_ids=misresolved, reason=FailureClass.SSRF_BLOCKED, next_poll_at=now + OUTAGE_RETRY
-        )
+        ids, reason = [source_id for _, source_id in self._misresolved], FailureClass.SSRF_BLOCKED
+        await results.take_back(conn, source_ids=ids, reason=reason, next_poll_at=now + OUTAGE_RETRY)
 
 
 async def _release_hosts(conn: Connection, releases: Sequence[FeedRelease], wakes: Sequence[Wake]) -> None:
@@ -378,48 +354,18 @@ def _released(done: _Done, report: PollReport, options: PollingOptions) -> FeedR
     return FeedRelease(release, report.host.state, feed.source_id)
 
 
-def _without_effect(report: PollReport) -> PollReport:
-    """A poll of a feed that a user changed meanwhile has no effect."""
-    return replace(report, decision=replace(report.decision, happenings=()))
-
-
-def _submissions(source_id: SourceId, kept: Kept) -> Iterator[Submission]:
-    """URLs that a feed lists for the first time are fetched."""
-    return (Submission(article.url, Origin.FEED, source_id) for article in kept.links if article.has_page)
-
-
-def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> tuple[PollResult, PollReport]:
+def _decided(done: _Done, kept: Kept | None, options: PollingOptions) -> PollReport:
     kept = kept or Kept(0, 0)
-    outcome = _with_news(done, kept)
-    host = HostDecision(done.feed.host_state)
+    feed, outcome = done.feed, done.asked.outcome
+    if isinstance(outcome, Polled) and kept.linked:
+        # If all entries of a known feed are new, some may have been missed.
+        missed = feed.state.last_full_at is not None and kept.linked == len(done.articles)
+        outcome = replace(outcome, new=kept.linked, missed=missed)
+    host = HostDecision(feed.host_state)
     if not done.is_outage:
-        host = decide_host(done.feed.host_state, done.feed.source_id, outcome, done.policy, done.at)
+        host = decide_host(feed.host_state, feed.source_id, outcome, done.policy, done.at)
     decision = _decision(done, outcome, host, options)
-    result = PollResult(
-        feed=done.feed,
-        decision=decision,
-        validators=_validators(done.feed, outcome),
-        outcome=outcome_name(outcome),
-        status=outcome.status,
-        size=done.asked.size,
-        took=done.took,
-        item_count=outcome.item_count if isinstance(outcome, Polled) else None,
-        new_links=kept.linked,
-        new_articles=kept.new,
-        adopt_url=decision.state.moved.url if Happening.MOVED in decision.happenings and decision.state.moved else None,
-        wants_discovery=Happening.LOST in decision.happenings,
-        at=done.at,
-    )
-    return result, PollReport(done.feed.source_id, done.feed.feed_url, outcome, decision, host, kept.new, done.took)
-
-
-def _with_news(done: _Done, kept: Kept) -> PollOutcome:
-    """The outcome with the number of new entries; if all are new in a known feed, some may have been missed."""
-    outcome = done.asked.outcome
-    if not isinstance(outcome, Polled) or not kept.linked:
-        return outcome
-    was_known = done.feed.state.last_full_at is not None
-    return replace(outcome, new=kept.linked, missed=was_known and kept.linked == len(done.articles))
+    return PollReport(feed, outcome, decision, host, done.took, done.at, done.asked.size, kept.linked, kept.new)
 
 
 def _decision(done: _Done, outcome: PollOutcome, host: HostDecision, options: PollingOptions) -> Decision:
@@ -430,19 +376,6 @@ def _decision(done: _Done, outcome: PollOutcome, host: HostDecision, options: Po
         shown = replace(outcome, detail=done.policy.detail(outcome))
         return decide_paused(state, shown, host.state.paused_until, done.at)
     return decide(state, outcome, done.policy, options, done.at)
-
-
-def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
-    """Validators for the next request: those of the response, or else the old ones."""
-    match outcome:
-        case Polled():
-            return outcome.validators
-        case NotModified(validators=given):
-            return Validators(given.etag or feed.validators.etag, given.last_modified or feed.validators.last_modified)
-        case PollFailed():
-            return feed.validators
-        case _:
-            assert_never(outcome)
 
 
 def _broke(feed: ClaimedFeed, error: Exception) -> Asked:

@@ -21,7 +21,7 @@ from headwater.hosts.robots import FIRST_BYTES, origin_of
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.turns import A_MOMENT, Turn, Turns
 from headwater.net import Client, FetchError, FetchFailure, Response
-from headwater.polling.ask import ask
+from headwater.polling.ask import FeedRequests
 from headwater.polling.decide import decide
 from headwater.polling.explain import explain
 from headwater.polling.policy import policy_of
@@ -79,17 +79,16 @@ class Trials:
         turns = Turns(self.database, clock, delay=options.host_delay, lease=options.held_for)
         async with turns.borrow(feed.feed_url, wait=A_MOMENT) as turn:
             started = time.perf_counter()
-            asked = await ask(
-                whole, policy, client=self.client, sandbox=self.sandbox, clock=clock, options=options, turn=turn
-            )
-        took = timedelta(seconds=time.perf_counter() - started)
-        decision = decide(feed.state, asked.outcome, policy, options, clock())
+            asked = await FeedRequests(self.client, self.sandbox, clock, options).ask(whole, policy, turn)
+        took, now = timedelta(seconds=time.perf_counter() - started), clock()
+        decision = decide(feed.state, asked.outcome, policy, options, now)
         has_succeeded = isinstance(asked.outcome, Polled)
         entries = asked.outcome.feed.entries if isinstance(asked.outcome, Polled) else ()
         async with self.database.transaction() as conn:
             known = await merging.find_listed(conn, url_keys=[entry.url_key for entry in entries])
         new = sum(entry.url_key not in known for entry in entries)
-        report = PollReport(source.id, feed.feed_url, asked.outcome, decision, HostDecision(feed.host_state), new, took)
+        host = HostDecision(feed.host_state)
+        report = PollReport(feed, asked.outcome, decision, host, took, now, new_articles=new)
         return Trial(has_succeeded, explain(report), entries[:SHOWN])
 
     async def read_page(self, source: Source, url: str) -> Comparison | Unread:

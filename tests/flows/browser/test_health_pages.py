@@ -74,7 +74,7 @@ async def fill(database: Database) -> str:
         await conn.execute(
             """
             UPDATE feed_state
-            SET last_error = 'The site has a fault of its own. (HTTP 503)', last_error_type = 'upstream_failure',
+            SET last_error = 'The site''s server failed. (HTTP 503)', last_error_type = 'upstream_failure',
                 consecutive_errors = 2, streak = 2, streak_class = 'upstream_failure',
                 failing_since = %(now)s::timestamptz - interval '3 hours', last_polled_at = %(now)s
             WHERE source_id = %(id)s

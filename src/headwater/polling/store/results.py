@@ -5,12 +5,12 @@ from datetime import datetime
 
 from headwater.db import Connection, fetch_column, fetch_value
 from headwater.hosts.store import feeds as feed_hosts
-from headwater.polling.store.rows import PollResult, json_of
-from headwater.polling.types import ClaimedFeed
+from headwater.polling.store.rows import json_of
+from headwater.polling.types import ClaimedFeed, PollReport
 from headwater.types import SourceId
 
 
-async def write_results(conn: Connection, *, results: Sequence[PollResult]) -> set[SourceId]:
+async def write_results(conn: Connection, *, reports: Sequence[PollReport]) -> set[SourceId]:
     """Write the results of polls; their hosts are released next. Returns the feeds whose state was not changed: the
     lease was lost, or a user changed the feed meanwhile.
 
@@ -76,7 +76,7 @@ async def write_results(conn: Connection, *, results: Sequence[PollResult]) -> s
         )
         SELECT source_id FROM answer WHERE source_id NOT IN (SELECT source_id FROM scheduled)
         """,
-        {"rows": json_of(results)},
+        {"rows": json_of(reports)},
     )
     return set(skipped)
 

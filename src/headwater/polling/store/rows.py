@@ -2,34 +2,32 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import assert_never
 from uuid import UUID
 
 import msgspec
 
 from headwater.hosts.decide import NO_TIME
-from headwater.hosts.keys import host_key
+from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import HeldHost, HostState
-from headwater.polling.types import NO_WISHES, ClaimedFeed, Decision, FeedState, Freshness, Moved, Off, Validators
-from headwater.types import FailureClass, SourceId, UserId, record
+from headwater.polling.types import (
+    NO_WISHES,
+    ClaimedFeed,
+    FeedState,
+    Freshness,
+    Happening,
+    Moved,
+    NotModified,
+    Off,
+    Polled,
+    PollFailed,
+    PollOutcome,
+    PollReport,
+    Validators,
+)
+from headwater.types import FailureClass, SourceId, UserId
 
 _CLASSES = frozenset(FailureClass)
-
-
-@record
-class PollResult:
-    feed: ClaimedFeed
-    decision: Decision
-    validators: Validators
-    outcome: str
-    status: int | None
-    size: int
-    took: timedelta
-    item_count: int | None
-    new_links: int
-    new_articles: int
-    adopt_url: str | None
-    wants_discovery: bool
-    at: datetime
 
 
 class ClaimRow(msgspec.Struct, frozen=True):
@@ -120,54 +118,53 @@ def _class(name: str | None) -> FailureClass | None:
     return FailureClass(name) if name in _CLASSES else FailureClass.UNEXPECTED
 
 
-def json_of(results: Sequence[PollResult]) -> str:
+def json_of(reports: Sequence[PollReport]) -> str:
     """Rows as PostgreSQL reads them: what is left out is NULL, and a working feed has little to write."""
-    return msgspec.json.encode([_row_of(result) for result in results]).decode()
+    return msgspec.json.encode([_row_of(report) for report in reports]).decode()
 
 
-def _row_of(result: PollResult) -> dict[str, object]:
-    decision, state = result.decision, result.decision.state
+def _row_of(report: PollReport) -> dict[str, object]:
+    feed, outcome, decision, state = report.feed, report.outcome, report.decision, report.decision.state
+    host_id, validators = host_id_of(feed.host), _validators(feed, outcome)
     row: dict[str, object] = {
-        **host_key(result.feed.host),
-        "source_id": state.source_id,
-        "lease": result.feed.lease,
-        "edits": result.feed.edits,
-        "at": result.at,
-        "next_poll_at": decision.next_poll_at,
-        "outcome": result.outcome,
-        "bytes": result.size,
-        "took_ms": round(result.took / timedelta(milliseconds=1)),
-        "status": result.status,
-        "etag": result.validators.etag,
-        "last_modified": result.validators.last_modified,
-        "item_count": result.item_count,
-        "mean_gap": state.mean_gap,
-        "last_new_at": state.last_new_at,
-        "last_full_at": state.last_full_at,
-    }
-    if result.new_links or result.new_articles:
-        row |= {"new_links": result.new_links, "new_articles": result.new_articles}
+        "shard": shard_of(host_id), "host_id": host_id, "source_id": feed.source_id, "lease": feed.lease,
+        "edits": feed.edits, "at": report.at, "next_poll_at": decision.next_poll_at, "outcome": report.outcome_name,
+        "bytes": report.size, "took_ms": round(report.took / timedelta(milliseconds=1)), "status": outcome.status,
+        "etag": validators.etag, "last_modified": validators.last_modified,
+        "item_count": outcome.item_count if isinstance(outcome, Polled) else None,
+        "mean_gap": state.mean_gap, "last_new_at": state.last_new_at, "last_full_at": state.last_full_at,
+    }  # fmt: skip
+    if report.new_links or report.new_articles:
+        row |= {"new_links": report.new_links, "new_articles": report.new_articles}
     if decision.is_outage:
         row["is_outage"] = True
     if state.failing_since is not None or state.consecutive_errors:
         row |= {
-            "consecutive_errors": state.consecutive_errors,
-            "last_error": state.last_error,
-            "last_error_type": state.last_error_type,
-            "streak": state.streak,
-            "streak_class": state.streak_class,
-            "permanent_errors": state.permanent_errors,
-            "failing_since": state.failing_since,
-            "asked_until": decision.asked_until,
-            "wants_discovery": result.wants_discovery,
-        }
+            "consecutive_errors": state.consecutive_errors, "last_error": state.last_error,
+            "last_error_type": state.last_error_type, "streak": state.streak, "streak_class": state.streak_class,
+            "permanent_errors": state.permanent_errors, "failing_since": state.failing_since,
+            "asked_until": decision.asked_until, "wants_discovery": Happening.LOST in decision.happenings,
+        }  # fmt: skip
     if (off := state.off) is not None:
         row |= {"off_at": off.at, "off_reason": off.reason, "off_until": off.until, "off_times": off.times}
         row["off_by_operator"] = off.by_operator
     if (moved := state.moved) is not None:
         row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
-        row["adopt_url"] = result.adopt_url
+        row["adopt_url"] = moved.url if Happening.MOVED in decision.happenings else None
     if (wishes := state.wishes) is not NO_WISHES:
         row |= {"wished_gap": wishes.lasts or None, "skip_hours": sorted(wishes.skip_hours) or None}
         row["skip_days"] = sorted(wishes.skip_days) or None
     return row
+
+
+def _validators(feed: ClaimedFeed, outcome: PollOutcome) -> Validators:
+    """Validators for the next request: those of the response, or else the old ones."""
+    match outcome:
+        case Polled():
+            return outcome.validators
+        case NotModified(validators=given):
+            return Validators(given.etag or feed.validators.etag, given.last_modified or feed.validators.last_modified)
+        case PollFailed():
+            return feed.validators
+        case _:
+            assert_never(outcome)
