@@ -8,10 +8,9 @@ from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless, Unchanged
 from headwater.hosts.decide import wait_of
 from headwater.net import FetchError, FetchFailure, Response
-from headwater.net.answers import is_challenge, retry_after
+from headwater.net.answers import as_sentence, failure_of, failure_sentence, retry_after
 from headwater.reading.sniff import Form, describe, sniff
-from headwater.reading.text import storable
-from headwater.types import PageKind
+from headwater.types import FailureClass, PageKind
 
 CHALLENGE_PAUSE = timedelta(hours=24)
 SILENCE_PAUSE = timedelta(minutes=1)  # of a host that does not answer
@@ -21,20 +20,6 @@ READABLE = {
     PageKind.LIST: frozenset({Form.HTML, Form.TEXT}),
     # The sitemap reader retires a sitemap that has become a web page.
     PageKind.SITEMAP: frozenset({Form.XML, Form.TEXT, Form.GZIP, Form.HTML}),
-}
-_GONE = {404: "not_found", 410: "gone"}
-_REFUSED = {401: "unauthorized", 403: "forbidden", 408: "timeout", 425: "upstream_failure"}
-_SENTENCES = {
-    "not_found": "There is no page at this address.",
-    "gone": "The site says that this page is gone for good.",
-    "unauthorized": "The site wants a name and password for this page.",
-    "forbidden": "The site refuses to let us read this page.",
-    "bad_request": "The site does not accept our request.",
-    "bot_challenge": "The site shows a test that only a person in a browser can pass.",
-    "rate_limited": "The site asks us to come less often.",
-    "upstream_failure": "The site has a fault of its own.",
-    "timeout": "The site says that we were too slow.",
-    "unexpected": "The site gave an answer that we do not understand.",
 }
 # No retry helps, and the host works.
 _HOPELESS = {FetchFailure.TOO_LARGE: "too_large", FetchFailure.BLOCKED: "ssrf_blocked"}
@@ -50,26 +35,31 @@ def classify(url: ClaimedUrl, host: ClaimedHost, response: Response, now: dateti
 
 
 def _classified(url: ClaimedUrl, response: Response) -> Verdict:
-    if is_challenge(response.status, response.headers, response.body):
-        answer = FetchFailed("bot_challenge", _sentence("bot_challenge", response.status))
-        return Verdict(answer, ends_turn=True, pages_pause=CHALLENGE_PAUSE, was_rate_limited=response.status == 429)
-    match response.status:
-        case 200 | 203:
+    status = response.status
+    kind = failure_of(status, response.headers, response.body)
+    detail = failure_sentence(kind, status, "page")
+    match kind, status:
+        case FailureClass.BOT_CHALLENGE, _:
+            answer = FetchFailed(kind.value, detail)
+            return Verdict(answer, ends_turn=True, pages_pause=CHALLENGE_PAUSE, was_rate_limited=status == 429)
+        case _, 200 | 203:
             return classify_body(url, response)
-        case 304 if url.etag or url.last_modified:
+        case _, 304 if url.etag or url.last_modified:
             return Verdict(Unchanged(*validators(response.headers)))
-        case 429:
-            answer = FetchFailed("rate_limited", _sentence("rate_limited", 429))
-            return Verdict(answer, ends_turn=True, was_rate_limited=True)
-        case status if status in _GONE:
-            return Verdict(Hopeless(_GONE[status], _sentence(_GONE[status], status)))
-        case status:
-            return Verdict(_by_status(status))
+        case _, 404 | 410:
+            return Verdict(Hopeless(kind.value, detail))
+        case _, 408:
+            return Verdict(FetchFailed("timeout", "The site did not receive our request in time. (HTTP 408)"))
+        case _, 425:  # Too Early: as a failure of its server
+            kind = FailureClass.UPSTREAM_FAILURE
+            return Verdict(FetchFailed(kind.value, failure_sentence(kind, status, "page")))
+        case _:
+            return Verdict(FetchFailed(kind.value, detail), ends_turn=status == 429, was_rate_limited=status == 429)
 
 
 def classify_error(error: FetchError, *, host_answers: bool) -> Verdict:
     """What a failed request means: for one page, or for a host that answers nothing else either."""
-    detail = storable(f"{error.detail[:1].upper()}{error.detail[1:].rstrip('.')}.")
+    detail = as_sentence(error.detail)
     if error.kind in _HOPELESS:
         return Verdict(Hopeless(_HOPELESS[error.kind], detail))
     if error.kind in _OF_THE_PAGE or host_answers:
@@ -83,7 +73,7 @@ def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
     if form in READABLE[url.kind]:
         return Verdict(Fetched(*validators(response.headers)))
     if form is Form.EMPTY:
-        return Verdict(FetchFailed("empty", "The site sent a page with nothing in it."))
+        return Verdict(FetchFailed("empty", "The site sent an empty page."))
     reason = "not_a_sitemap" if url.kind is PageKind.SITEMAP else "not_html"
     return Verdict(Hopeless(reason, f"It is {describe(response.body, form)}."))
 
@@ -91,18 +81,6 @@ def classify_body(url: ClaimedUrl, response: Response) -> Verdict:
 def validators(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
     """ETag and Last-Modified, if they can be stored word for word."""
     return _kept(headers.get("ETag")), _kept(headers.get("Last-Modified"))
-
-
-def _by_status(status: int) -> FetchFailed:
-    if 400 <= status < 500:
-        reason = _REFUSED.get(status, "bad_request")
-    else:
-        reason = "upstream_failure" if 500 <= status < 600 else "unexpected"
-    return FetchFailed(reason, _sentence(reason, status))
-
-
-def _sentence(reason: str, status: int) -> str:
-    return f"{_SENTENCES[reason]} (HTTP {status})"
 
 
 def _kept(header: str | None) -> str | None:
