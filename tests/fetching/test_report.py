@@ -6,7 +6,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from headwater.fetching.report import report
-from headwater.fetching.types import Harvest
+from headwater.fetching.types import TurnResult
 from headwater.frontier.types import Answer, Answered, Fetched, FetchFailed, FrontierOptions, Redirected, Unchanged
 from tests.clock import START
 from tests.fetching.claims import SECOND, a_host, a_url
@@ -16,25 +16,19 @@ OPTIONS = FrontierOptions()
 
 def logged(answer: Answer, *, blocked_until: datetime | None = None) -> list[Any]:
     url = a_url()
-    harvest = Harvest(
+    result = TurnResult(
         host=a_host(url),
         answered=[Answered(url, answer, START)],
-        pages=(),
-        robots=(),
-        robots_changed=False,
         requests=1,
         last_request_at=START,
-        delay=SECOND,
-        blocked_until=blocked_until,
-        pages_paused_until=None,
-        was_rate_limited=False,
-        has_answered=True,
-        was_silent=False,
+        blocked_until=blocked_until or START + SECOND,
+        paused_until=blocked_until,
+        answered_at=START,
         took=SECOND,
         ours_until=0,
     )
     with capture_logs() as logs:
-        report(harvest, OPTIONS)
+        report(result, OPTIONS)
     return [line for line in logs if line["event"].startswith("page ")]
 
 

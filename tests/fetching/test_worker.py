@@ -18,7 +18,7 @@ from headwater.bodies.types import ClaimedBody, NewBody
 from headwater.db import Database
 from headwater.errors import DatabaseUnavailable
 from headwater.fetching.report import outcome_name
-from headwater.fetching.types import FetchingOptions, Harvest
+from headwater.fetching.types import FetchingOptions, TurnResult
 from headwater.fetching.worker import SLOW, Fetcher, in_parts
 from headwater.frontier.keys import locate
 from headwater.frontier.store import claims, listing, queue
@@ -72,7 +72,7 @@ class Crawl:
                 options=FRONTIER,
             )
 
-    async def turn(self) -> list[Harvest]:
+    async def turn(self) -> list[TurnResult]:
         """One turn with each host that is ready."""
         claimed = await self.fetcher.claim(100)
         return await asyncio.gather(*(self.fetcher.work(host) for host in claimed))
@@ -389,7 +389,7 @@ async def test_what_robots_txt_blocked_comes_back_when_it_changes(zoo: Zoo, craw
     third = await crawl.outcomes()
 
     assert first == {blocked: "robots_blocked"}
-    assert dead == (Status.DEAD, "robots_blocked: The site's robots.txt asks us to stay away from it.")
+    assert dead == (Status.DEAD, "robots_blocked: The site's robots.txt disallows it.")
     assert (second, third) == ({other: "fetched"}, {blocked: "fetched"})
 
 

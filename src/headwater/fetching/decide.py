@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headwater.fetching.types import Onward, Verdict
+from headwater.fetching.types import Verdict
 from headwater.frontier.types import ClaimedUrl, FetchFailed, Redirected
 from headwater.urls import host_of, url_key
 
@@ -25,8 +25,8 @@ class Trail:
         return Trail((*self.urls, url), self.is_permanent and status in PERMANENT)
 
 
-def after_redirect(url: ClaimedUrl, trail: Trail) -> Onward | Verdict:
-    """Whether the last redirect is followed now, or its target is queued as another URL.
+def after_redirect(url: ClaimedUrl, trail: Trail) -> Verdict | None:
+    """None if the last redirect is followed now, as part of the same fetch; else its target is queued as another URL.
 
     Another host has its own queue and clock. The target of a permanent redirect may be known already. All else is
     followed: the same page under https, or with a slash at its end, is the same URL.
@@ -35,11 +35,10 @@ def after_redirect(url: ClaimedUrl, trail: Trail) -> Onward | Verdict:
         return Verdict(FetchFailed("redirect_loop", "The redirects lead back to where they began."))
     if len(trail.urls) - 1 > MOST_REDIRECTS:
         return Verdict(FetchFailed("redirect_loop", f"There are more than {MOST_REDIRECTS} redirects."))
-    if url_key(trail.here) == url_key(url.url):
-        return Onward(trail.here)
-    if trail.is_permanent or host_of(trail.here) != host_of(url.url):
+    is_elsewhere = trail.is_permanent or host_of(trail.here) != host_of(url.url)
+    if is_elsewhere and url_key(trail.here) != url_key(url.url):
         return Verdict(Redirected(trail.here, trail.is_permanent))
-    return Onward(trail.here)
+    return None
 
 
 def sends_validators(url: ClaimedUrl, trail: Trail) -> bool:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from headwater.fetching.types import Harvest
+from headwater.fetching.types import TurnResult
 from headwater.frontier.decide import after
 from headwater.frontier.types import (
     Answer,
@@ -21,19 +21,19 @@ from headwater.observability.log import get_logger
 log = get_logger()
 
 
-def report(harvest: Harvest, options: FrontierOptions) -> None:
+def report(result: TurnResult, options: FrontierOptions) -> None:
     """One log entry for each URL, and one for a paused host."""
-    for answered in harvest.answered:
+    for answered in result.answered:
         metrics.FETCHES.labels(outcome=outcome_name(answered.answer)).inc()
-        _log_answer(answered, harvest.waits_until, options)
-    for robots in harvest.robots:
+        _log_answer(answered, result.waits_until, options)
+    for robots in result.robots:
         outcome = "unreachable" if robots.unreachable_since else "rules" if robots.body else "none"
         metrics.ROBOTS.labels(outcome=outcome).inc()
-    metrics.FETCHED_BYTES.inc(sum(len(page.body) for page in harvest.pages))
-    if harvest.waits_until is not None:
-        log.warning("host paused", host=harvest.host.host, until=harvest.waits_until.isoformat())
-    took_ms = round(harvest.took / timedelta(milliseconds=1))
-    log.debug("host released", host=harvest.host.host, answered=len(harvest.answered), took_ms=took_ms)
+    metrics.FETCHED_BYTES.inc(sum(len(page.body) for page in result.pages))
+    if result.waits_until is not None:
+        log.warning("host paused", host=result.host.host, until=result.waits_until.isoformat())
+    took_ms = round(result.took / timedelta(milliseconds=1))
+    log.debug("host released", host=result.host.host, answered=len(result.answered), took_ms=took_ms)
 
 
 def outcome_name(answer: Answer) -> str:

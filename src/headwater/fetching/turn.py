@@ -4,7 +4,7 @@ Failures are outcomes of URLs; URLs that were not requested stay queued.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 from headwater.bodies.types import NewBody
@@ -12,8 +12,8 @@ from headwater.errors import HostBusy, Unavailable
 from headwater.fetching.classify import classify, classify_error
 from headwater.fetching.decide import Trail, after_redirect, sends_validators
 from headwater.fetching.pacing import CutShort, Drain, RequestClock
-from headwater.fetching.types import ClaimedTurn, FetchingOptions, Harvest, Verdict
-from headwater.frontier.types import Answered, ClaimedHost, ClaimedUrl, Fetched, FetchFailed, Hopeless
+from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult, Verdict
+from headwater.frontier.types import Answered, ClaimedUrl, Fetched, FetchFailed, Hopeless
 from headwater.hosts.decide import wait_of
 from headwater.hosts.gate import Closed, Gate
 from headwater.hosts.robots import FIRST_BYTES, Rules, origin_of
@@ -24,7 +24,7 @@ from headwater.net.answers import redirect_of
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
 from headwater.reading.text import storable
-from headwater.types import Clock, PageKind
+from headwater.types import PageKind
 from headwater.urls import host_of
 
 log = get_logger()
@@ -35,8 +35,6 @@ SILENCE = frozenset({FetchFailure.TIMEOUT, FetchFailure.NETWORK, FetchFailure.DN
 
 ROBOTS_WAIT = timedelta(seconds=10)  # for another host, to which a robots.txt redirects
 
-Renew = Callable[[ClaimedHost, timedelta], Awaitable[bool]]
-
 
 class TurnOver(Exception):
     """No more requests in this turn."""
@@ -44,31 +42,20 @@ class TurnOver(Exception):
 
 class PageTurn:
     def __init__(
-        self,
-        claimed: ClaimedTurn,
-        *,
-        client: Client,
-        clock: Clock,
-        options: FetchingOptions,
-        drain: Drain,
-        renew: Renew,
-        turns: Turns,
+        self, claimed: ClaimedTurn, client: Client, turns: Turns, options: FetchingOptions, drain: Drain
     ) -> None:
         self._host = claimed.host
-        self._gate = Gate(
-            claimed.robots, self._peek, clock, robot=options.robot, crawl_delay_max=options.crawl_delay_max
-        )
         self._ours_until = claimed.ours_until
         self._client = client
-        self._clock = clock
+        self._turns = turns
+        self._clock = clock = turns.clock
         self._options = options
         self._drain = drain
-        self._renew = renew
-        self._turns = turns
+        most = options.crawl_delay_max
+        self._gate = Gate(claimed.robots, self._peek, clock, robot=options.robot, crawl_delay_max=most)
         self._started = time.monotonic()
-        self._pace = RequestClock(
-            claimed.host.delay, self._started + (claimed.host.not_before - clock()).total_seconds()
-        )
+        earliest = self._started + (claimed.host.not_before - clock()).total_seconds()
+        self._pace = RequestClock(claimed.host.delay, earliest)
         self._answered: list[Answered] = []
         self._closed: list[tuple[ClaimedUrl, Robots]] = []
         self._pages: list[NewBody] = []
@@ -79,7 +66,7 @@ class PageTurn:
         self._was_silent = False
         self._waited_s = 0.0
 
-    async def run(self) -> Harvest:
+    async def run(self) -> TurnResult:
         for position, url in enumerate(self._host.urls):
             if not self._has_time():
                 break
@@ -93,9 +80,11 @@ class PageTurn:
                 continue
             self._note(url, verdict)
             if verdict.ends_turn:
-                self._note_unreachable(self._host.urls[position + 1 :], verdict)
+                if isinstance(verdict.answer, FetchFailed) and verdict.answer.reason == FetchFailure.DNS:
+                    for other in self._host.urls[position + 1 :]:  # its name has no address, for any of its URLs
+                        self._note(other, verdict)
                 break
-        return self._harvest()
+        return self._result()
 
     async def _fetch(self, url: ClaimedUrl) -> Verdict:
         """The result for this URL. Raises TurnOver, CutShort and Closed: then there is none."""
@@ -117,16 +106,15 @@ class PageTurn:
             raise TurnOver  # robots.txt was read in time, and is stored
         while True:
             if not rules.allow(trail.here):
-                return Verdict(Hopeless("robots_blocked", "The site's robots.txt asks us to stay away from it."))
+                return Verdict(Hopeless("robots_blocked", "The site's robots.txt disallows it."))
             response = await self._ask(url, trail)
             target = redirect_of(response)
             if target is None:
                 return self._classified(url, response)
             self._client.check(target)
             trail = trail.to(target, response.status)
-            step = after_redirect(url, trail)
-            if isinstance(step, Verdict):
-                return step
+            if (verdict := after_redirect(url, trail)) is not None:
+                return verdict
             rules = await self._rules(origin_of(trail.here))
 
     async def _ask(self, url: ClaimedUrl, trail: Trail) -> Response:
@@ -191,7 +179,7 @@ class PageTurn:
             return
         span = max(self._options.lease, timedelta(seconds=needed * 1.5))
         try:
-            is_ours = await self._renew(self._host, span)
+            is_ours = await self._turns.renew(self._host.host, self._host.lease, span)
         except Unavailable as error:
             raise TurnOver from error
         if not is_ours:
@@ -213,43 +201,30 @@ class PageTurn:
         self._pages_pause = max(self._pages_pause, verdict.pages_pause or timedelta(0))
         self._was_rate_limited |= verdict.was_rate_limited
 
-    def _note_unreachable(self, rest: Sequence[ClaimedUrl], verdict: Verdict) -> None:
-        """A host without an address has none for all of its URLs."""
-        if isinstance(verdict.answer, FetchFailed) and verdict.answer.reason == FetchFailure.DNS:
-            for url in rest:
-                self._note(url, verdict)
-
-    def _harvest(self) -> Harvest:
-        now = self._clock()
-        paused_until = now + self._pages_pause if self._pages_pause else None
+    def _result(self) -> TurnResult:
+        now, gate, pace = self._clock(), self._gate, self._pace
+        pages_paused_until = now + self._pages_pause if self._pages_pause else None
         if self._closed and not self._answered:
             reopened = min(robots.expires_at for _, robots in self._closed)
-            paused_until = max(paused_until or reopened, reopened)
+            pages_paused_until = max(pages_paused_until or reopened, reopened)
         elif self._closed:
             # The host works under another scheme or port, where these URLs would only be in the way.
             for url, robots in self._closed:
                 self._note(url, Verdict(FetchFailed("robots_unreachable", f"{robots.origin}/robots.txt fails.")))
-        gate = self._gate
         asked = wait_of(gate.asked_wait, self._host.pace, was_rate_limited=gate.was_rate_limited)
         pause = max(self._pause, asked or timedelta(0))
-        return Harvest(
-            host=self._host,
-            answered=self._answered,
-            pages=self._pages,
-            robots=self._gate.asked,
-            robots_changed=self._gate.has_changed,
-            last_request_at=self._pace.last_at,
-            delay=self._pace.delay,
-            requests=self._pace.requests,
-            blocked_until=now + pause if pause else None,
-            pages_paused_until=paused_until,
-            was_rate_limited=self._was_rate_limited or gate.was_rate_limited,
-            has_answered=self._host_answers,
-            was_silent=self._was_silent and self._pace.requests > 0 and not self._host_answers,
-            took=timedelta(seconds=time.monotonic() - self._started),
-            waited=timedelta(seconds=self._waited_s),
+        paused_until = now + pause if pause else None
+        spaced = pace.last_at + pace.delay if pace.last_at else None  # with the Crawl-delay of a robots.txt just read
+        return TurnResult(
+            host=self._host, answered=self._answered, pages=self._pages, robots=gate.asked,
+            robots_changed=gate.has_changed, last_request_at=pace.last_at, requests=pace.requests,
+            blocked_until=max((at for at in (paused_until, spaced) if at), default=None), paused_until=paused_until,
+            pages_paused_until=pages_paused_until, was_rate_limited=self._was_rate_limited or gate.was_rate_limited,
+            answered_at=pace.last_at if self._host_answers else None,
+            was_silent=self._was_silent and pace.requests > 0 and not self._host_answers,
+            took=timedelta(seconds=time.monotonic() - self._started), waited=timedelta(seconds=self._waited_s),
             ours_until=self._ours_until,
-        )
+        )  # fmt: skip
 
 
 def request_headers(url: ClaimedUrl | None) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headwater.bodies.types import NewBody
-from headwater.frontier.types import Answer, Answered, ClaimedHost
+from headwater.frontier.types import Answer, ClaimedHost, HostAnswer
 from headwater.hosts.types import Robots
 
 
@@ -36,13 +36,6 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Onward:
-    """A redirect that is followed at once, as part of the same fetch."""
-
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimedTurn:
     """A claimed host, and its robots.txt by origin. `ours_until` is time.monotonic()."""
 
@@ -51,26 +44,19 @@ class ClaimedTurn:
     ours_until: float
 
 
-@dataclass(frozen=True, slots=True)
-class Harvest:
-    host: ClaimedHost
-    answered: Sequence[Answered]
-    pages: Sequence[NewBody]
-    robots: Sequence[Robots]  # those that were requested
-    robots_changed: bool
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult(HostAnswer):
+    pages: Sequence[NewBody] = ()
+    robots: Sequence[Robots] = ()  # those that were requested
+    robots_changed: bool = False
     requests: int
-    last_request_at: datetime | None
-    delay: timedelta  # between requests, as known at the end
-    blocked_until: datetime | None  # for all kinds of requests
-    pages_paused_until: datetime | None
-    was_rate_limited: bool
-    has_answered: bool
-    was_silent: bool  # no answer: perhaps our own network is down
+    paused_until: datetime | None = None  # for all kinds of requests, beyond the delay
+    was_silent: bool = False  # no answer: perhaps our own network is down
     took: timedelta
-    ours_until: float
     waited: timedelta = timedelta(0)  # for responses
+    ours_until: float
 
     @property
     def waits_until(self) -> datetime | None:
         """Until when no page of the host is requested; None if only its delay applies."""
-        return max((at for at in (self.blocked_until, self.pages_paused_until) if at), default=None)
+        return max((at for at in (self.paused_until, self.pages_paused_until) if at), default=None)

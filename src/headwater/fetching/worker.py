@@ -15,14 +15,14 @@ from headwater.fetching import store
 from headwater.fetching.pacing import Drain
 from headwater.fetching.report import report
 from headwater.fetching.turn import PageTurn
-from headwater.fetching.types import ClaimedTurn, FetchingOptions, Harvest
+from headwater.fetching.types import ClaimedTurn, FetchingOptions, TurnResult
 from headwater.frontier.store import changes, claims, queue
-from headwater.frontier.types import Answered, ClaimedHost, FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
+from headwater.frontier.types import FetchFailed, FrontierOptions, HostAnswer, Origin, Submission
 from headwater.hosts.outage import OutageDetector, OutageReporter
 from headwater.hosts.robots import origin_of
 from headwater.hosts.store import robots as robots_store
 from headwater.hosts.store.pages import next_ready_at
-from headwater.hosts.store.turns import delete_unused, renew
+from headwater.hosts.store.turns import delete_unused
 from headwater.hosts.turns import Turns
 from headwater.ids import new_id
 from headwater.net import Client
@@ -68,7 +68,7 @@ class Fetcher:
         self._clock = clock
         self._options = options
         self._frontier_options = frontier_options
-        self._batch = WriteBatch[Harvest, Harvest](self._write, most=WRITTEN_AT_ONCE)
+        self._batch = WriteBatch[TurnResult, TurnResult](self._write, most=WRITTEN_AT_ONCE)
         self._drain = Drain()
         self._outage = outage or OutageDetector()
         self._outage_reporter = OutageReporter(self._outage, self.name)
@@ -95,31 +95,25 @@ class Fetcher:
             self._look_again_at = started + self._options.idle.total_seconds()
         return claimed
 
-    async def work(self, claimed: ClaimedTurn) -> Harvest:
+    async def work(self, claimed: ClaimedTurn) -> TurnResult:
         """Take a turn at one host and write its results. Raises DatabaseUnavailable: then it is repeated later."""
-        turn = PageTurn(
-            claimed,
-            client=self._client,
-            clock=self._clock,
-            options=self._options,
-            drain=self._drain,
-            renew=self._renew,
-            turns=self._turns,
-        )
+        turn = PageTurn(claimed, self._client, self._turns, self._options, self._drain)
         asked_at = self._clock()
-        harvest = self._unless_outage(await turn.run(), asked_at)
-        if harvest.requests and harvest.waited / harvest.requests >= SLOW:
+        result = self._unless_outage(await turn.run(), asked_at)
+        if result.requests and result.waited / result.requests >= SLOW:
             sources = frozenset(url.source_id for url in claimed.host.urls if url.source_id is not None)
             self._slow.append((sources, time.monotonic()))
         try:
-            harvest = await self._written(harvest)
+            result = await self._written(result)
         except HeadwaterError:
             raise
         except Exception:  # a bug in Headwater must not leave the URLs without an outcome
             log.exception("turn broke", host=claimed.host.host)
-            harvest = await self._written(_broken(harvest))
-        report(harvest, self._frontier_options)
-        return harvest
+            failed = FetchFailed("unexpected", "Headwater itself failed to write the result.")
+            answered = [replace(one, answer=failed) for one in result.answered]
+            result = await self._written(replace(result, answered=answered, pages=(), robots=()))
+        report(result, self._frontier_options)
+        return result
 
     async def lag(self) -> timedelta:
         now = self._clock()
@@ -185,9 +179,7 @@ class Fetcher:
                 if all(url.source_id and readers.get(url.source_id) in slow for url in one.host.urls)
             ]
             if theirs:
-                answers = [
-                    HostAnswer(host=one.host, last_request_at=None, pages_paused_until=now + PUT_OFF) for one in theirs
-                ]
+                answers = [HostAnswer(one.host, None, pages_paused_until=now + PUT_OFF) for one in theirs]
                 await claims.answer(conn, answers=answers, now=now, options=self._frontier_options)
         return [one for one in claimed if one not in theirs]
 
@@ -207,22 +199,18 @@ class Fetcher:
                 await changes.retry(conn, ids=blocked, now=now)
         self._recheck_at = started + RECHECKED_EVERY_S
 
-    async def _renew(self, host: ClaimedHost, span: timedelta) -> bool:
-        async with self._database.transaction() as conn:
-            return await renew(conn, host=host.host, lease=host.lease, leased_until=self._clock() + span)
-
-    def _unless_outage(self, harvest: Harvest, asked_at: datetime) -> Harvest:
+    def _unless_outage(self, result: TurnResult, asked_at: datetime) -> TurnResult:
         """While our own network is down, failures of a host do not count, and it is requested again soon."""
-        if harvest.requests == 0:
-            return harvest
-        now, host = self._clock(), harvest.host
+        if result.requests == 0:
+            return result
+        now, host = self._clock(), result.host
         if not self._outage_reporter.note(
-            host.host, asked_at, host.answered_at, now, failed_by_network=harvest.was_silent
+            host.host, asked_at, host.answered_at, now, failed_by_network=result.was_silent
         ):
-            return harvest
-        return replace(harvest, answered=(), robots=(), robots_changed=False, pages_paused_until=now + OUTAGE_PAUSE)
+            return result
+        return replace(result, answered=(), robots=(), pages_paused_until=now + OUTAGE_PAUSE)
 
-    async def _written(self, harvest: Harvest) -> Harvest:
+    async def _written(self, result: TurnResult) -> TurnResult:
         """Write, with retries while the database is unavailable, so that pages need not be fetched again.
 
         The results are written even if the lease has ended meanwhile.
@@ -230,53 +218,51 @@ class Fetcher:
         wait = WRITE_AGAIN_S
         while True:
             try:
-                return await self._batch.add(harvest)
+                return await self._batch.add(result)
             except Unavailable:
-                if time.monotonic() > harvest.ours_until + WRITTEN_LATE_S:
+                if time.monotonic() > result.ours_until + WRITTEN_LATE_S:
                     raise
             await asyncio.sleep(wait)
             wait = min(wait * 2, WRITE_AGAIN_MOST_S)
 
-    async def _write(self, batch: Sequence[Harvest]) -> Sequence[Harvest]:
-        await self._write_consequences([harvest for harvest in batch if harvest.robots])
+    async def _write(self, batch: Sequence[TurnResult]) -> Sequence[TurnResult]:
+        await self._write_consequences([result for result in batch if result.robots])
         async with self._database.transaction() as conn:
-            for part in in_parts([page for harvest in batch for page in harvest.pages]):
+            for part in in_parts([page for result in batch for page in result.pages]):
                 await bodies.keep(conn, bodies=part, now=self._clock())
-            await claims.answer(
-                conn, answers=[_answer(harvest) for harvest in batch], now=self._clock(), options=self._frontier_options
-            )
-            for robots in (robots for harvest in batch for robots in harvest.robots):
+            await claims.answer(conn, answers=batch, now=self._clock(), options=self._frontier_options)
+            for robots in (robots for result in batch for robots in result.robots):
                 await robots_store.keep(conn, robots=robots)
             await self._outage_reporter.write(conn, self._clock())
         return batch
 
-    async def _write_consequences(self, batch: Sequence[Harvest]) -> None:
+    async def _write_consequences(self, batch: Sequence[TurnResult]) -> None:
         """Queue what a robots.txt allows or names, before it is stored: otherwise this could be lost.
 
         In transactions of their own, since the frontier is written once in each; doing it twice does no harm.
         """
         now = self._clock()
-        for harvest in batch:
-            if harvest.robots_changed:
+        for result in batch:
+            if result.robots_changed:
                 async with self._database.transaction() as conn:
-                    await changes.revive_blocked(conn, host=harvest.host.host, now=now)
-        if any(robots.sitemaps for harvest in batch for robots in harvest.robots):
+                    await changes.revive_blocked(conn, host=result.host.host, now=now)
+        if any(robots.sitemaps for result in batch for robots in result.robots):
             async with self._database.transaction() as conn:
                 await queue.submit(
                     conn, submissions=await _sitemaps(conn, batch), now=now, options=self._frontier_options
                 )
 
 
-async def _sitemaps(conn: Connection, batch: Sequence[Harvest]) -> Sequence[Submission]:
+async def _sitemaps(conn: Connection, batch: Sequence[TurnResult]) -> Sequence[Submission]:
     """The sitemaps that robots.txt names, for the sources that read sitemaps."""
-    named = [harvest for harvest in batch if any(robots.sitemaps for robots in harvest.robots)]
-    sources = {url.source_id for harvest in named for url in harvest.host.urls if url.source_id is not None}
+    named = [result for result in batch if any(robots.sitemaps for robots in result.robots)]
+    sources = {url.source_id for result in named for url in result.host.urls if url.source_id is not None}
     wanting = await store.wanting_sitemaps(conn, sources=sorted(sources))
     return [
         Submission(sitemap, Origin.SITEMAP, source_id, kind=PageKind.SITEMAP)
-        for harvest in named
-        if (source_id := next((url.source_id for url in harvest.host.urls if url.source_id in wanting), None))
-        for robots in harvest.robots
+        for result in named
+        if (source_id := next((url.source_id for url in result.host.urls if url.source_id in wanting), None))
+        for robots in result.robots
         for sitemap in robots.sitemaps
     ]
 
@@ -293,24 +279,3 @@ def in_parts(kept: Sequence[NewBody]) -> Iterator[Sequence[NewBody]]:
         part.append(page)
     if part:
         yield part
-
-
-def _broken(harvest: Harvest) -> Harvest:
-    """The turn after its results could not be written."""
-    failed = FetchFailed("unexpected", "Headwater itself failed to keep what it found.")
-    answered = [Answered(one.url, failed, one.at) for one in harvest.answered]
-    return replace(harvest, answered=answered, pages=(), robots=(), robots_changed=False)
-
-
-def _answer(harvest: Harvest) -> HostAnswer:
-    # A robots.txt that was read in this turn may ask for a longer delay.
-    spaced = harvest.last_request_at + harvest.delay if harvest.last_request_at else None
-    return HostAnswer(
-        host=harvest.host,
-        last_request_at=harvest.last_request_at,
-        answered=harvest.answered,
-        blocked_until=max((at for at in (harvest.blocked_until, spaced) if at), default=None),
-        pages_paused_until=harvest.pages_paused_until,
-        was_rate_limited=harvest.was_rate_limited,
-        answered_at=harvest.last_request_at if harvest.has_answered else None,
-    )
