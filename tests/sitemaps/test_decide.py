@@ -6,7 +6,7 @@ import pytest
 
 from headwater.bodies.types import ClaimedBody
 from headwater.ids import new_id
-from headwater.sitemaps.decide import after_failure, after_reading, child_submissions, is_over
+from headwater.sitemaps.decide import after_reading, child_submissions, is_over
 from headwater.sitemaps.types import ListedUrl, Reading, Sitemap, SitemapFormat, SitemapOptions
 from headwater.types import PageKind
 from tests.clock import START
@@ -28,7 +28,7 @@ def test_reads_that_bring_nothing_are_counted_until_one_brings_something() -> No
     first = after_reading(PAGE, None, a_sitemap(), 0, START)
     second = after_reading(PAGE, first, a_sitemap(), 0, START + DAY)
     third = after_reading(PAGE, second, a_sitemap(), 3, START + 2 * DAY)
-    failed = after_failure(PAGE, third, START + 3 * DAY)
+    failed = after_reading(PAGE, third, None, 0, START + 3 * DAY)
 
     assert [one.unproductive_reads for one in (first, second, third, failed)] == [1, 2, 0, 1]
     assert [one.idle_since for one in (first, second, third, failed)] == [

@@ -16,11 +16,8 @@ RETIRE_READS_OLD = 2  # if all that it lists is old, too
 
 
 def page_submissions(page: ClaimedBody, source: SitemapSource | None, listed: Sequence[ListedUrl]) -> list[Submission]:
-    priority = _priority(source)
-    return [
-        Submission(line.url, Origin.SITEMAP, page.source_id, PageKind.ARTICLE, page.url, priority=priority)
-        for line in listed
-    ]
+    given = Submission("", Origin.SITEMAP, page.source_id, PageKind.ARTICLE, page.url, priority=_priority(source))
+    return [given._replace(url=line.url) for line in listed]
 
 
 def child_submissions(
@@ -35,38 +32,26 @@ def child_submissions(
 
     A queued one has its own schedule; a retired one is read again if its date is later.
     """
-    wanted = [line for line in children if line.url not in queued or _lives_again(line, known.get(line.url))]
-    priority, depth = _priority(source), page.depth + 1
-    return [
-        Submission(line.url, Origin.SITEMAP, page.source_id, PageKind.SITEMAP, page.url, depth, priority)
-        for line in wanted[: max(left, 0)]
-    ]
+    wanted = [line for line in children if line.url not in queued or _has_changed(line, known.get(line.url))]
+    depth, priority = page.depth + 1, _priority(source)
+    given = Submission("", Origin.SITEMAP, page.source_id, PageKind.SITEMAP, page.url, depth, priority)
+    return [given._replace(url=line.url) for line in wanted[: max(left, 0)]]
 
 
-def after_reading(page: ClaimedBody, before: Reading | None, sitemap: Sitemap, new: int, now: datetime) -> Reading:
+def after_reading(
+    page: ClaimedBody, before: Reading | None, sitemap: Sitemap | None, new: int, now: datetime
+) -> Reading:
+    """The results to store. Without a sitemap, it could not be read, and the last counts stay."""
+    before = before or Reading(page.url, page.source_id, now, 0, 0, None, now, 0, None)
     return Reading(
         url=page.url,
         source_id=page.source_id,
         last_read_at=now,
-        url_count=sitemap.url_count,
+        url_count=sitemap.url_count if sitemap else before.url_count,
         new_count=new,
-        newest_lastmod=sitemap.newest,
-        idle_since=before.idle_since if before and not new else now,
-        unproductive_reads=0 if new else (before.unproductive_reads if before else 0) + 1,
-        retired_at=None,
-    )
-
-
-def after_failure(page: ClaimedBody, before: Reading | None, now: datetime) -> Reading:
-    return Reading(
-        url=page.url,
-        source_id=page.source_id,
-        last_read_at=now,
-        url_count=before.url_count if before else 0,
-        new_count=0,
-        newest_lastmod=before.newest_lastmod if before else None,
-        idle_since=before.idle_since if before else now,
-        unproductive_reads=(before.unproductive_reads if before else 0) + 1,
+        newest_lastmod=sitemap.newest if sitemap else before.newest_lastmod,
+        idle_since=now if new else before.idle_since,
+        unproductive_reads=0 if new else before.unproductive_reads + 1,
         retired_at=None,
     )
 
@@ -87,10 +72,10 @@ def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: Site
     return reading.unproductive_reads >= RETIRE_READS and reading.idle_since <= long_ago
 
 
-def _lives_again(line: ListedUrl, before: Reading | None) -> bool:
-    if before is None or before.retired_at is None or line.lastmod is None:
-        return False
-    return line.lastmod > before.retired_at
+def _has_changed(line: ListedUrl, before: Reading | None) -> bool:
+    """Whether a retired sitemap has changed since."""
+    retired_at = before.retired_at if before else None
+    return retired_at is not None and line.lastmod is not None and line.lastmod > retired_at
 
 
 def _priority(source: SitemapSource | None) -> int:

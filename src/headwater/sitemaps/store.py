@@ -1,10 +1,10 @@
 """Every statement on `sitemaps` and `sitemap_state`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 
-from headwater.db import Connection, fetch_column, fetch_one
-from headwater.frontier.keys import locate
+from headwater.db import Connection, fetch_one, fetch_value
 from headwater.sitemaps.types import Reading, SitemapSource
 from headwater.types import SourceId
 from headwater.urls import url_key
@@ -42,32 +42,6 @@ async def find_readings(conn: Connection, *, urls: Sequence[str]) -> dict[str, R
     return {url: found[key] for url, key in keys.items() if key in found}
 
 
-async def find_queued(conn: Connection, *, urls: Sequence[str]) -> set[str]:
-    """Which of these are in the frontier, in any state."""
-    places = {url: locate(url).key for url in urls}
-    return set(
-        await fetch_column(
-            conn,
-            """
-            SELECT given.url
-            FROM unnest(%(urls)b::text[], %(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
-                AS given (url, shard, host_id, url_id)
-            WHERE EXISTS (
-                SELECT FROM frontier_url WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
-            ) OR EXISTS (
-                SELECT FROM frontier_alias WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
-            )
-            """,
-            {
-                "urls": list(places),
-                "shards": [place.shard for place in places.values()],
-                "host_ids": [place.host_id for place in places.values()],
-                "url_ids": [place.url_id for place in places.values()],
-            },
-        )
-    )
-
-
 async def keep_reading(conn: Connection, *, reading: Reading) -> None:
     """Store the results of reading a sitemap in place of the last ones."""
     await conn.execute(
@@ -77,8 +51,8 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
             unproductive_reads, retired_at
         )
         VALUES (
-            %(key)s, %(source_id)s, %(url)s, %(read_at)s, %(url_count)s, %(new_count)s, %(newest)s, %(idle_since)s,
-            %(unproductive)s, %(retired_at)s
+            %(url_key)s, %(source_id)s, %(url)s, %(last_read_at)s, %(url_count)s, %(new_count)s, %(newest_lastmod)s,
+            %(idle_since)s, %(unproductive_reads)s, %(retired_at)s
         )
         ON CONFLICT (url_key) DO UPDATE
         SET source_id = excluded.source_id, url = excluded.url, last_read_at = excluded.last_read_at,
@@ -86,24 +60,14 @@ async def keep_reading(conn: Connection, *, reading: Reading) -> None:
             idle_since = excluded.idle_since, unproductive_reads = excluded.unproductive_reads,
             retired_at = excluded.retired_at
         """,
-        {
-            "key": url_key(reading.url),
-            "source_id": reading.source_id,
-            "url": reading.url,
-            "read_at": reading.last_read_at,
-            "url_count": reading.url_count,
-            "new_count": reading.new_count,
-            "newest": reading.newest_lastmod,
-            "idle_since": reading.idle_since,
-            "unproductive": reading.unproductive_reads,
-            "retired_at": reading.retired_at,
-        },
+        {"url_key": url_key(reading.url), **asdict(reading)},
     )
 
 
 async def spend(conn: Connection, *, source_id: SourceId, now: datetime, requests: int) -> int:
     """Add requests for sitemaps to the source's count of the day. Returns the new count."""
-    cur = await conn.execute(
+    return await fetch_value(
+        conn,
         """
         INSERT INTO sitemap_state (source_id, last_read_at, day, spent)
         VALUES (%(source_id)s, %(now)s, (%(now)s::timestamptz AT TIME ZONE 'UTC')::date, %(requests)s)
@@ -114,8 +78,6 @@ async def spend(conn: Connection, *, source_id: SourceId, now: datetime, request
         """,
         {"source_id": source_id, "now": now, "requests": requests},
     )
-    row = await cur.fetchone()
-    return row[0] if row else requests
 
 
 async def forget_readings_of(conn: Connection, *, source_id: SourceId, limit: int) -> int:

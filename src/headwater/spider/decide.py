@@ -1,6 +1,6 @@
 """Which links of a page to queue. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from headwater.bodies.types import ClaimedBody
 from headwater.frontier.types import Origin, Submission
@@ -27,10 +27,6 @@ def candidates(page: ClaimedBody, source: SpiderSource | None, links: Links) -> 
         # At the maximum depth, so that their own links are not followed.
         found += _submissions(page, links.external, PageKind.ARTICLE, most, lower)
     return found
-
-
-def affordable(found: Sequence[Submission], known: Collection[str], left: int) -> list[Submission]:
-    return [one for one in found if one.url not in known][: max(left, 0)]
 
 
 def sites_of(page: ClaimedBody, source: SpiderSource | None) -> Sequence[str]:

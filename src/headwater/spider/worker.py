@@ -1,6 +1,7 @@
 """The spider, step by step: claim pages, find their links, queue what is new. Leaves URLs and the page's next visit."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.bodies import store as bodies
@@ -12,7 +13,7 @@ from headwater.frontier.types import Fate, FrontierOptions, Settled
 from headwater.observability.log import get_logger
 from headwater.sandbox import Overrun, Sandbox
 from headwater.spider import store
-from headwater.spider.decide import affordable, candidates, sites_of
+from headwater.spider.decide import candidates, sites_of
 from headwater.spider.links import find_links
 from headwater.spider.types import Links, SpiderOptions, SpiderSource
 from headwater.types import Clock, PageKind
@@ -29,8 +30,8 @@ SOURCE_DELETED = "source_deleted"  # while the page was being read: nothing is s
 @dataclass(frozen=True, slots=True)
 class SpiderResult:
     page: ClaimedBody
-    found: int
-    queued: int
+    found: int = 0
+    queued: int = 0
     failure: str | None = None
 
 
@@ -64,14 +65,9 @@ class Spider:
         async with self._database.transaction() as conn:
             done = await self._write(conn, page, source, links)
         write = log.warning if done.failure == UNREADABLE else log.debug
-        write(
-            "page spidered",
-            url=page.url,
-            source_id=str(page.source_id) if page.source_id else None,
-            found=done.found,
-            queued=done.queued,
-            failure=done.failure,
-        )
+        source_id = str(page.source_id) if page.source_id else None
+        fields = {"found": done.found, "queued": done.queued, "failure": done.failure}
+        write("page spidered", url=page.url, source_id=source_id, **fields)
         return done
 
     async def _find(self, page: ClaimedBody, source: SpiderSource | None) -> Links | str:
@@ -79,15 +75,12 @@ class Spider:
             return NOT_SPIDERED
         if page.attempts >= ATTEMPTS_MOST:
             return UNREADABLE
+        url, content_type, most = page.final_url, page.content_type, self._options.max_links
+        sites = [host_of(address) for address in sites_of(page, source)]
+        patterns: Sequence[str] = source.article_url_patterns if source else []
         try:
             return await self._sandbox.run(
-                find_links,
-                page.body,
-                url=page.final_url,
-                content_type=page.content_type,
-                sites=[host_of(address) for address in sites_of(page, source)],
-                patterns=list(source.article_url_patterns) if source else [],
-                most=self._options.max_links,
+                find_links, page.body, url=url, content_type=content_type, sites=sites, patterns=patterns, most=most
             )
         except Overrun:
             return UNREADABLE
@@ -100,25 +93,22 @@ class Spider:
     ) -> SpiderResult:
         """Queue the links and schedule the page; nothing if the lease was lost."""
         if not await bodies.done(conn, bodies=[page]):
-            return SpiderResult(page, 0, 0, "taken_over")
+            return SpiderResult(page, failure="taken_over")
         if page.source_id is not None and await store.find_source(conn, source_id=page.source_id) is None:
-            return SpiderResult(page, 0, 0, SOURCE_DELETED)
+            return SpiderResult(page, failure=SOURCE_DELETED)
         now = self._clock()
-        known = await store.find_known(conn, urls=[page.url])
-        is_list = known.get(page.url) is PageKind.LIST
+        is_list = (await queue.find_known(conn, urls=[page.url])).get(page.url) is PageKind.LIST
         if isinstance(links, str):
-            if is_list:  # a page that exceeded our limits is read less often
-                again = Settled(page.url, None, changed=False)
-                settled = again if links == UNREADABLE else Settled.dead(page.url, links)
-                await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
-            return SpiderResult(page, 0, 0, links)
-        queued = await self._queue(conn, page, source, links)
-        if is_list:  # extraction schedules articles
+            done = SpiderResult(page, failure=links)
+            again = Settled(page.url, None, changed=False)  # a page that exceeded our limits is read less often
+            settled = again if links == UNREADABLE else Settled.dead(page.url, links)
+        else:
+            done = SpiderResult(page, links.found, await self._queue(conn, page, source, links))
             digest = hashlib.sha256("\n".join([*links.articles, *links.lists]).encode()).digest()
-            await changes.settle(
-                conn, contents=[Settled(page.url, digest, changed=queued > 0)], now=now, options=self._frontier_options
-            )
-        return SpiderResult(page, links.found, queued)
+            settled = Settled(page.url, digest, changed=done.queued > 0)
+        if is_list:  # extraction schedules articles
+            await changes.settle(conn, contents=[settled], now=now, options=self._frontier_options)
+        return done
 
     async def _queue(self, conn: Connection, page: ClaimedBody, source: SpiderSource | None, links: Links) -> int:
         """Queue new links, within the rest of the day's budget. Returns how many."""
@@ -127,11 +117,11 @@ class Spider:
         # Locks its row, so that no other worker spends of the same budget meanwhile.
         spent = await store.spend(conn, source_id=source.id, now=now, pages=0) if source else 0
         found = candidates(page, source, links)
-        known = await store.find_known(conn, urls=[one.url for one in found])
-        wanted = affordable(found, known, budget - spent)
-        results = (
-            await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options) if wanted else []
-        )
+        known = await queue.find_known(conn, urls=[one.url for one in found])
+        wanted = [one for one in found if one.url not in known][: max(budget - spent, 0)]
+        if not wanted:
+            return 0
+        results = await queue.submit(conn, submissions=wanted, now=now, options=self._frontier_options)
         queued = sum(result.fate is Fate.QUEUED for result in results)
         if source is not None and queued:
             await store.spend(conn, source_id=source.id, now=now, pages=queued)

@@ -11,12 +11,12 @@ from headwater.db import Connection, fetch_column
 from headwater.errors import InvalidUrl
 from headwater.frontier.decide import CRAWLED, POISON, band_of, priority_of, trap
 from headwater.frontier.keys import Located, UrlKey, locate, shortened
-from headwater.frontier.store.tables import KIND_LETTER, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
+from headwater.frontier.store.tables import KIND_LETTER, KIND_OF, ORIGIN_LETTER, UrlChanges, key_columns, write_counts
 from headwater.frontier.types import DEFAULTS, Fate, FrontierOptions, Origin, Submission, Submitted
 from headwater.hosts.arrays import alike, flags, letters, numbers, texts, times, uuids
 from headwater.hosts.store.waking import wake_for_pages
 from headwater.hosts.types import Wake
-from headwater.types import SourceId
+from headwater.types import PageKind, SourceId
 
 MAX_HOPS = 5  # from alias to alias
 MAX_DEPTH = 32_767  # of a smallint
@@ -306,3 +306,36 @@ async def _add(
         },
     )
     return await cur.fetchall()
+
+
+async def find_known(conn: Connection, *, urls: Sequence[str]) -> dict[str, PageKind | None]:
+    """Which of these are in the frontier, and as what kind of page. None: an alias."""
+    places: dict[tuple[int, int], list[str]] = {}
+    for url in urls:
+        try:
+            place = locate(url).key
+        except InvalidUrl:
+            continue
+        places.setdefault((place.host_id, place.url_id), []).append(url)
+    shards = [locate(named[0]).key.shard for named in places.values()]
+    cur = await conn.execute(
+        """
+        SELECT given.host_id, given.url_id, known.kind
+        FROM unnest(%(shards)b::smallint[], %(host_ids)b::bigint[], %(url_ids)b::bigint[])
+            AS given (shard, host_id, url_id)
+        CROSS JOIN LATERAL (
+            SELECT kind::text
+            FROM frontier_url
+            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+            UNION ALL
+            SELECT NULL
+            FROM frontier_alias
+            WHERE (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
+            LIMIT 1
+        ) AS known
+        """,
+        {"shards": shards, "host_ids": [key[0] for key in places], "url_ids": [key[1] for key in places]},
+    )
+    return {
+        url: KIND_OF.get(letter) for host_id, url_id, letter in await cur.fetchall() for url in places[host_id, url_id]
+    }
