@@ -8,12 +8,20 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
+from headwater.hosts.keys import sorted_keys
+
 _T = TypeVar("_T")
 
 
 def numbers(values: Iterable[int | None]) -> str:
     """For smallint[], integer[] and bigint[]."""
     return "{" + ",".join(map(str, values)).replace("None", "NULL") + "}"
+
+
+def key_columns(host_ids: Iterable[int]) -> dict[str, str]:
+    """The primary keys of hosts, in the order in which every transaction locks them."""
+    keys = sorted_keys(host_ids)
+    return {"shards": numbers([shard for shard, _ in keys]), "host_ids": numbers([host_id for _, host_id in keys])}
 
 
 def flags(values: Iterable[bool]) -> str:

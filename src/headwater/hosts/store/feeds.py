@@ -9,8 +9,9 @@ import msgspec
 from psycopg.rows import args_row
 
 from headwater.db import Connection
-from headwater.hosts.keys import host_id_of, host_key, sorted_keys
+from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.store.turns import HELD
+from headwater.hosts.store.waking import named_columns
 from headwater.hosts.types import FeedRelease, HeldHost
 
 FEED_DUE_AT: Final = (
@@ -99,14 +100,11 @@ async def release(conn: Connection, *, releases: Sequence[FeedRelease]) -> None:
 
 
 def _row(one: FeedRelease) -> dict[str, object]:
-    release, state = one.release, one.state
+    release, state, host_id = one.release, one.state, host_id_of(one.release.host)
     row: dict[str, object] = {
-        **host_key(release.host),
-        "lease": release.lease,
-        "source_id": one.source_id,
-        "not_before": release.not_before,
-        "answered_at": release.answered_at,
-    }
+        "shard": shard_of(host_id), "host_id": host_id, "lease": release.lease, "source_id": one.source_id,
+        "not_before": release.not_before, "answered_at": release.answered_at,
+    }  # fmt: skip
     if release.pace.slowed:
         row |= {"slowed": release.pace.slowed, "successes": release.pace.successes}
     if state.alike_class or state.paused_until:
@@ -116,22 +114,16 @@ def _row(one: FeedRelease) -> dict[str, object]:
 
 
 async def stay_awake(conn: Connection, *, hosts: Sequence[str]) -> None:
-    """Some feeds of these hosts may be due earlier than before."""
-    by_id = {host_id_of(host): host for host in hosts}
-    keys = sorted_keys(by_id)
+    """Bring forward the next feed of these hosts, where one is due earlier than before."""
     await conn.execute(
         """
         UPDATE hosts
         SET feed_due_at = due.next_poll_at
-        FROM unnest(%(shards)s::smallint[], %(ids)s::bigint[], %(names)s::text[]) AS given (shard, host_id, name)
+        FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[]) AS given (shard, host_id, name)
         CROSS JOIN LATERAL (
             SELECT next_poll_at FROM feed_state WHERE feed_state.host = given.name ORDER BY next_poll_at LIMIT 1
         ) AS due
         WHERE hosts.shard = given.shard AND hosts.host_id = given.host_id AND feed_due_at > due.next_poll_at
         """,
-        {
-            "shards": [shard for shard, _ in keys],
-            "ids": [host_id for _, host_id in keys],
-            "names": [by_id[host_id] for _, host_id in keys],
-        },
+        named_columns(hosts),
     )

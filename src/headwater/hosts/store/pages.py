@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import args_row
 
 from headwater.db import Connection, fetch_value
-from headwater.hosts.arrays import numbers, times, uuids
+from headwater.hosts.arrays import key_columns, numbers, times, uuids
 from headwater.hosts.keys import ALL_SHARDS, host_id_of, sorted_keys
 from headwater.hosts.types import HeldHost, PageRelease
 
@@ -83,15 +83,14 @@ async def claim(
                 "hosts": hosts,
                 "urls": urls,
             },
-        )
+        )  # fmt: skip
         return await cur.fetchall()
 
 
 async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
     """Release hosts whose lease is still held. They are locked, and the results of their URLs are written."""
     by_id = {host_id_of(one.release.host): one for one in releases}
-    keys = sorted_keys(by_id)
-    rows = [by_id[host_id] for _, host_id in keys]
+    rows = [by_id[host_id] for _, host_id in sorted_keys(by_id)]
     await conn.execute(
         f"""
         WITH given AS MATERIALIZED (
@@ -126,8 +125,7 @@ async def release(conn: Connection, *, releases: Sequence[PageRelease]) -> None:
         WHERE hosts.shard = first.shard AND hosts.host_id = first.host_id AND hosts.lease = first.lease
         """,
         {
-            "shards": numbers([shard for shard, _ in keys]),
-            "host_ids": numbers([host_id for _, host_id in keys]),
+            **key_columns(by_id),
             "leases": uuids([one.release.lease for one in rows]),
             "times": times([one.release.not_before for one in rows]),
             "paused": times([one.pages_paused_until for one in rows]),

@@ -1,28 +1,30 @@
-"""What a clock that was ahead has written of hosts."""
+"""Repair of hosts after a clock that was ahead."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headwater.db import Connection
+from headwater.hosts.store.feeds import FEED_DUE_AT
+
+LONGEST_PAUSE = timedelta(hours=25)  # of a pause, a delay or a Retry-After
+LONGEST_LEASE = timedelta(hours=3)
 
 
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
-    """Make ready what waits beyond any wait that is allowed, once feeds and URLs are repaired. Returns how many hosts.
+    """Shorten waits that are longer than allowed, after feeds and URLs were repaired. Returns how many hosts.
 
-    What is due of a host is looked up where it waits for longer than it may, and `thoroughly` everywhere.
+    The next feed and URL are looked up for hosts with such a wait, and for all hosts if `thoroughly`.
     """
     cur = await conn.execute(
-        """
+        f"""
         WITH wrong AS MATERIALIZED (
-            SELECT shard, host_id,
-                CASE WHEN paused_until <= %(now)s::timestamptz + interval '25 hours' THEN paused_until END AS paused,
-                CASE WHEN pages_paused_until <= %(now)s::timestamptz + interval '25 hours' THEN pages_paused_until END
-                    AS pages_paused,
-                coalesce(
-                    (SELECT min(next_poll_at) FROM feed_state WHERE feed_state.host = hosts.name), 'infinity'
-                ) AS feed_due_at, pages.due_at AS page_due_at, pages.band
+            SELECT shard, host_id, CASE WHEN not_before > %(paused)s THEN %(now)s ELSE not_before END AS not_before,
+                CASE WHEN paused_until <= %(paused)s THEN paused_until END AS paused_until,
+                CASE WHEN pages_paused_until <= %(paused)s THEN pages_paused_until END AS pages_paused_until,
+                {FEED_DUE_AT} AS feed_due_at, coalesce(pages.due_at, 'infinity') AS page_due_at,
+                coalesce(pages.band, hosts.band) AS band
             FROM hosts
             LEFT JOIN LATERAL (
-                SELECT next_fetch_at AS due_at, frontier_url.band
+                SELECT next_fetch_at AS due_at, first.band
                 FROM unnest(ARRAY[0, 1, 2, 3]::smallint[]) AS part (band)
                 CROSS JOIN LATERAL (
                     SELECT next_fetch_at, band
@@ -31,60 +33,44 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
                         AND frontier_url.host_id = hosts.host_id AND next_fetch_at < 'infinity'
                     ORDER BY next_fetch_at
                     LIMIT 1
-                ) AS frontier_url
-                ORDER BY next_fetch_at, frontier_url.band
+                ) AS first
+                ORDER BY next_fetch_at, first.band
                 LIMIT 1
             ) AS pages ON true
-            WHERE %(thoroughly)s OR free_at > %(now)s::timestamptz + interval '25 hours'
-                OR (lease IS NOT NULL AND free_at > %(now)s::timestamptz + interval '3 hours')
-                OR not_before > %(now)s::timestamptz + interval '25 hours'
-                OR pages_paused_until > %(now)s::timestamptz + interval '25 hours'
-                OR answered_at > %(now)s::timestamptz + interval '1 hour'
+            WHERE %(thoroughly)s OR greatest(free_at, not_before, pages_paused_until) > %(paused)s
+                OR (lease IS NOT NULL AND free_at > %(leased)s) OR answered_at > %(soon)s
                 OR (feed_due_at > %(latest)s AND feed_due_at < '9999-01-01')
                 OR (page_due_at > %(latest)s AND page_due_at < 'infinity')
                 OR (
                     feed_due_at > %(now)s
-                    AND EXISTS (
-                        SELECT
-                        FROM feed_state
-                        WHERE feed_state.host = hosts.name AND feed_state.next_poll_at <= %(now)s
-                    )
+                    AND EXISTS (SELECT FROM feed_state WHERE feed_state.host = hosts.name AND next_poll_at <= %(now)s)
                 )
             ORDER BY shard, host_id
         )
         UPDATE hosts
-        SET lease = CASE WHEN free_at > %(now)s::timestamptz + interval '3 hours' THEN NULL ELSE lease END,
-            not_before = CASE
-                WHEN not_before > %(now)s::timestamptz + interval '25 hours' THEN %(now)s
-                ELSE not_before
-            END,
+        SET lease = CASE WHEN free_at <= %(leased)s THEN lease END,
             free_at = CASE
-                WHEN free_at <= %(now)s::timestamptz + interval '3 hours' THEN free_at
-                WHEN not_before > %(now)s::timestamptz + interval '25 hours'
-                    THEN greatest(%(now)s::timestamptz, wrong.paused)
-                ELSE greatest(not_before, wrong.paused)
-            END, paused_until = wrong.paused, pages_paused_until = wrong.pages_paused,
+                WHEN free_at <= %(leased)s THEN free_at ELSE greatest(wrong.not_before, wrong.paused_until)
+            END,
             answered_at = CASE WHEN answered_at > %(now)s THEN %(now)s ELSE answered_at END,
-            feed_due_at = wrong.feed_due_at, page_due_at = coalesce(wrong.page_due_at, 'infinity'),
-            band = coalesce(wrong.band, hosts.band)
+            not_before = wrong.not_before, paused_until = wrong.paused_until,
+            pages_paused_until = wrong.pages_paused_until, feed_due_at = wrong.feed_due_at,
+            page_due_at = wrong.page_due_at, band = wrong.band
         FROM wrong
         WHERE hosts.shard = wrong.shard AND hosts.host_id = wrong.host_id
             AND (
                 hosts.not_before, hosts.paused_until, hosts.pages_paused_until, hosts.feed_due_at, hosts.page_due_at
             ) IS DISTINCT FROM (
-                CASE
-                    WHEN not_before > %(now)s::timestamptz + interval '25 hours' THEN %(now)s
-                    ELSE not_before
-                END,
-                wrong.paused, wrong.pages_paused, wrong.feed_due_at, coalesce(wrong.page_due_at, 'infinity')
+                wrong.not_before, wrong.paused_until, wrong.pages_paused_until, wrong.feed_due_at, wrong.page_due_at
             )
         """,
-        {"now": now, "latest": latest, "thoroughly": thoroughly},
-    )
+        {"now": now, "latest": latest, "thoroughly": thoroughly, "soon": now + timedelta(hours=1),
+         "leased": now + LONGEST_LEASE, "paused": now + LONGEST_PAUSE},
+    )  # fmt: skip
     await conn.execute(
         """
         UPDATE host_robots
-        SET expires_at = %(now)s, fetched_at = CASE WHEN fetched_at > %(now)s THEN %(now)s ELSE fetched_at END
+        SET expires_at = %(now)s, fetched_at = least(fetched_at, %(now)s)
         WHERE fetched_at > %(now)s::timestamptz + interval '1 hour'
         """,
         {"now": now},

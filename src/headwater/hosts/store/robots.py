@@ -1,9 +1,10 @@
 """robots.txt by scheme, host and port. Only the holder of a host requests it."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_all, fetch_value
 from headwater.hosts.arrays import numbers, texts
 from headwater.hosts.keys import host_id_of, host_key, shard_of
 from headwater.hosts.types import Robots
@@ -13,26 +14,26 @@ from headwater.urls import host_of
 async def find(conn: Connection, *, origins: Sequence[str]) -> dict[str, Robots]:
     """The stored robots.txt of these origins, expired or not."""
     ids = [host_id_of(host_of(origin)) for origin in origins]
-    cur = await conn.execute(
+    found = await fetch_all(
+        conn,
+        Robots,
         """
         SELECT origin, status, body, fetched_at, expires_at, unreachable_since,
-            crawl_delay_ms * interval '1 millisecond', sitemaps
+            crawl_delay_ms * interval '1 millisecond' AS crawl_delay, sitemaps
         FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(origins)s::text[])
             AS given (shard, host_id, origin)
         JOIN host_robots USING (shard, host_id, origin)
         """,
         {"shards": numbers(map(shard_of, ids)), "host_ids": numbers(ids), "origins": texts(origins)},
     )
-    return {
-        origin: Robots(origin, status, body, at, expires_at, unreachable_since, delay, tuple(sitemaps))
-        for origin, status, body, at, expires_at, unreachable_since, delay, sitemaps in await cur.fetchall()
-    }
+    return {robots.origin: robots for robots in found}
 
 
 async def keep(conn: Connection, *, robots: Robots) -> bool:
     """Store a robots.txt for all workers. Returns whether it has changed."""
     delay_ms = None if robots.crawl_delay is None else int(robots.crawl_delay / timedelta(milliseconds=1))
-    cur = await conn.execute(
+    is_changed = await fetch_value(
+        conn,
         """
         WITH old AS MATERIALIZED (
             SELECT body, unreachable_since IS NULL AS is_reachable
@@ -66,17 +67,6 @@ async def keep(conn: Connection, *, robots: Robots) -> bool:
         SELECT (body, is_reachable) IS DISTINCT FROM (%(body)s::text, %(unreachable_since)s::timestamptz IS NULL)
         FROM old
         """,
-        {
-            **host_key(host_of(robots.origin)),
-            "origin": robots.origin,
-            "status": robots.status,
-            "body": robots.body,
-            "fetched_at": robots.fetched_at,
-            "expires_at": robots.expires_at,
-            "unreachable_since": robots.unreachable_since,
-            "delay_ms": delay_ms,
-            "sitemaps": list(robots.sitemaps),
-        },
+        {**host_key(host_of(robots.origin)), **asdict(robots), "delay_ms": delay_ms, "sitemaps": list(robots.sitemaps)},
     )
-    row = await cur.fetchone()
-    return row is None or row[0]
+    return is_changed is not False

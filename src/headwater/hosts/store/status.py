@@ -1,15 +1,46 @@
 """What operators and alerts read of `hosts` and `host_robots`."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one
+from headwater.hosts.decide import delay_of
 from headwater.hosts.keys import ALL_SHARDS, host_key
-from headwater.hosts.status import HostStatus
 from headwater.hosts.store.pages import EVERY_BAND, parts
 
 LOOKED_AT = 500  # hosts in each part of the queue, those that come next
 POLITE = timedelta(minutes=1)  # a shorter wait is the normal delay
 LONGEST_LEASE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """A host as operators see it."""
+
+    name: str
+    url_count: int
+    ready_at: datetime | None  # None: no page is due
+    not_before: datetime | None  # pages wait until then
+    is_held: bool  # a fetcher has its lease
+    robots_delay: timedelta | None
+    slowed: int  # how often its delay was doubled, after 429
+    unreachable_since: datetime | None  # its robots.txt
+    is_paused: bool  # by the breaker
+
+    def delay(self, least: timedelta) -> timedelta:
+        """Between two requests for pages, not counting the delays of sources."""
+        return delay_of(least, self.robots_delay, slowed=self.slowed)
+
+    def waits(self, now: datetime) -> bool:
+        return self.not_before is not None and self.not_before > now
+
+    @property
+    def reason(self) -> str:
+        if self.unreachable_since is not None:
+            return "Its robots.txt cannot be read"
+        if self.is_paused:
+            return "Paused: its feeds fail in the same way"
+        return "It answered 429: too many requests" if self.slowed else "It sent Retry-After"
 
 
 async def list_waiting(conn: Connection, *, now: datetime, limit: int) -> list[HostStatus]:

@@ -42,7 +42,7 @@ async def take(
                 "leased_until": leased_until,
                 "through_pause": through_pause,
             },
-        )
+        )  # fmt: skip
         return await cur.fetchone()
 
 
@@ -101,7 +101,7 @@ async def release(conn: Connection, *, release: Release) -> None:
             "successes": release.pace.successes,
             "answered_at": release.answered_at,
         },
-    )
+    )  # fmt: skip
 
 
 async def delete_unused(conn: Connection, *, now: datetime, limit: int) -> int:

@@ -4,14 +4,13 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from headwater.db import Connection
-from headwater.hosts.arrays import numbers, texts, times
-from headwater.hosts.keys import host_id_of, host_key, shard_of, sorted_keys
+from headwater.hosts.arrays import key_columns, numbers, texts, times
+from headwater.hosts.keys import host_id_of, host_key, sorted_keys
 from headwater.hosts.types import Wake
 
 
 async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
     """Lock these hosts in the order of their keys. The next statement sees what others have committed."""
-    keys = sorted_keys(host_ids)
     await conn.execute(
         """
         SELECT
@@ -23,7 +22,7 @@ async def lock(conn: Connection, *, host_ids: Iterable[int]) -> None:
             FOR UPDATE
         ) AS locked
         """,
-        {"shards": numbers([shard for shard, _ in keys]), "host_ids": numbers([host_id for _, host_id in keys])},
+        key_columns(host_ids),
     )
 
 
@@ -50,20 +49,20 @@ async def wake(
 
 
 async def _insert_missing(conn: Connection, *, names: Iterable[str]) -> None:
-    by_id = {host_id_of(name): name for name in names}
-    keys = sorted_keys(by_id)
     await conn.execute(
         """
         INSERT INTO hosts (shard, host_id, name)
         SELECT * FROM unnest(%(shards)s::smallint[], %(host_ids)s::bigint[], %(names)s::text[])
         ON CONFLICT ON CONSTRAINT hosts_pkey DO NOTHING
         """,
-        {
-            "shards": numbers([shard for shard, _ in keys]),
-            "host_ids": numbers([host_id for _, host_id in keys]),
-            "names": texts([by_id[host_id] for _, host_id in keys]),
-        },
+        named_columns(names),
     )
+
+
+def named_columns(names: Iterable[str]) -> dict[str, str]:
+    """The primary keys and names of hosts as arrays, in the order in which every transaction locks them."""
+    by_id = {host_id_of(name): name for name in names}
+    return {**key_columns(by_id), "names": texts([by_id[host_id] for _, host_id in sorted_keys(by_id)])}
 
 
 async def wake_for_pages(conn: Connection, *, wakes: Iterable[Wake]) -> None:
@@ -101,10 +100,9 @@ def wake_columns(wakes: Iterable[Wake]) -> dict[str, str] | None:
         hosts[wake.host_id] = wake if other is None else _both(wake, other)
     if not hosts:
         return None
-    rows = sorted(hosts.values(), key=lambda wake: (shard_of(wake.host_id), wake.host_id))
+    rows = [hosts[host_id] for _, host_id in sorted_keys(hosts)]
     return {
-        "shards": numbers([shard_of(wake.host_id) for wake in rows]),
-        "host_ids": numbers([wake.host_id for wake in rows]),
+        **key_columns(hosts),
         "names": texts([wake.name for wake in rows]),
         "bands": numbers([wake.band for wake in rows]),
         "times": times([wake.due_at for wake in rows]),
