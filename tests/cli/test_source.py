@@ -58,7 +58,7 @@ async def test_a_script_gets_the_story_of_a_poll_too(headwater: Headwater, site:
     (polled,) = await told(headwater, "poll", url, "--explain")
 
     asked, answer, decision, next_try = polled["story"]
-    assert asked.startswith(f"Asked for {url}; that took")
+    assert asked.startswith(f"Requested {url}; that took")
     assert answer.startswith("It answered 404.")
     assert answer.endswith("That is the class not_found.")
     assert decision.startswith("It is failure 2 of this class in a row")

@@ -3,7 +3,7 @@ import pytest
 from headwater.articles.decide import is_of_site
 from headwater.feeds import parse_feed
 from headwater.feeds.types import Entry, FeedParseError
-from headwater.polling.entries import articles_of, title_from
+from headwater.polling.read import articles_of, title_from
 from headwater.urls import url_key
 from tests.builders import a_parsed_feed
 from tests.clock import START

@@ -98,11 +98,9 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
 
 def _moved(before: Moved | None, to: str | None, now: datetime) -> Moved | None:
     """A permanent redirect is adopted when several polls over a day have seen the same one."""
-    if to is None:
-        return None
-    if before is None or before.url != to:
-        return Moved(to, now, 1)
-    return replace(before, times=before.times + 1)
+    if before is not None and before.url == to:
+        return replace(before, times=before.times + 1)
+    return Moved(to, now, 1) if to else None
 
 
 def _after_failure(
@@ -132,15 +130,10 @@ def _after_failure(
 
 
 def _is_enough(failing: FeedState, rule: Rule, now: datetime) -> bool:
-    if rule.threshold is None:
-        return False
-    counted = {
-        Counts.CLASS: failing.streak,
-        Counts.PERMANENT: failing.permanent_errors,
-        Counts.ALL: failing.consecutive_errors,
-    }[rule.counts]
-    failing_for = now - (failing.failing_since or now)
-    return counted >= rule.threshold and failing_for >= rule.failing_for
+    by_class, permanent, all_errors = failing.streak, failing.permanent_errors, failing.consecutive_errors
+    counted = {Counts.CLASS: by_class, Counts.PERMANENT: permanent, Counts.ALL: all_errors}[rule.counts]
+    is_long = now - (failing.failing_since or now) >= rule.failing_for
+    return rule.threshold is not None and counted >= rule.threshold and is_long
 
 
 def _probe_failed(
@@ -169,14 +162,10 @@ def _wait(failing: FeedState, failed: PollFailed, rule: Rule, options: PollingOp
     asked = _asked_for(failed, options)
     if asked and rule.site_sets_wait:
         return max(asked, options.interval_min)
-    return max(asked, _own_wait(failing, rule, options))
-
-
-def _own_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> timedelta:
     wait = _policy_wait(failing, rule, options)
     if failing.last_full_at is None and failing.consecutive_errors <= len(NEW_FEED_WAITS):
-        return min(wait, NEW_FEED_WAITS[failing.consecutive_errors - 1])
-    return wait
+        wait = min(wait, NEW_FEED_WAITS[failing.consecutive_errors - 1])
+    return max(asked, wait)
 
 
 def _policy_wait(failing: FeedState, rule: Rule, options: PollingOptions) -> timedelta:

@@ -2,12 +2,12 @@
 
 from datetime import datetime, timedelta
 
-from headwater.polling.types import Happening, Moved, NotModified, Off, Polled, PollFailed, PollReport
+from headwater.polling.types import Happening, NotModified, Polled, PollFailed, PollReport
 
 
 def explain(report: PollReport) -> list[str]:
     return [
-        f"Asked for {report.feed_url}; that took {report.took / timedelta(milliseconds=1):.0f} ms.",
+        f"Requested {report.feed_url}; that took {report.took / timedelta(milliseconds=1):.0f} ms.",
         _answer(report),
         _decision(report),
         next_try(report.next_poll_at),
@@ -40,24 +40,16 @@ def _decision(report: PollReport) -> str:
         host = report.host.state.host
         return f"All feeds of {host} fail in the same way: the host is paused, and the failure does not count."
     if state.off is not None:
-        return _stays_off(state.off)
+        if state.off.is_by_hand:
+            return f"An operator disabled it ({state.off.reason}), and it stays disabled."
+        return f"It was a probe: the feed stays disabled, for the {state.off.times}. time."
     if isinstance(report.outcome, PollFailed):
         return f"It is failure {state.streak} of this class in a row."
     if state.moved is not None:
-        return _moved(state.moved, is_adopted=Happening.MOVED in decision.happenings)
+        if Happening.MOVED in decision.happenings:
+            return f"Three polls over a day say that it has moved to {state.moved.url}: its URL is changed."
+        return f"It has moved to {state.moved.url}; its URL is changed after three polls over a day."
     return "The feed works; it has no errors."
-
-
-def _stays_off(off: Off) -> str:
-    if off.is_by_hand:
-        return f"An operator disabled it ({off.reason}), and it stays disabled."
-    return f"It was a probe: the feed stays disabled, for the {off.times}. time."
-
-
-def _moved(moved: Moved, *, is_adopted: bool) -> str:
-    if is_adopted:
-        return f"Three polls over a day say that it has moved to {moved.url}: its URL is changed."
-    return f"It has moved to {moved.url}; its URL is changed after three polls over a day."
 
 
 def next_try(at: datetime) -> str:

@@ -100,19 +100,13 @@ def _after(count: int, cooldown: timedelta, *, permanent: bool = True, failing_f
 DEFAULT = Policy(
     "default",
     {
+        **dict.fromkeys(_C, _after(5, DAY)),
         _C.RATE_LIMITED: Rule(backoff=Doubling(timedelta(minutes=5), most=8 * HOUR), site_sets_wait=True),
-        _C.UNAUTHORIZED: _after(5, DAY),
-        _C.FORBIDDEN: _after(5, DAY),
         _C.NOT_FOUND: _after(3, 2 * DAY),
         _C.GONE: _after(1, 3 * DAY, failing_for=timedelta(0)),
-        _C.BAD_REQUEST: _after(5, DAY),
         _C.UPSTREAM_FAILURE: _after(10, 6 * HOUR, permanent=False),
-        _C.NETWORK: _after(10, 12 * HOUR, permanent=False),
-        _C.DNS: _after(10, 12 * HOUR, permanent=False),
-        _C.PARSE_ERROR: _after(5, DAY),
+        **dict.fromkeys((_C.NETWORK, _C.DNS), _after(10, 12 * HOUR, permanent=False)),
         _C.NOT_A_FEED: replace(_after(3, DAY), rediscover=True),
-        _C.TOO_LARGE: _after(5, DAY),
-        _C.REDIRECT_LOOP: _after(5, DAY),
         _C.BOT_CHALLENGE: Rule(permanent=True, host_scope=True, backoff=Doubling(DAY, most=DAY)),
         _C.SSRF_BLOCKED: _BY_HAND,
         _C.UNEXPECTED: _NEEDS_OPERATOR,
@@ -124,26 +118,17 @@ def _steady(count: int, cooldown: timedelta, *, permanent: bool = True) -> Rule:
     return replace(_after(count, cooldown, permanent=permanent, failing_for=timedelta(0)), backoff=Steady())
 
 
-_COOLDOWN_PARSE = _steady(5, DAY)
 COOLDOWN = Policy(
     "cooldown",
     {
+        **dict.fromkeys(_C, _steady(5, DAY)),
         _C.RATE_LIMITED: Rule(backoff=Doubling()),
-        _C.UNAUTHORIZED: _NEEDS_OPERATOR,
-        _C.FORBIDDEN: _steady(5, DAY),
         _C.NOT_FOUND: _steady(3, 2 * DAY),
         _C.GONE: _steady(1, 3 * DAY),
-        _C.BAD_REQUEST: _NEEDS_OPERATOR,
         _C.UPSTREAM_FAILURE: _steady(10, 6 * HOUR, permanent=False),
-        _C.NETWORK: _steady(10, 12 * HOUR, permanent=False),
-        _C.DNS: _steady(10, 12 * HOUR, permanent=False),
-        _C.PARSE_ERROR: _COOLDOWN_PARSE,
-        _C.NOT_A_FEED: _COOLDOWN_PARSE,
-        _C.TOO_LARGE: _COOLDOWN_PARSE,
-        _C.REDIRECT_LOOP: _COOLDOWN_PARSE,
-        _C.BOT_CHALLENGE: _steady(5, DAY),
+        **dict.fromkeys((_C.NETWORK, _C.DNS), _steady(10, 12 * HOUR, permanent=False)),
         _C.SSRF_BLOCKED: _BY_HAND,
-        _C.UNEXPECTED: _NEEDS_OPERATOR,
+        **dict.fromkeys((_C.UNAUTHORIZED, _C.BAD_REQUEST, _C.UNEXPECTED), _NEEDS_OPERATOR),
     },
 )
 
@@ -207,12 +192,9 @@ def policy_of(name: str, options: PollingOptions) -> Policy:
 @cache
 def _backoff(max_failures: int, max_backoff: timedelta) -> Policy:
     """Seed 001 with `maxFailures` and `maxBackoffHours`."""
-    rules = {
-        kind: replace(
-            rule,
-            threshold=max_failures if rule.counts is Counts.PERMANENT else rule.threshold,
-            backoff=replace(rule.backoff, most=max_backoff) if isinstance(rule.backoff, Doubling) else rule.backoff,
-        )
-        for kind, rule in BACKOFF.rules.items()
-    }
+    rules = dict(BACKOFF.rules)
+    for kind, rule in BACKOFF.rules.items():
+        threshold = max_failures if rule.counts is Counts.PERMANENT else rule.threshold
+        backoff = replace(rule.backoff, most=max_backoff) if isinstance(rule.backoff, Doubling) else rule.backoff
+        rules[kind] = replace(rule, threshold=threshold, backoff=backoff)
     return replace(BACKOFF, rules=rules)

@@ -1,10 +1,17 @@
 """Parsing a feed in a process of the sandbox, sanitising and hashing included: it returns only what is stored."""
 
+import hashlib
+
+from headwater.articles.types import NewArticle
+from headwater.errors import InvalidUrl
 from headwater.feeds import parse_feed
-from headwater.polling.entries import articles_of
+from headwater.feeds.types import Entry, ParsedFeed
 from headwater.polling.types import ReadFeed
-from headwater.reading.text import storable
-from headwater.urls import site_of
+from headwater.reading.text import storable, without_markup
+from headwater.urls import site_of, url_and_key, url_key
+
+TITLE_WORDS = 12
+MAX_ID_BYTES = 2048  # an index entry has at most a third of a page
 
 site_of("https://example.com/")  # loads the public suffix list before the first feed
 
@@ -23,3 +30,52 @@ def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None,
         site=site,
         entries=articles_of(feed, feed_url, site=site),
     )
+
+
+def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
+    """An article for each entry that is not empty. `site` served the feed."""
+    return tuple(_article(entry, feed, feed_url, site) for entry in feed.entries if not entry.is_empty)
+
+
+def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArticle:
+    own = _followable(entry.url)
+    url, key = own or _borrowed(entry, feed, feed_url)
+    return NewArticle(
+        entry_id=_indexable(storable(entry.id)),
+        url=url,
+        url_key=key,
+        title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
+        author=storable(", ".join(entry.authors)) or None,
+        summary=storable(entry.summary or "") or None,
+        content=storable(entry.content or "") or None,
+        published_at=entry.published_at or entry.updated_at,
+        has_page=own is not None,
+        is_own=own is None or site_of(url) == site,
+    )
+
+
+def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:
+    """An entry without a usable link is identified by its feed and id, and links to the site."""
+    key = hashlib.sha256(b"entry:" + url_key(feed_url) + storable(entry.id).encode()).digest()
+    site = _followable(feed.site_url)
+    return (site[0] if site else feed_url), key
+
+
+def _followable(url: str | None) -> tuple[str, bytes] | None:
+    """The URL and its key, if it is http or https."""
+    try:
+        return url_and_key(url) if url else None
+    except InvalidUrl:
+        return None
+
+
+def _indexable(identity: str) -> str:
+    """An id that fits into an index: the digest of a long one, since two may have the same beginning."""
+    written = identity.encode()
+    return identity if len(written) <= MAX_ID_BYTES else f"sha256:{hashlib.sha256(written).hexdigest()}"
+
+
+def title_from(markup: str) -> str:
+    """The first words of a text that has no title."""
+    words = without_markup(markup).split()
+    return " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")

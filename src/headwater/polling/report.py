@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from headwater.observability import metrics
@@ -26,7 +26,7 @@ def log_poll(report: PollReport) -> None:
 
 def _log_outcome(report: PollReport) -> None:
     took_ms = round(report.took / timedelta(milliseconds=1))
-    fields = {"source_id": str(report.source_id), "url": report.feed_url, "took_ms": took_ms}
+    fields: dict[str, object] = {"source_id": str(report.source_id), "url": report.feed_url, "took_ms": took_ms}
     match report.outcome:
         case Polled(feed=feed):
             write = log.info if report.new_articles else log.debug
@@ -38,14 +38,9 @@ def _log_outcome(report: PollReport) -> None:
             level = report.decision.level
             write = log.error if level is Level.ERROR else log.warning if level is Level.WARN else log.info
             again = report.next_poll_at
-            write(
-                "feed poll failed",
-                **fields,
-                error_type=kind.value,
-                status_code=status or 0,
-                error=detail,
-                next_try=None if again == BY_HAND_ONLY else again.isoformat(),
-            )
+            next_try = None if again == BY_HAND_ONLY else again.isoformat()
+            fields |= {"error_type": kind.value, "status_code": status or 0, "error": detail, "next_try": next_try}
+            write("feed poll failed", **fields)
         case _:
             assert_never(report.outcome)
 
@@ -57,54 +52,42 @@ def _log_happenings(report: PollReport) -> None:
     for happening in report.decision.happenings:
         match happening:
             case Happening.DISABLED if state.off is not None:
-                bound.warning(
-                    "feed disabled",
-                    reason=str(state.off.reason),
-                    consecutive_errors=state.consecutive_errors,
-                    until=state.off.until.isoformat() if state.off.until else None,
-                )
+                reason, errors, until = str(state.off.reason), state.consecutive_errors, _iso(state.off.until)
+                bound.warning("feed disabled", reason=reason, consecutive_errors=errors, until=until)
             case Happening.MOVED if state.moved is not None:
                 bound.info("feed moved", to=state.moved.url)
             case _:
                 bound.info(happening.value)
+    host = report.host.state
     if report.host.paused:
-        until = report.host.state.paused_until
-        bound.warning(
-            "host paused",
-            host=report.host.state.host,
-            reason=report.host.state.alike_class,
-            until=until.isoformat() if until else None,
-        )
+        bound.warning("host paused", host=host.host, reason=host.alike_class, until=_iso(host.paused_until))
     if report.host.resumed:
-        bound.info("host resumed", host=report.host.state.host)
+        bound.info("host resumed", host=host.host)
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
 
 
 class Round:
     """The polls since no feed was due: their totals are logged at most once a minute."""
 
     def __init__(self) -> None:
-        self._feeds = self._not_modified = self._new_articles = 0
-        self._errors: Counter[str] = Counter()
+        self._outcomes: Counter[str] = Counter()
+        self._new_articles = 0
         self._logged_at = -ROUND_EVERY_S
 
     def add(self, report: PollReport) -> None:
-        self._feeds += 1
+        self._outcomes[report.outcome_name] += 1
         self._new_articles += report.new_articles
-        self._not_modified += isinstance(report.outcome, NotModified)
-        if isinstance(report.outcome, PollFailed):
-            self._errors[report.outcome.kind.value] += 1
 
     def end(self) -> None:
         now = time.monotonic()
-        if not self._feeds or now - self._logged_at < ROUND_EVERY_S:
+        if not self._outcomes or now - self._logged_at < ROUND_EVERY_S:
             return
-        log.info(
-            "polling round done",
-            feeds=self._feeds,
-            not_modified=self._not_modified,
-            new_articles=self._new_articles,
-            errors=dict(self._errors),
-        )
-        self._feeds = self._not_modified = self._new_articles = 0
-        self._errors.clear()
-        self._logged_at = now
+        feeds, not_modified = self._outcomes.total(), self._outcomes["not_modified"]
+        errors = {name: polls for name, polls in self._outcomes.items() if name not in {"polled", "not_modified"}}
+        new = self._new_articles
+        log.info("polling round done", feeds=feeds, not_modified=not_modified, new_articles=new, errors=errors)
+        self._outcomes.clear()
+        self._new_articles, self._logged_at = 0, now
