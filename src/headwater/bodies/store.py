@@ -42,19 +42,13 @@ async def keep(conn: Connection, *, bodies: Sequence[NewBody], now: datetime | N
         WHERE kind = 'article' AND ingestion_mode IN ('spider', 'both') AND depth < max_depth
         """,
         {
-            "ids": [new_id() for _ in bodies],
-            "list_ids": [new_id() for _ in bodies],
-            "urls": [one.url for one in bodies],
-            "final_urls": [one.final_url for one in bodies],
-            "kinds": [one.kind.value for one in bodies],
-            "source_ids": [one.source_id for one in bodies],
-            "depths": [one.depth for one in bodies],
-            "content_types": [one.content_type for one in bodies],
-            "bodies": [one.body for one in bodies],
-            "fetched": [one.fetched_at for one in bodies],
-            "now": now,
+            "ids": [new_id() for _ in bodies], "list_ids": [new_id() for _ in bodies],
+            "urls": [one.url for one in bodies], "final_urls": [one.final_url for one in bodies],
+            "kinds": [one.kind.value for one in bodies], "source_ids": [one.source_id for one in bodies],
+            "depths": [one.depth for one in bodies], "content_types": [one.content_type for one in bodies],
+            "bodies": [one.body for one in bodies], "fetched": [one.fetched_at for one in bodies], "now": now,
         },
-    )
+    )  # fmt: skip
 
 
 async def claim(

@@ -61,13 +61,9 @@ def _log_answer(answered: Answered, blocked_until: datetime | None, options: Fro
             bound.debug("page redirected", to=to, permanent=is_permanent)
         case FetchFailed(reason=reason, detail=detail):
             again = after(answered.url, answered.answer, answered.at, options).next_fetch_at
-            bound.warning(
-                "page fetch failed",
-                error_type=reason,
-                error=detail,
-                retries=answered.url.retry_count,
-                next_try=max(again, blocked_until or again).isoformat() if again else None,
-            )
+            next_try = max(again, blocked_until or again).isoformat() if again else None
+            retries = answered.url.retry_count
+            bound.warning("page fetch failed", error_type=reason, error=detail, retries=retries, next_try=next_try)
         case Hopeless(reason=reason, detail=detail):
             bound.info("page given up", reason=reason, detail=detail)
         case _:

@@ -129,14 +129,9 @@ class Fetcher:
         now, lease = self._clock(), self._options.lease
         async with self._database.transaction() as conn:
             hosts = await claims.claim(
-                conn,
-                lease=new_id(),
-                now=now,
-                leased_until=now + lease,
-                hosts=limit,
-                urls_per_host=self._options.urls_per_host,
-                options=self._frontier_options,
-            )
+                conn, lease=new_id(), now=now, leased_until=now + lease, hosts=limit,
+                urls_per_host=self._options.urls_per_host, options=self._frontier_options,
+            )  # fmt: skip
             origins = {origin_of(url.url) for host in hosts for url in host.urls}
             known = await robots_store.find(conn, origins=sorted(origins)) if origins else {}
         ours_until = started + lease.total_seconds()

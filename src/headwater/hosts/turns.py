@@ -28,6 +28,7 @@ from headwater.urls import host_of
 RETRY_EVERY_S = 0.5
 A_MOMENT = timedelta(seconds=5)
 """How long a user waits for a host before the response is that it is busy."""
+Check = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,7 @@ class OwnHost:
 class Turn:
     """The host that is held now; then the next, and so on."""
 
-    def __init__(
-        self,
-        turns: "Turns",
-        wait: timedelta,
-        own: OwnHost | None = None,
-        check: Callable[[str], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, turns: "Turns", wait: timedelta, own: OwnHost | None, check: Check | None) -> None:
         self._turns = turns
         self._wait = wait
         self._own = own
@@ -145,12 +140,7 @@ class Turns:
 
     @asynccontextmanager
     async def borrow(
-        self,
-        url: str | None = None,
-        *,
-        wait: timedelta,
-        own: OwnHost | None = None,
-        check: Callable[[str], Awaitable[None]] | None = None,
+        self, url: str | None = None, *, wait: timedelta, own: OwnHost | None = None, check: Check | None = None
     ) -> AsyncIterator[Turn]:
         """Hold the host of this URL until the end of the block or a turn elsewhere; wait for it at most `wait`.
 

@@ -80,14 +80,11 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
     rhythm = rhythm_of(state, outcome, now)
     moved = _moved(state.moved, outcome.moved_to, now)
     fresh = FeedState(
-        source_id=state.source_id,
-        own_interval=state.own_interval,
-        moved=moved,
-        mean_gap=rhythm.mean_gap,
-        last_new_at=rhythm.last_new_at,
+        source_id=state.source_id, own_interval=state.own_interval, moved=moved,
+        mean_gap=rhythm.mean_gap, last_new_at=rhythm.last_new_at,
         last_full_at=now if isinstance(outcome, Polled) and not outcome.is_delta else state.last_full_at,
         wishes=outcome.feed.wishes if isinstance(outcome, Polled) else state.wishes,
-    )
+    )  # fmt: skip
     if state.off is not None and state.off.is_by_hand:
         return Decision(replace(fresh, off=state.off), _end(state.off))
     happenings = (Happening.ENABLED,) if state.off else ()
@@ -108,15 +105,10 @@ def _after_failure(
 ) -> Decision:
     same = state.streak_class is failed.kind
     failing = replace(
-        state,
-        consecutive_errors=state.consecutive_errors + 1,
-        streak=state.streak + 1 if same else 1,
-        streak_class=failed.kind,
-        permanent_errors=state.permanent_errors + rule.permanent,
-        failing_since=state.failing_since or now,
-        last_error=failed.detail,
-        last_error_type=failed.kind,
-    )
+        state, consecutive_errors=state.consecutive_errors + 1, streak=state.streak + 1 if same else 1,
+        streak_class=failed.kind, permanent_errors=state.permanent_errors + rule.permanent,
+        failing_since=state.failing_since or now, last_error=failed.detail, last_error_type=failed.kind,
+    )  # fmt: skip
     if state.off is not None:
         return _probe_failed(failing, state.off, failed, rule, options, now)
     if _is_enough(failing, rule, now):

@@ -21,15 +21,10 @@ def read_feed(body: bytes, *, url: str, feed_url: str, content_type: str | None,
     site = site_of(url)
     feed = parse_feed(body, url=url, content_type=content_type, max_entries=max_entries)
     return ReadFeed(
-        format=feed.format,
-        title=storable(feed.title),
-        ttl=feed.ttl,
-        update_period=feed.update_period,
-        skip_hours=feed.skip_hours,
-        skip_days=feed.skip_days,
-        site=site,
+        format=feed.format, title=storable(feed.title), ttl=feed.ttl, update_period=feed.update_period,
+        skip_hours=feed.skip_hours, skip_days=feed.skip_days, site=site,
         entries=articles_of(feed, feed_url, site=site),
-    )
+    )  # fmt: skip
 
 
 def articles_of(feed: ParsedFeed, feed_url: str, *, site: str) -> tuple[NewArticle, ...]:
@@ -41,17 +36,13 @@ def _article(entry: Entry, feed: ParsedFeed, feed_url: str, site: str) -> NewArt
     own = _followable(entry.url)
     url, key = own or _borrowed(entry, feed, feed_url)
     return NewArticle(
-        entry_id=_indexable(storable(entry.id)),
-        url=url,
-        url_key=key,
+        entry_id=_indexable(storable(entry.id)), url=url, url_key=key,
         title=storable(entry.title or title_from(entry.summary or entry.content or "") or url),
         author=storable(", ".join(entry.authors)) or None,
-        summary=storable(entry.summary or "") or None,
-        content=storable(entry.content or "") or None,
+        summary=storable(entry.summary or "") or None, content=storable(entry.content or "") or None,
         published_at=entry.published_at or entry.updated_at,
-        has_page=own is not None,
-        is_own=own is None or site_of(url) == site,
-    )
+        has_page=own is not None, is_own=own is None or site_of(url) == site,
+    )  # fmt: skip
 
 
 def _borrowed(entry: Entry, feed: ParsedFeed, feed_url: str) -> tuple[str, bytes]:

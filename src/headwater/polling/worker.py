@@ -128,13 +128,9 @@ class Poller:
             return first
         async with self._database.transaction() as conn:
             due = await claims.claim(
-                conn,
-                lease=new_id(),
-                now=now,
-                leased_until=now + self._options.held_for,
-                limit=limit - len(first),
-                new_limit=max(self._options.most_new - self._running_new, 0),
-            )
+                conn, lease=new_id(), now=now, leased_until=now + self._options.held_for,
+                limit=limit - len(first), new_limit=max(self._options.most_new - self._running_new, 0),
+            )  # fmt: skip
         if not due and not first and not self._running:
             self._round.end()
         return [*first, *due]

@@ -44,16 +44,12 @@ def after_reading(
     """The results to store. Without a sitemap, it could not be read, and the last counts stay."""
     before = before or Reading(page.url, page.source_id, now, 0, 0, None, now, 0, None)
     return Reading(
-        url=page.url,
-        source_id=page.source_id,
-        last_read_at=now,
+        url=page.url, source_id=page.source_id, last_read_at=now, new_count=new, retired_at=None,
         url_count=sitemap.url_count if sitemap else before.url_count,
-        new_count=new,
         newest_lastmod=sitemap.newest if sitemap else before.newest_lastmod,
         idle_since=now if new else before.idle_since,
         unproductive_reads=0 if new else before.unproductive_reads + 1,
-        retired_at=None,
-    )
+    )  # fmt: skip
 
 
 def is_over(reading: Reading, sitemap: Sitemap | None, depth: int, options: SitemapOptions, now: datetime) -> bool:

@@ -31,12 +31,7 @@ def find_links(
         if key not in seen:
             seen.add(key)
             kinds[classify(link, sites=sites, patterns=compiled)].append(link)
-    return Links(
-        articles=kinds[LinkKind.ARTICLE],
-        lists=kinds[LinkKind.LIST],
-        external=kinds[LinkKind.EXTERNAL],
-        found=len(seen) - 1,
-    )
+    return Links(kinds[LinkKind.ARTICLE], kinds[LinkKind.LIST], kinds[LinkKind.EXTERNAL], found=len(seen) - 1)
 
 
 def _links(text: str, url: str) -> Iterator[str]:

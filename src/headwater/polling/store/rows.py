@@ -65,38 +65,22 @@ class ClaimRow(msgspec.Struct, frozen=True):
 
 
 def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
+    moved = Moved(row.moved_url, row.moved_since, row.moved_times) if row.moved_url and row.moved_since else None
+    alike = tuple(host.alike_sources or ())
+    state = FeedState(
+        source_id=row.source_id, own_interval=timedelta(minutes=row.own_minutes) if row.own_minutes else None,
+        consecutive_errors=row.consecutive_errors, streak=row.streak, streak_class=_class(row.streak_class),
+        permanent_errors=row.permanent_errors, failing_since=row.failing_since, off=_off(row), moved=moved,
+        mean_gap=row.mean_gap, last_new_at=row.last_new_at, last_full_at=row.last_full_at,
+        last_error=row.last_error, last_error_type=_class(row.last_error_type), wishes=_wishes(row),
+    )  # fmt: skip
     return ClaimedFeed(
-        feed_url=row.feed_url,
-        host=row.host,
-        lease=lease,
-        edits=row.edits,
-        policy=row.policy,
-        validators=Validators(row.last_etag, row.last_modified),
-        state=FeedState(
-            source_id=row.source_id,
-            own_interval=timedelta(minutes=row.own_minutes) if row.own_minutes else None,
-            consecutive_errors=row.consecutive_errors,
-            streak=row.streak,
-            streak_class=_class(row.streak_class),
-            permanent_errors=row.permanent_errors,
-            failing_since=row.failing_since,
-            off=_off(row),
-            moved=Moved(row.moved_url, row.moved_since, row.moved_times) if row.moved_url and row.moved_since else None,
-            mean_gap=row.mean_gap,
-            last_new_at=row.last_new_at,
-            last_full_at=row.last_full_at,
-            last_error=row.last_error,
-            last_error_type=_class(row.last_error_type),
-            wishes=_wishes(row),
-        ),
-        host_state=HostState(
-            row.host, tuple(host.alike_sources or ()), _class(host.alike_class), host.paused_until, host.pauses
-        ),
-        host_answered_at=host.answered_at,
-        pace=host.pace,
+        feed_url=row.feed_url, host=row.host, lease=lease, edits=row.edits, policy=row.policy,
+        validators=Validators(row.last_etag, row.last_modified), state=state,
+        host_state=HostState(row.host, alike, _class(host.alike_class), host.paused_until, host.pauses),
+        host_answered_at=host.answered_at, submitted_by=row.submitted_by, pace=host.pace,
         host_delay=max(host.robots_delay or NO_TIME, timedelta(milliseconds=row.min_delay_ms or 0)),
-        submitted_by=row.submitted_by,
-    )
+    )  # fmt: skip
 
 
 def _wishes(row: ClaimRow) -> Freshness:
