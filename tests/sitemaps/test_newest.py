@@ -15,7 +15,7 @@ def dated(number: int) -> ListedUrl:
 def best(most: int, *lines: ListedUrl) -> list[str]:
     newest = Newest(most)
     for line in lines:
-        if newest.wants(line.lastmod):
+        if newest.accepts(line.lastmod):
             newest.take(line)
     return [line.url for line in newest.best()]
 

@@ -47,10 +47,10 @@ class Drain:
     def has_begun(self) -> bool:
         return self._begun.is_set()
 
-    def begin(self, patience: timedelta) -> None:
+    def begin(self, within: timedelta) -> None:
         """Start nothing new; requests under way have this time left."""
         self._begun.set()
-        asyncio.get_running_loop().call_later(patience.total_seconds(), self._cut)
+        asyncio.get_running_loop().call_later(within.total_seconds(), self._cut)
 
     async def sleep(self, seconds: float) -> None:
         """Wait, at most until the drain begins."""

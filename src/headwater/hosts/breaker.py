@@ -46,16 +46,13 @@ def after_poll(host: HostState, source_id: SourceId, failure: HostFailure | None
     alike = _alike(host, source_id, failure.kind)
     if host.paused_until is not None and now < host.paused_until and failure.retry_after is None:
         return HostDecision(host, counts=False)  # a user polled it during the pause: nothing new is learned
-    if host.paused_until is not None and not _answers_again(host, failure.kind):
+    # A host that was unreachable may fail now in a way that concerns one feed: then it answers again.
+    answers_again = host.alike_class in OUT_OF_REACH and failure.kind not in OUT_OF_REACH | REFUSED
+    if host.paused_until is not None and not answers_again:
         return HostDecision(_paused(alike, failure, now), counts=False)
     if len(alike.alike_sources) >= ALIKE or failure.pauses_host:
         return HostDecision(_paused(alike, failure, now), counts=False, paused=True)
     return HostDecision(replace(alike, paused_until=None, pauses=0), resumed=host.paused_until is not None)
-
-
-def _answers_again(host: HostState, kind: FailureClass) -> bool:
-    """Whether a host that was unreachable now fails in a way that concerns one feed."""
-    return host.alike_class in OUT_OF_REACH and kind not in OUT_OF_REACH | REFUSED
 
 
 def _alike(host: HostState, source_id: SourceId, kind: FailureClass) -> HostState:

@@ -83,7 +83,7 @@ def _after_success(state: FeedState, outcome: Polled | NotModified, options: Pol
         source_id=state.source_id, own_interval=state.own_interval, moved=moved,
         mean_gap=rhythm.mean_gap, last_new_at=rhythm.last_new_at,
         last_full_at=now if isinstance(outcome, Polled) and not outcome.is_delta else state.last_full_at,
-        wishes=outcome.feed.wishes if isinstance(outcome, Polled) else state.wishes,
+        hints=outcome.feed.hints if isinstance(outcome, Polled) else state.hints,
     )  # fmt: skip
     if state.off is not None and state.off.is_by_hand:
         return Decision(replace(fresh, off=state.off), _end(state.off))

@@ -23,7 +23,7 @@ def _answer(report: PollReport) -> str:
         case NotModified():
             return "It answered 304: nothing has changed since the last poll."
         case PollFailed(kind=kind, status=status, detail=detail):
-            answered = f"It answered {status}" if status else "There was no usable answer"
+            answered = f"It answered {status}" if status else "There was no usable response"
             return f"{answered}. {detail} That is the class {kind.value}."
 
 

@@ -17,7 +17,7 @@ def freshness_of(headers: Mapping[str, str], feed: ReadFeed | None, now: datetim
     lasts = max(_by_headers(headers, now), retry_after(headers, now) or timedelta(0))
     if feed is None:
         return Freshness(lasts)
-    return Freshness(max(lasts, feed.wishes.lasts), feed.skip_hours, feed.skip_days)
+    return Freshness(max(lasts, feed.hints.lasts), feed.skip_hours, feed.skip_days)
 
 
 def _by_headers(headers: Mapping[str, str], now: datetime) -> timedelta:

@@ -12,7 +12,7 @@ from math import sqrt
 from uuid import UUID
 from zlib import crc32
 
-from headwater.polling.types import NO_WISHES, FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
+from headwater.polling.types import NO_HINTS, FeedState, Freshness, NotModified, Polled, PollingOptions, ReadFeed
 
 OFTEN = timedelta(hours=3)
 SELDOM = timedelta(days=7)
@@ -62,7 +62,7 @@ def next_after_success(
         wait = state.own_interval * (1 + SPREAD * chance)
     else:
         wait = options.interval * (_pace(state, outcome, now) * (1 + SPREAD * (chance - 0.5)))
-    asked = _asked_for(state.wishes, outcome.freshness)
+    asked = _asked_for(state.hints, outcome.freshness)
     wait = min(max(wait, asked.lasts, options.interval_min), options.interval_max)
     return _outside_break(now + wait, asked, options.interval_max)
 
@@ -83,14 +83,14 @@ def _pace(state: FeedState, outcome: Polled | NotModified, now: datetime) -> flo
     return pace / 2 if may_have_missed else pace
 
 
-def _asked_for(wishes: Freshness, freshness: Freshness) -> Freshness:
+def _asked_for(hints: Freshness, freshness: Freshness) -> Freshness:
     """What the feed and the response ask for together. After a 304 the hints of the last feed apply."""
-    if wishes is NO_WISHES:
+    if hints is NO_HINTS:
         return freshness
     return Freshness(
-        max(wishes.lasts, freshness.lasts),
-        wishes.skip_hours | freshness.skip_hours,
-        wishes.skip_days | freshness.skip_days,
+        max(hints.lasts, freshness.lasts),
+        hints.skip_hours | freshness.skip_hours,
+        hints.skip_days | freshness.skip_days,
     )
 
 

@@ -106,12 +106,12 @@ class Freshness:
     skip_days: frozenset[int] = frozenset()
 
 
-NO_WISHES = Freshness()
+NO_HINTS = Freshness()
 
 
 @record
 class FeedState:
-    """What a decision about a feed depends on. `wishes` are those of its body, which a 304 does not repeat."""
+    """What a decision about a feed depends on. `hints` are those of its body, which a 304 does not repeat."""
 
     source_id: SourceId
     own_interval: timedelta | None = None
@@ -127,7 +127,7 @@ class FeedState:
     last_full_at: datetime | None = None
     last_error: str | None = None
     last_error_type: FailureClass | None = None
-    wishes: Freshness = NO_WISHES
+    hints: Freshness = NO_HINTS
 
 
 @record
@@ -177,10 +177,10 @@ class ReadFeed:
     entries: tuple[NewArticle, ...] = ()
 
     @property
-    def wishes(self) -> Freshness:
+    def hints(self) -> Freshness:
         """Its polling hints: the longer of ttl and sy:update* counts."""
         if not (self.ttl or self.update_period or self.skip_hours or self.skip_days):
-            return NO_WISHES
+            return NO_HINTS
         asked = (wait for wait in (self.ttl, self.update_period) if wait is not None)
         return Freshness(max(asked, default=timedelta(0)), self.skip_hours, self.skip_days)
 

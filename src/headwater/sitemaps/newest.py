@@ -24,7 +24,7 @@ class Newest:
         self._last: deque[ListedUrl] = deque(maxlen=self._most - self._most // 2)
         self.taken = 0
 
-    def wants(self, at: datetime | None) -> bool:
+    def accepts(self, at: datetime | None) -> bool:
         """Whether a line of this date may be kept."""
         return at is None or len(self._dated) < self._most or at > self._dated[0][0]
 

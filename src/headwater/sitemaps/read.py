@@ -26,19 +26,16 @@ def read_sitemap(
     """
     reading = _Reading(url, now, sites, patterns, limits)
     unpacked = pieces(body, limits.max_bytes)
-    head = _head(unpacked)
-    _refuse_page(head)
-    stream = _Counted(chain([head], unpacked))
-    found = _read_xml(stream, reading) if _is_xml(head) else _read_text(stream, reading)
-    return reading.sitemap(found, is_cut=stream.size >= limits.max_bytes)
-
-
-def _head(unpacked: Iterator[bytes]) -> bytes:
-    """The beginning, long enough to recognise the format: pieces of a packed file may be small."""
-    head = b""
+    head = b""  # long enough to recognise the format: pieces of a packed file may be small
     while len(head) < JUNK_MOST and (piece := next(unpacked, None)) is not None:
         head += piece
-    return head
+    beginning = head.lstrip(BLANK)
+    if _PAGE.match(beginning):
+        raise UnreadableSitemap("not_a_sitemap", "It is a web page.")
+    is_xml = beginning.startswith(b"<") or b"<?xml" in head[:JUNK_MOST]
+    stream = _Counted(chain([head], unpacked))
+    found = _read_xml(stream, reading) if is_xml else _read_text(stream, reading)
+    return reading.sitemap(found, is_cut=stream.size >= limits.max_bytes)
 
 
 class _Counted:
@@ -77,7 +74,7 @@ class _Reading:
         if at is not None and at < self._oldest:
             return
         kept = self._children if line.is_sitemap else self._pages
-        if not kept.wants(at):
+        if not kept.accepts(at):
             self._is_cut = True
         elif (url := self._ours(line.url)) and (line.is_sitemap or self._is_page(url)):
             kept.take(ListedUrl(url, at))
@@ -96,15 +93,6 @@ class _Reading:
         if self._patterns:
             return any(pattern.search(url) for pattern in self._patterns)
         return not is_file(url)
-
-
-def _refuse_page(head: bytes) -> None:
-    if _PAGE.match(head.lstrip(BLANK)):
-        raise UnreadableSitemap("not_a_sitemap", "It is a web page.")
-
-
-def _is_xml(head: bytes) -> bool:
-    return head.lstrip(BLANK).startswith(b"<") or b"<?xml" in head[:JUNK_MOST]
 
 
 def _read_xml(stream: Iterable[bytes], reading: _Reading) -> SitemapFormat:

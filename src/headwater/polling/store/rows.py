@@ -11,7 +11,7 @@ from headwater.hosts.decide import NO_TIME
 from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import HeldHost, HostState
 from headwater.polling.types import (
-    NO_WISHES,
+    NO_HINTS,
     ClaimedFeed,
     FeedState,
     Freshness,
@@ -72,7 +72,7 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
         consecutive_errors=row.consecutive_errors, streak=row.streak, streak_class=_class(row.streak_class),
         permanent_errors=row.permanent_errors, failing_since=row.failing_since, off=_off(row), moved=moved,
         mean_gap=row.mean_gap, last_new_at=row.last_new_at, last_full_at=row.last_full_at,
-        last_error=row.last_error, last_error_type=_class(row.last_error_type), wishes=_wishes(row),
+        last_error=row.last_error, last_error_type=_class(row.last_error_type), hints=_hints(row),
     )  # fmt: skip
     return ClaimedFeed(
         feed_url=row.feed_url, host=row.host, lease=lease, edits=row.edits, policy=row.policy,
@@ -83,9 +83,9 @@ def claimed_feed(row: ClaimRow, host: HeldHost, lease: UUID) -> ClaimedFeed:
     )  # fmt: skip
 
 
-def _wishes(row: ClaimRow) -> Freshness:
+def _hints(row: ClaimRow) -> Freshness:
     if row.wished_gap is None and row.skip_hours is None and row.skip_days is None:
-        return NO_WISHES
+        return NO_HINTS
     return Freshness(row.wished_gap or timedelta(0), frozenset(row.skip_hours or ()), frozenset(row.skip_days or ()))
 
 
@@ -135,9 +135,9 @@ def _row_of(report: PollReport) -> dict[str, object]:
     if (moved := state.moved) is not None:
         row |= {"moved_url": moved.url, "moved_since": moved.since, "moved_times": moved.times}
         row["adopt_url"] = moved.url if Happening.MOVED in decision.happenings else None
-    if (wishes := state.wishes) is not NO_WISHES:
-        row |= {"wished_gap": wishes.lasts or None, "skip_hours": sorted(wishes.skip_hours) or None}
-        row["skip_days"] = sorted(wishes.skip_days) or None
+    if (hints := state.hints) is not NO_HINTS:
+        row |= {"wished_gap": hints.lasts or None, "skip_hours": sorted(hints.skip_hours) or None}
+        row["skip_days"] = sorted(hints.skip_days) or None
     return row
 
 
