@@ -24,7 +24,7 @@ def robots(body: str | None = "User-agent: *\nDisallow: /", **more: object) -> R
 
 
 async def test_what_is_kept_is_found(conn: Connection) -> None:
-    kept = robots(crawl_delay=timedelta(seconds=3), sitemaps=("https://example.com/map.xml",))
+    kept = robots(crawl_delay=timedelta(seconds=3), sitemaps=["https://example.com/map.xml"])
     await robots_store.keep(conn, robots=kept)
 
     assert await robots_store.find(conn, origins=[ORIGIN, "http://example.com"]) == {ORIGIN: kept}

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from headwater.db import Connection
 from headwater.hosts.store.feeds import FEED_DUE_AT
 
-LONGEST_PAUSE = timedelta(hours=25)  # of a pause, a delay or a Retry-After
-LONGEST_LEASE = timedelta(hours=3)
+WAIT_MOST = timedelta(hours=25)  # of a pause, a delay or a Retry-After
+LEASE_MOST = timedelta(hours=3)
 
 
 async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime, thoroughly: bool) -> int:
@@ -65,7 +65,7 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
             )
         """,
         {"now": now, "latest": latest, "thoroughly": thoroughly, "soon": now + timedelta(hours=1),
-         "leased": now + LONGEST_LEASE, "paused": now + LONGEST_PAUSE},
+         "leased": now + LEASE_MOST, "paused": now + WAIT_MOST},
     )  # fmt: skip
     await conn.execute(
         """
