@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NewType, TypeVar, dataclass_transform
+from typing import NamedTuple, NewType, TypeVar, dataclass_transform
 from uuid import UUID
 
 T = TypeVar("T")
@@ -21,6 +21,13 @@ def record(cls: type[T]) -> type[T]:
     For values of which a poll makes many; all others are frozen dataclasses.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+class PageCursor(NamedTuple):
+    """The last row of a page, in a list that is ordered by a time: the next page begins after it."""
+
+    at: datetime
+    id: UUID
 
 
 class FailureClass(StrEnum):

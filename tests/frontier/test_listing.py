@@ -7,9 +7,9 @@ import pytest
 
 from headwater.db import Connection
 from headwater.frontier.store import changes, claims, listing, queue
-from headwater.frontier.types import Hopeless, Origin, Status, Submission, UrlCursor, UrlFilter
+from headwater.frontier.types import Hopeless, Origin, Status, Submission, UrlFilter
 from headwater.ids import new_id
-from headwater.types import SourceId
+from headwater.types import PageCursor, SourceId
 from tests.builders import a_source
 from tests.clock import START
 from tests.frontier.builders import PAGE, all_urls, ask_all, claim, submit
@@ -34,7 +34,7 @@ async def some_urls(conn: Connection) -> None:
 
 async def pages(conn: Connection, limit: int, **wanted: Any) -> list[list[str]]:
     found: list[list[str]] = []
-    after: UrlCursor | None = None
+    after: PageCursor | None = None
     while True:
         page = await listing.list_urls(conn, wanted=UrlFilter(**wanted), now=START, limit=limit, after=after)
         found.append([one.url for one in page.urls])

@@ -16,9 +16,9 @@ from headwater.errors import AlreadySubscribed
 from headwater.ids import new_id
 from headwater.library import search as searching
 from headwater.library.store import lists, marks, subscriptions
-from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, ListPosition, Shelf
+from headwater.library.types import ArticleLine, ArticlesQuery, FeedsQuery, FeedStatus, Shelf
 from headwater.sources.store import sources
-from headwater.types import ArticleId
+from headwater.types import ArticleId, PageCursor
 from tests.builders import a_source, an_article
 from tests.clock import START
 
@@ -95,7 +95,7 @@ async def test_pages_follow_each_other_without_gap_or_repetition(
     async with database.as_user(readers.ada.id) as conn:
         while lines := await lister(conn, query=ArticlesQuery(after=after, limit=2)):
             seen += titles(lines)
-            after = ListPosition(lines[-1].listed_at, lines[-1].id)
+            after = PageCursor(lines[-1].listed_at, lines[-1].id)
 
     assert seen == ["5", "4", "3", "2", "1"]
 

@@ -20,8 +20,8 @@ from headwater.ids import new_id
 from headwater.library.store import lists
 from headwater.library.store import marks as marks_store
 from headwater.library.store import subscriptions as subscriptions_store
-from headwater.library.types import ArticlesQuery, ListPosition
-from headwater.types import ArticleId, SourceId, UserId
+from headwater.library.types import ArticlesQuery
+from headwater.types import ArticleId, PageCursor, SourceId, UserId
 from tests.builders import a_source, an_article
 from tests.clock import START
 
@@ -104,10 +104,10 @@ class Model:
 
     never = datetime.max.replace(tzinfo=START.tzinfo)
 
-    def read_above(self, chosen: set[int], place: ListPosition) -> None:
+    def read_above(self, chosen: set[int], place: PageCursor) -> None:
         for article in self.unread(chosen):
             if any(
-                (at, article) >= (place.listed_at, place.article_id) and self.is_unread_in(article, feed)
+                (at, article) >= (place.at, place.id) and self.is_unread_in(article, feed)
                 for feed, at in self.listed[article].items()
                 if feed in chosen
             ):
@@ -174,7 +174,7 @@ class World:
             self.model.marks[article] = False
 
     async def above(self, feed: int | None, category: str | None, article: ArticleId) -> None:
-        place = ListPosition(max(self.model.listed[article].values()), article)
+        place = PageCursor(max(self.model.listed[article].values()), article)
         self.model.read_above(self.chosen(feed, category), place)
         query = self.query(feed, category, 1)
         await marks_store.mark_above_read(
@@ -195,7 +195,7 @@ class World:
 
 async def pages(conn: Connection, query: ArticlesQuery, *, is_unread: bool) -> AsyncIterator[tuple[ArticleId, bool]]:
     """All of a list, page by page."""
-    after: ListPosition | None = None
+    after: PageCursor | None = None
     while True:
         page = ArticlesQuery(feed=query.feed, category=query.category, after=after, limit=query.limit)
         lines = await (lists.list_unread if is_unread else lists.list_newest)(conn, query=page)

@@ -12,12 +12,11 @@ from litestar import Litestar
 
 from headwater.articles.store import content, records
 from headwater.articles.types import Extracted, ListedEntry, NewContent
+from headwater.asgi.handlers import encode_cursor
 from headwater.db import Database
-from headwater.library.types import ListPosition
 from headwater.sources.store import sources
-from headwater.types import ArticleId
+from headwater.types import ArticleId, PageCursor
 from headwater.urls import url_key
-from headwater.web.routes.read import cursor_of
 from tests.app import create_app
 from tests.builders import an_article
 from tests.clock import START, MovableClock
@@ -130,9 +129,9 @@ async def test_all_above_a_place_or_all_at_once_is_marked_read(ada: Person) -> N
     page = (await ada.open("/read")).text
     second = ids(page)["Story 2"]
 
-    place = ListPosition(START + timedelta(minutes=2), ArticleId(UUID(second)))
+    place = PageCursor(START + timedelta(minutes=2), ArticleId(UUID(second)))
 
-    await ada.submit("/read/all", until=cursor_of(place))
+    await ada.submit("/read/all", until=encode_cursor(*place))
     above = shown((await ada.open("/read")).text)
     await ada.submit("/read/all", back="https://evil.example/")
     after = await ada.open("/read")

@@ -1,6 +1,5 @@
 """Query and path parameters that several routes share."""
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -9,6 +8,7 @@ from litestar.params import PathParameter, QueryParameter
 from headwater.api.schemas import LIST_MOST, PLAIN, field_error
 from headwater.asgi.handlers import decode_cursor
 from headwater.errors import Invalid
+from headwater.types import PageCursor
 
 
 def text_filter(description: str, most: int = 200) -> QueryParameter:
@@ -27,8 +27,8 @@ BySystem = Annotated[
 PathId = Annotated[UUID, PathParameter(description="The id.")]
 
 
-def read_cursor(cursor: str | None, source: str = "query") -> tuple[datetime, UUID] | None:
-    """The time and id of a cursor, if one was sent. Raises ValidationException."""
+def read_cursor(cursor: str | None, source: str = "query") -> PageCursor | None:
+    """The cursor, if one was sent. Raises ValidationException."""
     try:
         return decode_cursor(cursor) if cursor is not None else None
     except Invalid as error:

@@ -17,7 +17,7 @@ from headwater.db import Connection, Database
 from headwater.errors import Invalid
 from headwater.sources.store import sources
 from headwater.sources.types import Source
-from headwater.types import Clock, SourceId
+from headwater.types import Clock, PageCursor, SourceId
 
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 AnyRequest = Request[Any, Any, Any]
@@ -57,8 +57,8 @@ def encode_cursor(at: datetime, row_id: UUID) -> str:
     return base64.urlsafe_b64encode(microseconds.to_bytes(8, "big") + row_id.bytes).decode()
 
 
-def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
-    """The time and id of a cursor. Raises Invalid."""
+def decode_cursor(cursor: str) -> PageCursor:
+    """Raises Invalid."""
     try:
         raw = base64.b64decode(cursor, altchars=b"-_", validate=True)
     except ValueError:
@@ -66,4 +66,4 @@ def decode_cursor(cursor: str) -> tuple[datetime, UUID]:
     microseconds = int.from_bytes(raw[:8], "big")
     if len(raw) != _LENGTH or microseconds > _MOST:
         raise Invalid("Invalid cursor. Start at the first page.")
-    return _EPOCH + timedelta(microseconds=microseconds), UUID(bytes=raw[8:])
+    return PageCursor(_EPOCH + timedelta(microseconds=microseconds), UUID(bytes=raw[8:]))

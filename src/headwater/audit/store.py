@@ -8,10 +8,10 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from headwater.audit.types import Actor, AuditAction, AuditCursor, AuditEntry, AuditFilter, AuditPage
+from headwater.audit.types import Actor, AuditAction, AuditEntry, AuditFilter, AuditPage
 from headwater.db import Connection, fetch_all
 from headwater.ids import new_id
-from headwater.types import UserId
+from headwater.types import PageCursor, UserId
 
 EVERYTHING = AuditFilter()
 NAME_MOST = 500
@@ -33,7 +33,7 @@ async def record(
 
 
 async def list_entries(
-    conn: Connection, *, wanted: AuditFilter = EVERYTHING, after: AuditCursor | None = None, limit: int
+    conn: Connection, *, wanted: AuditFilter = EVERYTHING, after: PageCursor | None = None, limit: int
 ) -> AuditPage:
     """Entries, the newest first. A user with an account is shown by the current email."""
     statement = """
@@ -51,7 +51,7 @@ async def list_entries(
     place = {"after_at": after.at if after else None, "after_id": after.id if after else None}
     found = await fetch_all(conn, AuditEntry, statement, {**asdict(wanted), **place, "limit": limit})
     shown = found[:limit]
-    return AuditPage(shown, AuditCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)
+    return AuditPage(shown, PageCursor(shown[-1].at, shown[-1].id) if len(found) > limit else None)
 
 
 async def clear_actor(conn: Connection, *, user_id: UserId, limit: int) -> int:

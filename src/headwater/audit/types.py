@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from headwater.types import UserId
+from headwater.types import PageCursor, UserId
 
 
 class AuditAction(StrEnum):
@@ -71,12 +71,6 @@ class AuditFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditCursor:
-    at: datetime
-    id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class AuditPage:
     entries: list[AuditEntry]
-    next: AuditCursor | None
+    next: PageCursor | None

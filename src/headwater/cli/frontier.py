@@ -36,11 +36,11 @@ from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import Fate, FrontierUrl, Origin, Status, Submission, UrlCursor, UrlFilter
+from headwater.frontier.types import Fate, FrontierUrl, Origin, Status, Submission, UrlFilter
 from headwater.runtime import Runtime
 from headwater.sources.follow import find
 from headwater.sources.store import sources
-from headwater.types import SourceId
+from headwater.types import PageCursor, SourceId
 
 frontier_app = group("List the URLs to fetch, and add some.", "frontier submit https://example.com/a")
 
@@ -205,7 +205,7 @@ async def retry(
 
 
 async def _urls(runtime: Runtime, wanted: UrlFilter, limit: int) -> AsyncIterator[FrontierUrl]:
-    after: UrlCursor | None = None
+    after: PageCursor | None = None
     while limit:
         async with runtime.database.transaction() as conn:
             most, now = min(PAGE, limit), runtime.tools.clock()

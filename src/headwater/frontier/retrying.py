@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from headwater.db import Connection, Database
 from headwater.frontier.store import changes, listing
-from headwater.frontier.types import Status, UrlCursor, UrlFilter
-from headwater.types import Clock
+from headwater.frontier.types import Status, UrlFilter
+from headwater.types import Clock, PageCursor
 
 PAGE = 1_000
 RETRIED = frozenset({Status.FAILED, Status.DEAD})
@@ -17,7 +17,7 @@ class RetriedPart:
     """How many URLs are retried, and where to continue; None at the end."""
 
     retried: int
-    next: UrlCursor | None
+    next: PageCursor | None
 
 
 async def retry_matching(
@@ -25,7 +25,7 @@ async def retry_matching(
     clock: Clock,
     *,
     wanted: UrlFilter,
-    after: UrlCursor | None = None,
+    after: PageCursor | None = None,
     pages: int | None = None,
     note: Callable[[Connection], Awaitable[None]] | None = None,
 ) -> RetriedPart:

@@ -10,7 +10,7 @@ from uuid import UUID
 from headwater.frontier.keys import UrlKey
 from headwater.hosts.decide import EASED_AFTER, MAX_DELAY
 from headwater.hosts.types import NOT_SLOWED, Pace
-from headwater.types import PageKind, SourceId
+from headwater.types import PageCursor, PageKind, SourceId
 
 
 class Origin(StrEnum):
@@ -264,14 +264,6 @@ class UrlFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class UrlCursor:
-    """The last URL of a page."""
-
-    discovered_at: datetime
-    id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class UrlPage:
     """A page of URLs, the newest first. `next` is None at the end.
 
@@ -279,7 +271,7 @@ class UrlPage:
     """
 
     urls: Sequence[FrontierUrl]
-    next: UrlCursor | None
+    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True)

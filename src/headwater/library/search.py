@@ -11,7 +11,8 @@ from datetime import datetime
 
 from headwater.db import Connection
 from headwater.library.store import lists, matches
-from headwater.library.types import ArticleLine, ArticlePage, ArticlesQuery, ListPosition, Shelf
+from headwater.library.types import ArticleLine, ArticlePage, ArticlesQuery, Shelf
+from headwater.types import PageCursor
 
 STEP = 300  # articles of one step
 STEPS = 4
@@ -44,7 +45,7 @@ def page_of(lines: list[ArticleLine], limit: int) -> ArticlePage:
 
 async def _look(
     conn: Connection, words: str, query: ArticlesQuery, since: datetime | None
-) -> tuple[list[ArticleLine], ListPosition | None]:
+) -> tuple[list[ArticleLine], PageCursor | None]:
     """The hits of one step, and where the next begins."""
     listed = await lists.list_newest(conn, query=replace(query, limit=STEP))
     recent = [line for line in listed if since is None or line.listed_at >= since]

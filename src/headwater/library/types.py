@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from headwater.types import ArticleId, SourceId, SourceState
+from headwater.types import ArticleId, PageCursor, SourceId, SourceState
 
 FEEDS_PER_PAGE = 20
 ARTICLES_PER_PAGE = 30
@@ -85,21 +85,13 @@ class Shelf(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ListPosition:
-    """The last article of a page: the next page begins after it."""
-
-    listed_at: datetime
-    article_id: ArticleId
-
-
-@dataclass(frozen=True, slots=True)
 class ArticlesQuery:
     """Which articles to list."""
 
     shelf: Shelf = Shelf.UNREAD
     feed: UUID | None = None
     category: str | None = None
-    after: ListPosition | None = None
+    after: PageCursor | None = None
     limit: int = ARTICLES_PER_PAGE
 
 
@@ -119,8 +111,8 @@ class ArticleLine:
     is_starred: bool
 
     @property
-    def place(self) -> ListPosition:
-        return ListPosition(self.listed_at, self.id)
+    def place(self) -> PageCursor:
+        return PageCursor(self.listed_at, self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,4 +150,4 @@ class ArticlePage:
     """A page of a list, and where the next begins. A page of a search may be empty before the end."""
 
     lines: list[ArticleLine]
-    then: ListPosition | None
+    then: PageCursor | None

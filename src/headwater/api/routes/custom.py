@@ -18,7 +18,6 @@ from headwater.errors import FeedTaken, Forbidden, InvalidProposal, TooManyAttem
 from headwater.sources.custom.inspect import Inspector
 from headwater.sources.custom.store import submissions
 from headwater.sources.custom.submit import submit, withdraw
-from headwater.sources.custom.types import QueueCursor
 from headwater.sources.subscribe import leave_unwanted
 from headwater.types import SourceId
 
@@ -56,10 +55,8 @@ async def suggest(
 @get("/", operation_id="listSuggestedFeeds", opt={"role": Role.READER})
 async def list_own(request: AnyRequest, database: Db, cursor: Cursor = None, limit: Limit = 50) -> SuggestedFeeds:
     """List the caller's suggestions, newest first."""
-    place = read_cursor(cursor)
-    after = QueueCursor(place[0], SourceId(place[1])) if place else None
     async with database.as_user(_user(request).id) as conn:
-        found = await submissions.list_own(conn, after=after, limit=limit + 1)
+        found = await submissions.list_own(conn, after=read_cursor(cursor), limit=limit + 1)
     shown = found[:limit]
     follows = encode_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
     return SuggestedFeeds(feeds=[SuggestedFeed.model_validate(one) for one in shown], next_cursor=follows)

@@ -26,9 +26,9 @@ from headwater.db import Connection
 from headwater.errors import UrlNotFound
 from headwater.frontier.retrying import retry_matching
 from headwater.frontier.store import changes, listing, queue
-from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlCursor, UrlFilter
+from headwater.frontier.types import Fate, Origin, Status, Submission, Submitted, UrlFilter
 from headwater.sources.store.sources import list_labels
-from headwater.types import Clock, SourceId
+from headwater.types import Clock, PageCursor, SourceId
 
 BATCH = 5_000
 RETRY_PAGES = 20  # of a thousand URLs each, per request
@@ -53,7 +53,7 @@ async def list_urls(
 ) -> FrontierPage:
     """List URLs, newest first."""
     wanted = UrlFilter(status, SourceId(source_id) if source_id else None, host, origin, q)
-    after = _url_cursor(cursor)
+    after = read_cursor(cursor)
     async with database.transaction() as conn:
         found = await listing.list_urls(conn, wanted=wanted, now=clock(), after=after, limit=limit)
         total = await listing.count_urls(conn, wanted=wanted, now=clock())
@@ -109,7 +109,7 @@ async def retry(database: Db, clock: Now, data: JSONBody[RetriedUrls]) -> RetryR
         async with database.transaction() as conn:
             return RetryResponse(retried=len(await changes.retry(conn, ids=data.ids, now=clock())), next_cursor=None)
     wanted = UrlFilter(data.status, SourceId(data.source_id) if data.source_id else None, data.host)
-    after = _url_cursor(data.cursor, "body")
+    after = read_cursor(data.cursor, "body")
     part = await retry_matching(database, clock, wanted=wanted, after=after, pages=RETRY_PAGES)
     return RetryResponse(retried=part.retried, next_cursor=_cursor(part.next))
 
@@ -125,13 +125,8 @@ async def remove(database: Db, url_id: PathId) -> None:
 frontier_routes = Router("/frontier", route_handlers=[list_urls, stats, find, submit, submit_bulk, retry, remove])
 
 
-def _url_cursor(cursor: str | None, source: str = "query") -> UrlCursor | None:
-    found = read_cursor(cursor, source)
-    return UrlCursor(*found) if found else None
-
-
-def _cursor(place: UrlCursor | None) -> str | None:
-    return encode_cursor(place.discovered_at, place.id) if place else None
+def _cursor(place: PageCursor | None) -> str | None:
+    return encode_cursor(*place) if place else None
 
 
 def _submission(given: SubmittedUrl) -> Submission:

@@ -28,7 +28,7 @@ from headwater.sources.custom import judge
 from headwater.sources.custom.decide import check_domain
 from headwater.sources.custom.judge import hints_of
 from headwater.sources.custom.store import domains, submissions
-from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
+from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import SourceId, UserId
 
 MODERATOR = {"role": Role.MODERATOR}
@@ -55,15 +55,13 @@ async def queue(
     limit: Limit = 50,
 ) -> ModerationPage:
     """List suggestions. Pending ones: oldest first. Decided ones: latest decision first."""
-    found = read_cursor(cursor)
-    after = QueueCursor(found[0], SourceId(found[1])) if found else None
     wanted = QueueFilter(q, UserId(submitter_id) if submitter_id else None, host)
     async with database.as_system() as conn:
-        page = await submissions.list_queue(conn, status, wanted=wanted, after=after, limit=limit)
+        page = await submissions.list_queue(conn, status, wanted=wanted, after=read_cursor(cursor), limit=limit)
         hints = await hints_of(conn, page.submissions, clock())
     return ModerationPage(
         feeds=[moderated_feed(one, hints) for one in page.submissions],
-        next_cursor=encode_cursor(page.next.at, page.next.id) if page.next else None,
+        next_cursor=encode_cursor(*page.next) if page.next else None,
     )
 
 

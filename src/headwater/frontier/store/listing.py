@@ -13,7 +13,6 @@ from headwater.frontier.types import (
     FrontierUrl,
     Status,
     UrlCounts,
-    UrlCursor,
     UrlFilter,
     UrlPage,
     UrlTotal,
@@ -21,7 +20,7 @@ from headwater.frontier.types import (
 from headwater.hosts.keys import ALL_SHARDS, SHARDS, host_id_of, shard_of
 from headwater.hosts.store.pages import EVERY_BAND, parts
 from headwater.hosts.store.status import LONGEST_LEASE
-from headwater.types import SourceId
+from headwater.types import PageCursor, SourceId
 
 LOOKED_THROUGH = 2_000
 COUNTED_THROUGH = 10_000
@@ -83,7 +82,7 @@ async def find(conn: Connection, *, id: UUID, now: datetime) -> FrontierUrl | No
 
 
 async def list_urls(
-    conn: Connection, *, wanted: UrlFilter, now: datetime, limit: int, after: UrlCursor | None = None
+    conn: Connection, *, wanted: UrlFilter, now: datetime, limit: int, after: PageCursor | None = None
 ) -> UrlPage:
     """URLs that pass the filter, the newest first; those of one host in the order of their ids."""
     is_filtered = any(one is not None for one in (wanted.status, wanted.origin, wanted.text))
@@ -134,7 +133,7 @@ async def list_urls(
             **_filter_values(wanted, now),
             "look": look,
             "limit": limit,
-            "after_at": None if after is None else after.discovered_at,
+            "after_at": None if after is None else after.at,
             "after_host": None if key is None else key.host_id,
             "after_url": None if key is None else key.url_id,
         },
@@ -142,11 +141,11 @@ async def list_urls(
     rows = await cur.fetchall()
     urls = [_frontier_url(row[4:]) for row in rows if row[4] is not None]
     if len(urls) == limit:
-        return UrlPage(urls, UrlCursor(urls[-1].discovered_at, urls[-1].id))
+        return UrlPage(urls, PageCursor(urls[-1].discovered_at, urls[-1].id))
     looked, discovered_at, host_id, url_id = rows[0][:4]
     if looked is None or looked < look:
         return UrlPage(urls, None)
-    return UrlPage(urls, UrlCursor(discovered_at, UrlKey(0, host_id, url_id).id))
+    return UrlPage(urls, PageCursor(discovered_at, UrlKey(0, host_id, url_id).id))
 
 
 def _filter_values(wanted: UrlFilter, now: datetime) -> dict[str, object]:

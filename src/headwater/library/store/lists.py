@@ -252,8 +252,8 @@ def page_values(query: ArticlesQuery) -> dict[str, object]:
     return {
         "feed": query.feed,
         "category": query.category,
-        "listed_at": query.after.listed_at if query.after else "infinity",
-        "article_id": query.after.article_id if query.after else UUID(int=2**128 - 1),
+        "listed_at": query.after.at if query.after else "infinity",
+        "article_id": query.after.id if query.after else UUID(int=2**128 - 1),
         "limit": query.limit,
         "look": min(query.limit * LOOK_PER_LINE, LOOK_MAX),
     }

@@ -5,8 +5,7 @@ from uuid import UUID
 
 from headwater.db import Connection
 from headwater.library.store.lists import IN_FEED, IS_UNREAD
-from headwater.library.types import ListPosition
-from headwater.types import ArticleId, UserId
+from headwater.types import ArticleId, PageCursor, UserId
 
 
 async def mark(
@@ -92,7 +91,7 @@ async def mark_all_read(conn: Connection, *, feed: UUID | None, category: str | 
 
 
 async def mark_above_read(
-    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: ListPosition, now: datetime
+    conn: Connection, *, user_id: UserId, feed: UUID | None, category: str | None, place: PageCursor, now: datetime
 ) -> None:
     statement = f"""
         INSERT INTO marks (user_id, article_id, is_read, read_at)
@@ -112,8 +111,8 @@ async def mark_above_read(
             "user_id": user_id,
             "feed": feed,
             "category": category,
-            "listed_at": place.listed_at,
-            "article_id": place.article_id,
+            "listed_at": place.at,
+            "article_id": place.id,
             "now": now,
         },
     )

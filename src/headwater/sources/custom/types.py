@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from headwater.types import SourceId, UserId
+from headwater.types import PageCursor, SourceId, UserId
 
 
 class ModerationStatus(StrEnum):
@@ -184,15 +184,9 @@ class QueueFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueCursor:
-    at: datetime
-    id: SourceId
-
-
-@dataclass(frozen=True, slots=True)
 class QueuePage:
     submissions: list[FeedSubmission]
-    next: QueueCursor | None
+    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from headwater.library.types import (
     ArticlePage,
     ArticlesQuery,
     FeedsQuery,
-    ListPosition,
     Shelf,
 )
 from headwater.types import ArticleId
@@ -65,7 +64,8 @@ def read_query(
     chosen = parse_id(feed)
     if feed and chosen is None:
         raise Invalid("Feed not found.")
-    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, _place(after), ARTICLES_PER_PAGE)
+    place = decode_cursor(after) if after else None
+    return ArticlesQuery(Shelf(shelf), chosen, category.replace("\0", "") or None, place, ARTICLES_PER_PAGE)
 
 
 QUERY = {"wanted": Provide(read_query, sync_to_thread=False)}
@@ -91,7 +91,7 @@ async def read(
         "user": request.user,
         "now": clock(),
         "lines": found.lines,
-        "next": cursor_of(found.then) if found.then else "",
+        "next": encode_cursor(*found.then) if found.then else "",
         "words": words,
         "period": period if period in PERIODS else "",
         **_shown(wanted),
@@ -175,17 +175,6 @@ async def mark_all(
 
 def line_cursor(line: ArticleLine) -> str:
     return encode_cursor(line.listed_at, line.id)
-
-
-def cursor_of(place: ListPosition) -> str:
-    return encode_cursor(place.listed_at, place.article_id)
-
-
-def _place(cursor: str) -> ListPosition | None:
-    if not cursor:
-        return None
-    listed_at, article_id = decode_cursor(cursor)
-    return ListPosition(listed_at, ArticleId(article_id))
 
 
 async def _find(conn: Connection, query: ArticlesQuery, words: str, since: datetime | None) -> ArticlePage:

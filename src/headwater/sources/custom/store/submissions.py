@@ -17,14 +17,13 @@ from headwater.sources.custom.types import (
     Likeness,
     ModerationStatus,
     Proposal,
-    QueueCursor,
     QueueFilter,
     QueuePage,
     Sample,
     Shown,
     SubmitterRecord,
 )
-from headwater.types import SourceId, UserId
+from headwater.types import PageCursor, SourceId, UserId
 
 EVERYTHING = QueueFilter()
 LIKENESSES_MOST = 5  # for one suggestion
@@ -85,7 +84,7 @@ async def add(
         await conn.execute(statement, values)
 
 
-async def list_own(conn: Connection, *, after: QueueCursor | None = None, limit: int) -> list[CustomFeed]:
+async def list_own(conn: Connection, *, after: PageCursor | None = None, limit: int) -> list[CustomFeed]:
     """The user's own suggestions, the newest first. Under `Database.as_user`."""
     statement = f"""
         {_OWN}
@@ -127,7 +126,7 @@ async def set_decision(
 
 
 async def list_queue(
-    conn: Connection, shown: Shown, *, wanted: QueueFilter = EVERYTHING, after: QueueCursor | None = None, limit: int
+    conn: Connection, shown: Shown, *, wanted: QueueFilter = EVERYTHING, after: PageCursor | None = None, limit: int
 ) -> QueuePage:
     """Suggestions: undecided ones the oldest first, decided ones the latest decision first."""
     is_unreviewed = shown is Shown.UNREVIEWED  # approved by karma
@@ -139,10 +138,10 @@ async def list_queue(
         rows = await fetch_rows(conn, _DECIDED, values)
     found = msgspec.convert(rows[:limit], list[FeedSubmission])
     last = found[-1] if len(rows) > limit else None
-    return QueuePage(found, QueueCursor(last.decided_at or last.submitted_at, last.id) if last else None)
+    return QueuePage(found, PageCursor(last.decided_at or last.submitted_at, last.id) if last else None)
 
 
-def _cursor_values(after: QueueCursor | None) -> dict[str, object]:
+def _cursor_values(after: PageCursor | None) -> dict[str, object]:
     return {"after_at": after.at if after else None, "after_id": after.id if after else None}
 
 

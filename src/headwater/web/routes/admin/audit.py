@@ -10,7 +10,7 @@ from litestar.response import Template
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, decode_cursor, encode_cursor
 from headwater.audit import store
-from headwater.audit.types import AuditAction, AuditCursor, AuditFilter
+from headwater.audit.types import AuditAction, AuditFilter
 from headwater.errors import Invalid
 from headwater.web.errors import fragment
 from headwater.web.query import search_text
@@ -32,7 +32,7 @@ async def list_page(
         raise Invalid("Unknown action.")
     actor, target = search_text(person, subject, most=TEXT_MAX)
     wanted = AuditFilter(AuditAction(action) if action else None, actor=actor, subject=target)
-    after = AuditCursor(*decode_cursor(cursor)) if cursor else None
+    after = decode_cursor(cursor) if cursor else None
     async with database.as_system() as conn:
         found = await store.list_entries(conn, wanted=wanted, after=after, limit=PAGE)
     values = {"action": action, "person": actor, "subject": target}
@@ -41,7 +41,7 @@ async def list_page(
         "wanted": wanted,
         "address": urlencode({name: value for name, value in values.items() if value}),
         "cursor": cursor,
-        "next": encode_cursor(found.next.at, found.next.id) if found.next else "",
+        "next": encode_cursor(*found.next) if found.next else "",
         "now": clock(),
     }
 

@@ -31,12 +31,11 @@ from headwater.frontier.types import (
     Status,
     Submission,
     UrlCounts,
-    UrlCursor,
     UrlFilter,
 )  # fmt: skip
 from headwater.hosts.store.status import find_status, list_waiting
 from headwater.sources.store.sources import find_label, list_labels
-from headwater.types import Clock, SourceId
+from headwater.types import Clock, PageCursor, SourceId
 from headwater.web.errors import fragment
 from headwater.web.format import count
 from headwater.web.query import is_htmx, parse_id, parse_number, search_text
@@ -230,12 +229,12 @@ def read_source(text: str) -> SourceId | None:
     return SourceId(found) if found else None
 
 
-def read_cursor(cursor: str) -> UrlCursor | None:
-    return UrlCursor(*decode_cursor(cursor)) if cursor else None
+def read_cursor(cursor: str) -> PageCursor | None:
+    return decode_cursor(cursor) if cursor else None
 
 
-def cursor_of(place: UrlCursor | None) -> str:
-    return encode_cursor(place.discovered_at, place.id) if place else ""
+def cursor_of(place: PageCursor | None) -> str:
+    return encode_cursor(*place) if place else ""
 
 
 def read_number(text: str) -> int:

@@ -20,7 +20,7 @@ from headwater.sources.custom.decide import REASON_MOST, TRUSTED_KARMA, check_do
 from headwater.sources.custom.judge import hints_of
 from headwater.sources.custom.store import domains as domains_store
 from headwater.sources.custom.store import submissions
-from headwater.sources.custom.types import QueueCursor, QueueFilter, Shown
+from headwater.sources.custom.types import QueueFilter, Shown
 from headwater.types import Clock, SourceId
 from headwater.web.errors import fragment
 from headwater.web.query import is_htmx, search_text
@@ -46,8 +46,7 @@ async def list_suggestions(
     if show not in set(Shown):
         raise Invalid(f"Unknown list. Use one of {', '.join(Shown)}.")
     shown, [text] = Shown(show), search_text(q, most=TEXT_MAX)
-    at, last_id = decode_cursor(cursor) if cursor else (None, None)
-    after = QueueCursor(at, SourceId(last_id)) if at and last_id else None
+    after = decode_cursor(cursor) if cursor else None
     async with database.as_system() as conn:
         found = await submissions.list_queue(conn, shown, wanted=QueueFilter(text or None), after=after, limit=PAGE)
         hints = await hints_of(conn, found.submissions, clock())
@@ -60,7 +59,7 @@ async def list_suggestions(
         "shown": shown,
         "text": text,
         "cursor": cursor,
-        "next": encode_cursor(found.next.at, found.next.id) if found.next else "",
+        "next": encode_cursor(*found.next) if found.next else "",
         "here": encode_cursor(last.submitted_at, last.id) if last else cursor,
         "is_live": shown in {Shown.PENDING, Shown.UNREVIEWED},
         "trusted": TRUSTED_KARMA,
