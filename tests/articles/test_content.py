@@ -7,7 +7,7 @@ import pytest
 
 from headwater.articles.store.content import save, search
 from headwater.articles.store.links import list_linked
-from headwater.articles.store.locks import remove_unlisted
+from headwater.articles.store.records import remove_unlisted
 from headwater.articles.types import ContentChange, Extracted, NewContent, Saved
 from headwater.db import Connection, Database
 from headwater.sources.types import Source

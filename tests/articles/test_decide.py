@@ -6,15 +6,13 @@ import pytest
 
 from headwater.articles.decide import STILL_AS_RICH, is_of_site, plan_content, richness
 from headwater.articles.types import ContentChange, Extracted, Finder, Stored
-from headwater.ids import new_id
-from headwater.types import ArticleId
 from headwater.urls import url_key
 from tests.articles.builders import a_record
 from tests.clock import START
 
 
 def stored(record: Extracted) -> Stored:
-    return Stored(ArticleId(new_id()), record, None, None, 3)
+    return Stored(record, None, None, 3)
 
 
 LONG = a_record("one two three four five six seven eight nine ten " * 10, authors=("Ann",), published_at=START)

@@ -1,7 +1,6 @@
 """Each article has a positive 64-bit number beside its UUID."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -10,7 +9,6 @@ from headwater.articles.types import ListedEntry
 from headwater.db import Connection
 from tests.builders import a_source, an_article
 from tests.clock import START
-from tests.db.test_every_statement import sql_of
 
 pytestmark = pytest.mark.database
 
@@ -48,35 +46,8 @@ async def test_an_article_keeps_its_number_when_it_changes(conn: Connection) -> 
     (before,) = await listing.latest(conn, limit=1)
     source = await a_source(conn, url="https://example.com/other")
     changed = an_article("https://example.com/a", title="Another title")
-    await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, changed, "example.com", is_page=True)])
+    await records.keep(conn, seen_at=START, listed=[ListedEntry(source.id, changed, "example.com")])
 
     (after,) = await listing.latest(conn, limit=1)
 
     assert (after.number, after.title) == (before.number, "Another title")
-
-
-async def test_articles_are_found_by_their_numbers(conn: Connection) -> None:
-    await arrive(conn, "a", "b", "c", after=0)
-    known = {article.number: article.id for article in await listing.latest(conn, limit=10)}
-
-    assert await listing.find_by_numbers(conn, numbers=[*known, 1, 2**63 - 1]) == known
-
-
-async def test_a_lookup_by_number_reads_the_index_of_one_month(conn: Connection) -> None:
-    await arrive(conn, "a", after=0)
-    await conn.execute("SET LOCAL enable_seqscan = off")
-    (article,) = await listing.latest(conn, limit=1)
-
-    cur = await conn.execute(
-        f"EXPLAIN (ANALYZE, FORMAT JSON) {sql_of('articles.find_by_numbers')}".encode(), {"numbers": [article.number]}
-    )
-    row = await cur.fetchone()
-
-    assert row is not None
-    scans = [node for node in nodes(row[0][0]["Plan"]) if "articles" in node.get("Relation Name", "")]
-    (scan,) = (node for node in scans if node["Actual Loops"])
-    assert "Index" in scan["Node Type"]
-
-
-def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    return [plan, *(found for child in plan.get("Plans", []) for found in nodes(child))]

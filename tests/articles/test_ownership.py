@@ -1,7 +1,7 @@
 """Only an article's own site and its page write the shared record; what another feed says stays with its readers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -48,9 +48,8 @@ class World:
     async def reads_page(self, article: NewArticle) -> None:
         self.now += HOUR
         await see_all_users(self.conn)
-        await records.keep(
-            self.conn, seen_at=self.now, listed=[ListedEntry(self.sources["own"], article, is_page=True)]
-        )
+        page = ListedEntry(self.sources["own"], replace(article, is_own=None))
+        await records.keep_pages(self.conn, seen_at=self.now, pages=[page])
 
     async def sees(self, reader: str) -> list[ArticleLine]:
         await speak_for(self.conn, self.readers[reader])

@@ -13,7 +13,8 @@ from headwater.types import ArticleId, SourceId, record
 class NewArticle:
     """An article as a feed or its page describes it. Without `has_page` it only borrows the URL of its site or feed.
 
-    `is_own`: the feed was served from the article's own site, so that what it says is the shared record.
+    `is_own`: the feed was served from the article's own site, so that what it says is the shared record. None: this is
+    what the article's page says, which is the shared record, too.
     """
 
     entry_id: str
@@ -25,24 +26,18 @@ class NewArticle:
     content: str | None
     published_at: datetime | None
     has_page: bool = True
-    is_own: bool = False
+    is_own: bool | None = False
 
 
 class ListedEntry(NamedTuple):
-    """An article, and the source whose feed lists it, or from whose queue its page was read (`is_page`).
+    """An article, the source that lists it, and the site that the source's feed was served from.
 
-    `site` is the one that the feed was served from.
+    A page that belongs to no source has None.
     """
 
-    source_id: SourceId
+    source_id: SourceId | None
     article: NewArticle
     site: str = ""
-    is_page: bool = False
-
-    @property
-    def writes_record(self) -> bool:
-        """Whether it may change the shared record."""
-        return self.article.is_own or self.is_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,6 @@ class NewContent:
 class Stored:
     """The stored record of an article, without its text."""
 
-    article_id: ArticleId
     record: Extracted
     duplicate_of: ArticleId | None
     near_duplicate_of: ArticleId | None
@@ -146,8 +140,6 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What was stored."""
-
     article_id: ArticleId
     fate: ContentChange
     version: int

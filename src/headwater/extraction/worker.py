@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from headwater.articles.store import content, locks
+from headwater.articles.store import content
 from headwater.articles.store import records as records_store
 from headwater.articles.types import ContentChange, Extracted, ListedEntry, NewArticle, NewContent
 from headwater.bodies import store as bodies
@@ -24,9 +24,9 @@ from headwater.frontier.store import changes
 from headwater.frontier.types import FrontierOptions
 from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
-from headwater.outbox.types import OutboxEntry
+from headwater.outbox.types import Action, OutboxEntry
 from headwater.sandbox import Overrun, Sandbox
-from headwater.types import ArticleId, Clock, PageKind
+from headwater.types import Clock, PageKind
 from headwater.urls import url_key
 
 log = get_logger()
@@ -118,7 +118,7 @@ class Extractor:
             kept = await store.hold_sources(conn, source_ids=of)
             mine = [read for read in mine if read.page.source_id is None or read.page.source_id in kept]
             placed = await self._place(conn, mine)
-            ids = await self._keep_articles(conn, placed)
+            ids = await records_store.keep_pages(conn, seen_at=now, pages=[_listed(one) for one in placed])
             placed = [one for one in placed if one.url_key in ids]  # without those that retention has deleted
             records = [NewContent(ids[one.url_key], one.url, one.url_key, one.found) for one in placed]
             saved = await content.save(conn, records=records, now=now)
@@ -126,7 +126,7 @@ class Extractor:
             settled = [decide.settle(read.page.url, read.found, by_page.get(read.page.id)) for read in mine]
             await changes.settle(conn, contents=settled, now=now, options=self._frontier_options)
             changed = [
-                OutboxEntry(record.article_id, record.url_key, one.version)
+                OutboxEntry(record.article_id, record.url_key, one.version, Action.INDEX)
                 for record, one in zip(records, saved, strict=True)
                 if one.fate is not ContentChange.UNCHANGED
             ]
@@ -149,12 +149,6 @@ class Extractor:
             placed.append(_Placed(page, found, url, key, article))
             known.setdefault(key, decide.about_to_be(url, found))
         return placed
-
-    async def _keep_articles(self, conn: Connection, placed: Sequence[_Placed]) -> dict[bytes, ArticleId]:
-        """The ids of the records' articles, by key; new ones are stored."""
-        listed = [_listed(one) for one in placed]
-        await records_store.keep(conn, seen_at=self._clock(), listed=listed)
-        return await locks.lock_by_url(conn, url_keys=[one.article.url_key for one in listed])
 
 
 async def _known(conn: Connection, batch: Sequence[_ReadPage]) -> dict[bytes, KnownArticle]:
@@ -186,9 +180,9 @@ def _listed(placed: _Placed) -> ListedEntry:
         summary=found.description if known is None or known.summary is None else None,
         content=None,
         published_at=found.published_at if known is None or known.published_at is None else None,
+        is_own=None,
     )
-    # A page without a source is linked to none.
-    return ListedEntry(page.source_id, article, is_page=True)  # pyright: ignore[reportArgumentType]
+    return ListedEntry(page.source_id, article)
 
 
 def _log(report: ExtractionReport) -> None:

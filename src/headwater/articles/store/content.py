@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from psycopg.types.json import Jsonb
 
@@ -12,6 +12,12 @@ from headwater.articles.duplicates import KnownTexts, Original, link
 from headwater.articles.types import ContentChange, Extracted, Hit, NewContent, Plan, Saved, Stored
 from headwater.db import Connection, fetch_all, fetch_rows
 from headwater.types import ArticleId
+
+_FIELDS: Final = """
+    title, description, keywords, authors, published_at, canonical_url, section, language, image_url, open_graph,
+    linked_data, origins, word_count, content_hash, simhash, duplicate_of, near_duplicate_of, richness, version,
+    extracted_at
+"""
 
 
 async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime) -> list[Saved]:
@@ -29,9 +35,7 @@ async def save(conn: Connection, *, records: Sequence[NewContent], now: datetime
         one = link(record, before, plan, links)
         saved.append(one)
         # What the next record of the same article in this batch is compared with.
-        stored[record.article_id] = Stored(
-            record.article_id, plan.merged, one.duplicate_of, one.near_duplicate_of, one.version
-        )
+        stored[record.article_id] = Stored(plan.merged, one.duplicate_of, one.near_duplicate_of, one.version)
         if plan.fate is not ContentChange.UNCHANGED:
             rows.append(_row(record, plan, one, now))
     if rows:
@@ -55,17 +59,16 @@ async def _find_stored(conn: Connection, *, article_ids: Sequence[ArticleId]) ->
         FROM content WHERE article_id = ANY(%(ids)s) ORDER BY article_id FOR UPDATE
     """
     rows = await fetch_rows(conn, statement, {"ids": list(article_ids)})
-    return {row["article_id"]: _stored(**row) for row in rows}
+    return {row.pop("article_id"): _stored(**row) for row in rows}
 
 
 def _stored(
-    article_id: ArticleId,
     duplicate_of: ArticleId | None,
     near_duplicate_of: ArticleId | None,
     version: int,
     **record: Any,  # noqa: ANN401  the other columns, named as the fields of Extracted
 ) -> Stored:
-    return Stored(article_id, Extracted(**record), duplicate_of, near_duplicate_of, version)
+    return Stored(Extracted(**record), duplicate_of, near_duplicate_of, version)
 
 
 async def _find_originals(conn: Connection, *, records: Sequence[NewContent]) -> dict[bytes, list[Original]]:
@@ -110,23 +113,19 @@ async def _find_alike(conn: Connection, *, records: Sequence[NewContent]) -> dic
             ORDER BY bit_count((candidate.simhash # wanted.simhash)::bit(64)), candidate.article_id LIMIT 1
         ) AS alike
     """
-    cur = await conn.execute(
-        statement,
-        {"ids": [record.article_id for record in wanted], "simhashes": [record.extracted.simhash for record in wanted]},
-    )
+    ids, simhashes = [one.article_id for one in wanted], [one.extracted.simhash for one in wanted]
+    cur = await conn.execute(statement, {"ids": ids, "simhashes": simhashes})
     return dict(await cur.fetchall())
 
 
 async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> None:
     async with conn.cursor() as cur:
-        statement = """
+        statement = f"""
             INSERT INTO content (
-                article_id, url, url_key, title, text, html, description, keywords, authors, published_at,
-                canonical_url, section, language, image_url, open_graph, linked_data, origins, word_count, content_hash,
-                simhash, duplicate_of, near_duplicate_of, richness, version, extracted_at
+                article_id, url, url_key, text, html, {_FIELDS}
             )
             VALUES (
-                %(article_id)s, %(url)s, %(url_key)s, %(title)s, %(text)s, %(html)s, %(description)s, %(keywords)s,
+                %(article_id)s, %(url)s, %(url_key)s, %(text)s, %(html)s, %(title)s, %(description)s, %(keywords)s,
                 %(authors)s, %(published_at)s, %(canonical_url)s, %(section)s, %(language)s, %(image_url)s,
                 %(open_graph)s, %(linked_data)s, %(origins)s, %(word_count)s, %(content_hash)s, %(simhash)s,
                 %(duplicate_of)s, %(near_duplicate_of)s, %(richness)s, %(version)s, %(now)s
@@ -134,17 +133,12 @@ async def _write(conn: Connection, *, rows: Sequence[Mapping[str, object]]) -> N
             ON CONFLICT (article_id) DO UPDATE
             SET text = CASE WHEN %(takes_text)s THEN excluded.text ELSE content.text END,
                 html = CASE WHEN %(takes_text)s THEN excluded.html ELSE content.html END,
-                (
-                    title, description, keywords, authors, published_at, canonical_url, section,
-                    language, image_url, open_graph, linked_data, origins, word_count, content_hash,
-                    simhash, duplicate_of, near_duplicate_of, richness, version, extracted_at
-                ) = (
-                    excluded.title, excluded.description, excluded.keywords, excluded.authors,
-                    excluded.published_at, excluded.canonical_url, excluded.section,
-                    excluded.language, excluded.image_url, excluded.open_graph,
-                    excluded.linked_data, excluded.origins, excluded.word_count,
-                    excluded.content_hash, excluded.simhash, excluded.duplicate_of,
-                    excluded.near_duplicate_of, excluded.richness, excluded.version, excluded.extracted_at
+                ({_FIELDS}) = (
+                    excluded.title, excluded.description, excluded.keywords, excluded.authors, excluded.published_at,
+                    excluded.canonical_url, excluded.section, excluded.language, excluded.image_url,
+                    excluded.open_graph, excluded.linked_data, excluded.origins, excluded.word_count,
+                    excluded.content_hash, excluded.simhash, excluded.duplicate_of, excluded.near_duplicate_of,
+                    excluded.richness, excluded.version, excluded.extracted_at
                 )
         """
         await cur.executemany(statement, rows)
@@ -180,18 +174,9 @@ async def search(conn: Connection, *, words: str, limit: int = 20, offset: int =
     Words are reduced by each article's own language. Of very many hits the newest thousand are ranked.
     """
     statement = """
-        WITH asked AS MATERIALIZED (
-            -- In most languages the words have the same stems: each query is run once.
-            SELECT websearch_to_tsquery(config, %(words)s) AS query, array_agg(config) AS configs
-            FROM unnest(ARRAY[
-                'arabic', 'danish', 'dutch', 'english', 'finnish', 'french', 'german', 'greek', 'hungarian',
-                'indonesian', 'italian', 'norwegian', 'portuguese', 'romanian', 'russian', 'simple', 'spanish',
-                'swedish', 'turkish'
-            ]::regconfig[]) AS config
-            GROUP BY query
-        ), found AS MATERIALIZED (
+        WITH found AS MATERIALIZED (
             SELECT newest.article_id, query
-            FROM asked
+            FROM search_queries(%(words)s)  -- in most languages the words have the same stems: each query is run once
             CROSS JOIN LATERAL (
                 SELECT article_id
                 FROM (

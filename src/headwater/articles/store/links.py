@@ -72,16 +72,8 @@ async def link(
         SELECT (SELECT array_agg(number) FROM linked JOIN entry USING (article_id, source_id)),
             (SELECT array_agg(number) FROM known WHERE is_outdated), (SELECT count(*) FROM known)
     """
-    cur = await conn.execute(
-        statement,
-        {
-            **entry_values(entries),
-            "seen_at": seen_at,
-            "article_ids": uuids([article_id for article_id, _ in pairs]),
-            "source_ids": uuids([source_id for _, source_id in pairs]),
-            "entry_ids": texts([one.article.entry_id for one in entries]),
-        },
-    )
+    values = {"seen_at": seen_at, "article_ids": uuids([article_id for article_id, _ in pairs])}
+    cur = await conn.execute(statement, entry_values(entries) | values)
     row: tuple[list[int] | None, list[int] | None, int] | None = await cur.fetchone()
     new, outdated, known = row or (None, None, 0)
     if outdated:
@@ -121,15 +113,8 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
         WHERE link.article_id = given.article_id AND link.source_id = given.source_id
             AND link.article_id = ANY(%(article_ids)b::uuid[])
     """
-    await conn.execute(
-        statement,
-        {
-            **entry_values(listed),
-            "article_ids": uuids([ids[one.article.url_key] for one in listed]),
-            "source_ids": uuids([one.source_id for one in listed]),
-            "entry_ids": texts([one.article.entry_id for one in listed]),
-        },
-    )
+    article_ids = uuids([ids[one.article.url_key] for one in listed])
+    await conn.execute(statement, entry_values(listed) | {"article_ids": article_ids})
 
 
 async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
@@ -147,18 +132,13 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
 
 
 async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> list[ArticleId]:
-    return await fetch_column(
-        conn,
-        "SELECT article_id FROM article_sources WHERE source_id = %(source_id)s LIMIT %(limit)s",
-        {"source_id": source_id, "limit": limit},
-    )
+    statement = "SELECT article_id FROM article_sources WHERE source_id = %(source_id)s LIMIT %(limit)s"
+    return await fetch_column(conn, statement, {"source_id": source_id, "limit": limit})
 
 
 async def unlink(conn: Connection, *, source_id: SourceId, ids: Sequence[ArticleId]) -> None:
-    await conn.execute(
-        "DELETE FROM article_sources WHERE article_id = ANY(%(ids)b::uuid[]) AND source_id = %(source_id)s",
-        {"source_id": source_id, "ids": uuids(ids)},
-    )
+    statement = "DELETE FROM article_sources WHERE article_id = ANY(%(ids)b::uuid[]) AND source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id, "ids": uuids(ids)})
 
 
 async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, SourceId | None]:
@@ -183,10 +163,13 @@ async def find_owners(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[by
 def entry_values(listed: Sequence[ListedEntry]) -> dict[str, object]:
     articles = [one.article for one in listed]
     return {
+        "source_ids": uuids([one.source_id for one in listed]),
+        "entry_ids": texts([article.entry_id for article in articles]),
+        "urls": texts([article.url for article in articles]),
         "titles": texts([article.title for article in articles]),
         "authors": texts([article.author for article in articles]),
         "summaries": texts([article.summary for article in articles]),
         "contents": texts([article.content for article in articles]),
         "published": times([article.published_at for article in articles]),
-        "own": bools([None if one.is_page else one.article.is_own for one in listed]),  # NULL for the page itself
+        "own": bools([article.is_own for article in articles]),
     }

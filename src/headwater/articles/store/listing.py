@@ -1,10 +1,8 @@
-"""Articles for lists, and by number."""
-
-from collections.abc import Sequence
+"""Lists of the latest articles."""
 
 from headwater.articles.types import ListedArticle
 from headwater.db import Connection, fetch_all
-from headwater.types import ArticleId, SourceId
+from headwater.types import SourceId
 
 
 async def latest(conn: Connection, *, limit: int) -> list[ListedArticle]:
@@ -62,20 +60,3 @@ async def latest_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         ORDER BY article_sources.listed_at DESC, article_id DESC LIMIT %(limit)s
     """
     return await fetch_all(conn, ListedArticle, statement, {"source_id": source_id, "limit": limit})
-
-
-async def find_by_numbers(conn: Connection, *, numbers: Sequence[int]) -> dict[int, ArticleId]:
-    """The articles with these numbers. A number contains the time of the id, so each is looked up in one month."""
-    statement = """
-        SELECT wanted.number, articles.id
-        FROM unnest(%(numbers)s::bigint[]) AS wanted (number)
-        CROSS JOIN LATERAL (
-            SELECT id
-            FROM articles
-            WHERE articles.number = wanted.number
-                AND id BETWEEN first_id_of_number(wanted.number) AND last_id_of_number(wanted.number)
-            OFFSET 0
-        ) AS articles
-    """
-    cur = await conn.execute(statement, {"numbers": list(numbers)})
-    return {number: ArticleId(article_id) for number, article_id in await cur.fetchall()}

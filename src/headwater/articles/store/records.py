@@ -21,15 +21,46 @@ from headwater.types import ArticleId, SourceId
 async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]) -> Mapping[SourceId, Kept]:
     """Store what feeds list: add new articles, update changed ones, link each to its source.
 
-    Only the article's own site and its page write the shared record; what other feeds say is stored with their link. An
-    article that retention has deleted is not added again while feeds still list it.
+    Only feeds of the article's own site write the shared record; what others say is stored with their link. An article
+    that retention has deleted is not added again while feeds still list it.
     """
     if not listed:
         return {}
     listed = await _known_by_id(conn, listed=listed)
+    new, linked = await _keep(conn, seen_at=seen_at, listed=listed)
+    links: dict[SourceId | None, list[NewArticle]] = {one.source_id: [] for one in listed}
+    for one in linked:
+        links[one.source_id].append(one.article)
+    return {source_id: Kept(new[source_id], len(its), its) for source_id, its in links.items() if source_id}
+
+
+async def keep_pages(conn: Connection, *, seen_at: datetime, pages: Sequence[ListedEntry]) -> dict[bytes, ArticleId]:
+    """Store articles as their own pages describe them. Returns their ids by key, without those retention has deleted.
+
+    None of them is deleted before the transaction ends.
+    """
+    if not pages:
+        return {}
+    await _keep(conn, seen_at=seen_at, listed=pages)
+    async with conn.cursor(binary=True) as cur:
+        statement = """
+            SELECT article_urls.url_key, articles.id
+            FROM article_urls
+            JOIN articles ON articles.id = article_id
+            WHERE article_urls.url_key = ANY(%(url_keys)b::bytea[])
+            ORDER BY articles.id FOR KEY SHARE OF articles
+        """
+        await cur.execute(statement, {"url_keys": byteas([one.article.url_key for one in pages])})
+        return dict(await cur.fetchall())
+
+
+async def _keep(
+    conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEntry]
+) -> tuple[Counter[SourceId | None], list[ListedEntry]]:
+    """How many articles are new by source, and which entries were linked to their source."""
     # One row per URL, always in the same order: two writers of the same URLs must not deadlock.
     first = {one.article.url_key: one for one in reversed(listed)}
-    first |= {one.article.url_key: one for one in reversed(listed) if one.writes_record}
+    first |= {one.article.url_key: one for one in reversed(listed) if one.article.is_own is not False}
     keys = sorted(first)
     known = await _find_known(conn, url_keys=keys)
     fresh = [first[key] for key in keys if key not in known]
@@ -38,7 +69,7 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEn
         lost = [one.article.url_key for one in fresh if one.article.url_key not in made]
         known |= await _find_known(conn, url_keys=lost)
     here = {key: article_id for key, (article_id, is_here) in known.items() if is_here}
-    await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].writes_record])
+    await _renew(conn, ids=here, listed=[first[key] for key in sorted(here) if first[key].article.is_own is not False])
     ids = made | here
     others = [one for one in listed if (key := one.article.url_key) in ids and not (key in made and one is first[key])]
     more, is_all = await link(conn, seen_at=seen_at, ids=ids, listed=others)
@@ -48,10 +79,7 @@ async def keep(conn: Connection, *, seen_at: datetime, listed: Sequence[ListedEn
         readded, relinked = await _add_removed(conn, seen_at=seen_at, first=first, ids=here, listed=others)
         linked += relinked
         new.update(first[key].source_id for key in readded)
-    links: dict[SourceId, list[NewArticle]] = {one.source_id: [] for one in listed}
-    for one in linked:
-        links[one.source_id].append(one.article)
-    return {source_id: Kept(new[source_id], len(its), its) for source_id, its in links.items()}
+    return new, linked
 
 
 async def _find_known(conn: Connection, *, url_keys: Sequence[bytes]) -> dict[bytes, tuple[ArticleId, bool]]:
@@ -89,9 +117,7 @@ async def _add(
             )
         ), named AS (
             INSERT INTO article_urls (url_key, article_id)
-            SELECT url_key, id
-            FROM entry
-            ON CONFLICT (url_key) DO NOTHING
+            SELECT url_key, id FROM entry ON CONFLICT (url_key) DO NOTHING
             RETURNING article_id
         ), made AS (
             INSERT INTO articles (
@@ -129,10 +155,7 @@ async def _add(
             **entry_values(listed),
             "ids": uuids([ids[key] for key in keys]),
             "seen_at": seen_at,
-            "urls": texts([one.article.url for one in listed]),
             "url_keys": byteas(keys),
-            "source_ids": uuids([one.source_id for one in listed]),
-            "entry_ids": texts([one.article.entry_id for one in listed]),
         },
     )
     unlinked: dict[int, bool] = {number - 1: is_made for number, is_made in await cur.fetchall()}
@@ -150,10 +173,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
     given = [one for one in listed if ids[one.article.url_key] in outdated]
     statement = """
         WITH locked AS MATERIALIZED (
-            SELECT id
-            FROM articles WHERE id = ANY(%(ids)b::uuid[])
-            ORDER BY id  -- against deadlocks
-            FOR UPDATE
+            SELECT id FROM articles WHERE id = ANY(%(ids)b::uuid[]) ORDER BY id FOR UPDATE  -- against deadlocks
         )
         UPDATE articles
         SET title = coalesce(nullif(given.title, ''), articles.title),
@@ -171,14 +191,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
         JOIN locked USING (id)
         WHERE articles.id = given.id AND articles.id = ANY(%(ids)b::uuid[])
     """
-    await conn.execute(
-        statement,
-        {
-            **entry_values(given),
-            "ids": uuids([ids[one.article.url_key] for one in given]),
-            "urls": texts([one.article.url for one in given]),
-        },
-    )
+    await conn.execute(statement, entry_values(given) | {"ids": uuids([ids[one.article.url_key] for one in given])})
 
 
 async def _find_outdated(
@@ -200,11 +213,8 @@ async def _find_outdated(
                 coalesce(given.published_at, articles.published_at)
             )
     """
-    return set(
-        await fetch_column(
-            conn, statement, {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])}
-        )
-    )
+    values = {**entry_values(listed), "ids": uuids([ids[one.article.url_key] for one in listed])}
+    return set(await fetch_column(conn, statement, values))
 
 
 async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Sequence[ListedEntry]:
@@ -214,9 +224,6 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Se
     shared record is decided by the URL that the article is kept under, not by the one that the feed names now. An id
     that the feed gave while another site served it does not count once the article's own site serves it.
     """
-    by_feeds = [one for one in listed if not one.is_page]
-    if not by_feeds:
-        return listed
     statement = """
         SELECT source_id, entry_id, (array_agg(articles.url_key))[1], (array_agg(articles.url))[1],
             bool_and(listed.is_own)
@@ -235,25 +242,21 @@ async def _known_by_id(conn: Connection, *, listed: Sequence[ListedEntry]) -> Se
     cur = await conn.execute(
         statement,
         {
-            "source_ids": uuids([one.source_id for one in by_feeds]),
-            "entry_ids": texts([one.article.entry_id for one in by_feeds]),
-            "url_keys": byteas([one.article.url_key for one in by_feeds]),
+            "source_ids": uuids([one.source_id for one in listed]),
+            "entry_ids": texts([one.article.entry_id for one in listed]),
+            "url_keys": byteas([one.article.url_key for one in listed]),
         },
     )
     known = {
         (source_id, entry_id): (bytes(key), url, was_own)
         for source_id, entry_id, key, url, was_own in await cur.fetchall()
     }
-    if not known:
-        return listed
-    return [
-        _as_known(one, known[mark]) if not one.is_page and (mark := (one.source_id, one.article.entry_id)) in known
-        else one
-        for one in listed
-    ]  # fmt: skip
+    return [_as_known(one, known.get((one.source_id, one.article.entry_id))) for one in listed] if known else listed
 
 
-def _as_known(one: ListedEntry, known: tuple[bytes, str, bool]) -> ListedEntry:
+def _as_known(one: ListedEntry, known: tuple[bytes, str, bool] | None) -> ListedEntry:
+    if known is None:
+        return one
     key, url, was_own = known
     is_own = is_of_site(url, key, one.site)
     if is_own and not was_own:
@@ -279,3 +282,33 @@ async def _add_removed(
     rest = [one for one in listed if (key := one.article.url_key) in made and one is not first[key]]
     more, _ = await link(conn, seen_at=seen_at, ids=made, listed=rest)
     return made, linked + more
+
+
+async def lock(conn: Connection, *, ids: Sequence[ArticleId]) -> dict[ArticleId, str]:
+    """Lock these articles; returns their URLs. None is linked to a source before the transaction ends."""
+    cur = await conn.execute(
+        "SELECT id, url FROM articles WHERE id = ANY(%(ids)b::uuid[]) ORDER BY id FOR UPDATE", {"ids": uuids(ids)}
+    )
+    return dict(await cur.fetchall())
+
+
+async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_for: SourceId | None = None) -> int:
+    """Delete those of these locked articles that no source but the given one lists and no user starred.
+
+    Returns how many; their content, links and marks are deleted too.
+    """
+    statement = """
+        DELETE FROM articles
+        WHERE id = ANY(%(ids)b::uuid[])
+            AND NOT EXISTS (
+                SELECT
+                FROM article_sources AS other
+                WHERE other.article_id = articles.id AND other.source_id IS DISTINCT FROM %(except_for)s::uuid
+                OFFSET 0
+            )
+            AND NOT EXISTS (
+                SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL OFFSET 0
+            )
+    """
+    cur = await conn.execute(statement, {"ids": uuids(ids), "except_for": except_for})
+    return cur.rowcount
