@@ -143,7 +143,7 @@ async def test_a_worker_that_is_killed_in_the_middle_is_followed_by_another(
     killed, other = Remover(database, clock, rows_at_once=10), Remover(database, clock, rows_at_once=10)
     (removal,) = await killed.claim(1)
     begun = asyncio.Event()
-    task = asyncio.create_task(killed.remove(removal, lambda _rows: begun.set()))
+    task = asyncio.create_task(killed.work(removal, lambda _rows: begun.set()))
     await begun.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -165,11 +165,11 @@ async def test_a_worker_that_lost_its_lease_deletes_nothing(database: Database, 
     clock.now = START + LEASE + timedelta(seconds=1)
     (taken,) = await other.claim(1)
 
-    rows = await late.remove(removal)
+    rows = await late.work(removal)
 
     assert rows == 0
     assert await count(database, "articles") == 30
-    await other.remove(taken)
+    await other.work(taken)
     assert await count(database, "source_ids") == 0
 
 

@@ -6,8 +6,6 @@ from uuid import UUID
 
 
 class RemovalKind(StrEnum):
-    """What was deleted."""
-
     SOURCE = "source"
     USER = "user"
 

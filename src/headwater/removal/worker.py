@@ -28,8 +28,6 @@ SWEPT_EVERY_S = 300.0
 
 
 class Remover:
-    """The removing stage."""
-
     name = "removing"
     concurrency = 2
 
@@ -59,12 +57,11 @@ class Remover:
     def drain(self) -> None:
         self._is_draining = True
 
-    async def work(self, removal: Removal) -> int:
-        """Remove all rows of a deleted source or user; returns how many. Raises DatabaseUnavailable."""
-        return await self.remove(removal)
+    async def work(self, removal: Removal, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Remove all rows of a deleted source or user; returns how many. Raises DatabaseUnavailable.
 
-    async def remove(self, removal: Removal, progress: Callable[[int], None] = lambda _: None) -> int:
-        """As `work`; `progress` gets the number of rows removed so far after each step."""
+        `progress` gets the number of rows removed so far after each step.
+        """
         total = 0
         while not self._is_draining:
             gone = await self._step(removal)
@@ -85,7 +82,7 @@ class Remover:
         while claimed := await self.claim(1):
             for removal in claimed:
                 before = total
-                total += await self.remove(removal, lambda rows, before=before: progress(before + rows))
+                total += await self.work(removal, lambda rows, before=before: progress(before + rows))
         return total
 
     async def sweep(self) -> None:
