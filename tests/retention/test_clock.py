@@ -13,9 +13,8 @@ from headwater.polling.decide import BY_HAND_ONLY
 from headwater.polling.store import claims as feed_claims
 from headwater.polling.store import schedule as feed_schedule
 from headwater.retention import store
-from headwater.retention.repair import repair_schedules
 from headwater.retention.types import RetentionOptions, RetentionTurn
-from headwater.retention.worker import Retainer
+from headwater.retention.worker import Retainer, repair_schedules
 from headwater.sources.follow import disable
 from headwater.sources.health.counter import Counter
 from headwater.sources.health.store import counts

@@ -125,8 +125,8 @@ class World:
 
     async def retain(self, progress: Callable[[str], None] = lambda _: None, **options: Any) -> RetentionReport:
         """One run, with all the time there is."""
-        turn = RetentionTurn(new_id(), self.clock() + timedelta(minutes=10))
-        return await self.retainer(**options).run(turn, progress)
+        turn = RetentionTurn(new_id(), self.clock() + timedelta(minutes=10), progress)
+        return await self.retainer(**options).run(turn)
 
 
 TEXT = WORDS

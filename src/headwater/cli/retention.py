@@ -78,12 +78,12 @@ async def _run(runtime: Runtime, most: timedelta, *, is_quiet: bool) -> Retentio
     retainer = make_retainer(runtime.tools)
     await retainer.look_at_clock()  # repairs the lease of a run that was killed while the clock was ahead
     now = runtime.tools.clock()
-    turn = RetentionTurn(new_id(), now + most)
+    turn = RetentionTurn(new_id(), now + most, (lambda _: None) if is_quiet else print_text)
     async with runtime.database.transaction() as conn:
         if not await store.claim(conn, lease=turn.lease, now=now, ends_at=turn.ends_at + MARGIN, is_early=True):
             state = await store.find_state(conn)
             raise Conflict(f"Retention is running; it ends by {state.due_at:%H:%M} UTC. Try again then.")
-    report = await retainer.run(turn, (lambda _: None) if is_quiet else print_text)
+    report = await retainer.run(turn)
     rows = {kind.value: count for kind, count in report.rows.items() if count}
     async with runtime.database.transaction() as conn:
         ends = sorted({f"{months.month:%Y-%m}" for months in report.months})
@@ -112,7 +112,7 @@ async def _record(conn: Connection, subject: str, now: datetime, detail: dict[st
     )
 
 
-def _deleted(found: Planned | RetentionReport, one: str, many: str) -> list[str]:
+def _deleted(found: Planned, one: str, many: str) -> list[str]:
     """The lines for months and rows, with verbs."""
     lines: list[str] = []
     for month in found.months:

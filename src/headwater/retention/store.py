@@ -7,12 +7,18 @@ name tables that do not exist yet. Each stops after a moment if its tables are l
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import date, datetime
+from typing import Final
 from uuid import UUID
 
 from psycopg import errors
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value
 from headwater.retention.types import DetachedText, Month, RetainedKind, RetentionState
+
+_IN_MONTH: Final = """
+    FROM articles
+    WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
+"""
 
 
 class Busy(Exception):
@@ -49,28 +55,20 @@ async def finish(conn: Connection, *, lease: UUID, now: datetime, due_at: dateti
 
 
 async def find_state(conn: Connection) -> RetentionState:
-    found = await fetch_one(
-        conn, RetentionState, "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
-    )
+    statement = "SELECT due_at, lease IS NOT NULL AS is_running, finished_at FROM retention_state"
+    found = await fetch_one(conn, RetentionState, statement)
     assert found is not None, "the migration made the row"
     return found
 
 
 async def repair_schedule(conn: Connection, *, now: datetime, latest: datetime) -> None:
     """Make a run due that waits for longer than allowed, as a clock that was ahead wrote it."""
-    await conn.execute(
-        "UPDATE retention_state SET due_at = %(now)s, lease = NULL WHERE due_at > %(latest)s",
-        {"now": now, "latest": latest},
-    )
+    statement = "UPDATE retention_state SET due_at = %(now)s, lease = NULL WHERE due_at > %(latest)s"
+    await conn.execute(statement, {"now": now, "latest": latest})
 
 
 async def newest_published_at(conn: Connection, *, month: date) -> datetime | None:
-    statement = """
-        SELECT max(published_at)
-        FROM articles
-        WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
-    """
-    return await fetch_value(conn, statement, {"month": month})
+    return await fetch_value(conn, f"SELECT max(published_at) {_IN_MONTH}", {"month": month})
 
 
 async def make_months(conn: Connection, *, until: date) -> int:
@@ -86,13 +84,12 @@ async def list_months(conn: Connection) -> list[date]:
 
 async def count_month(conn: Connection, *, month: date) -> Month:
     """How many articles are in a month, and how many of them are starred."""
-    statement = """
+    statement = f"""
         SELECT %(month)s::date AS month, count(*) AS articles,
             count(*) FILTER (
                 WHERE EXISTS (SELECT FROM marks WHERE article_id = articles.id AND starred_at IS NOT NULL)
             ) AS starred
-        FROM articles
-        WHERE id >= first_id_of(%(month)s::date) AND id < first_id_of((%(month)s::date + interval '1 month')::date)
+        {_IN_MONTH}
     """
     found = await fetch_one(conn, Month, statement, {"month": month})
     assert found is not None, "a count is a row"
@@ -119,12 +116,8 @@ async def list_detached(conn: Connection) -> list[str]:
 
 async def take_detached_texts(conn: Connection, *, table: str, most: int) -> list[DetachedText]:
     """Delete some texts from a detached table, and return them."""
-    return await fetch_all(
-        conn,
-        DetachedText,
-        "SELECT article_id, url_key, version, is_kept FROM take_gone_content(%(part)s, %(most)s)",
-        {"part": table, "most": most},
-    )
+    statement = "SELECT article_id, url_key, version, is_kept FROM take_gone_content(%(part)s, %(most)s)"
+    return await fetch_all(conn, DetachedText, statement, {"part": table, "most": most})
 
 
 async def drop_detached(conn: Connection, *, table: str) -> None:
@@ -143,18 +136,13 @@ async def is_index_listening(conn: Connection) -> bool:
     return bool(await fetch_value(conn, "SELECT EXISTS (SELECT FROM outbox_listening)"))
 
 
-async def count_events(conn: Connection, *, before: datetime) -> int:
-    return await fetch_value(conn, "SELECT count(*) FROM events WHERE created_at < %(before)s", {"before": before})
-
-
-async def count_polls(conn: Connection, *, before: datetime) -> int:
-    return await fetch_value(conn, "SELECT count(*) FROM poll_events WHERE at < %(before)s", {"before": before})
-
-
-async def count_clicks(conn: Connection, *, before: datetime) -> int:
-    return await fetch_value(
-        conn, "SELECT count(*) FROM feed_item_clicks WHERE clicked_at < %(before)s", {"before": before}
-    )
-
-
-COUNTS = {RetainedKind.EVENTS: count_events, RetainedKind.POLLS: count_polls, RetainedKind.CLICKS: count_clicks}
+async def count_rows(conn: Connection, *, kind: RetainedKind, before: datetime) -> int:
+    """How many rows of a kind have expired; articles are counted by month."""
+    statement = """
+        SELECT CASE %(kind)s
+            WHEN 'events' THEN (SELECT count(*) FROM events WHERE created_at < %(before)s)
+            WHEN 'polls' THEN (SELECT count(*) FROM poll_events WHERE at < %(before)s)
+            WHEN 'clicks' THEN (SELECT count(*) FROM feed_item_clicks WHERE clicked_at < %(before)s)
+        END
+    """
+    return await fetch_value(conn, statement, {"kind": kind.value, "before": before})

@@ -1,16 +1,16 @@
 """How long rows are kept, and the result of a run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
 from headwater.timekeeping.types import DEFAULT_CLOCK_OPTIONS, ClockOptions
+from headwater.types import ArticleId
 
 
 class RetainedKind(StrEnum):
-    """What expires."""
-
     ARTICLES = "articles"
     EVENTS = "events"
     POLLS = "polls"
@@ -39,6 +39,7 @@ class RetentionTurn:
 
     lease: UUID
     ends_at: datetime
+    progress: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +64,24 @@ class Month:
 class DetachedText:
     """A text of a detached month. `is_kept`: a copy is kept, because its article is starred."""
 
-    article_id: UUID
+    article_id: ArticleId
     url_key: bytes
     version: int
     is_kept: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Planned:
     """What a run would do now."""
 
-    months: list[Month]
-    rows: dict[RetainedKind, int]
+    months: list[Month] = field(default_factory=list[Month])
+    rows: dict[RetainedKind, int] = field(default_factory=dict[RetainedKind, int])
 
 
 @dataclass(slots=True)
-class RetentionReport:
+class RetentionReport(Planned):
     """What a run did, and whether it is complete."""
 
-    months: list[Month] = field(default_factory=list[Month])
-    rows: dict[RetainedKind, int] = field(default_factory=dict[RetainedKind, int])
     reassigned: int = 0
     is_done: bool = True
     left: str = ""  # why it is incomplete

@@ -12,8 +12,12 @@ from itertools import takewhile
 from typing import Protocol
 
 from headwater.accounts.store import events
+from headwater.alerts.store import facts
 from headwater.analytics import store as analytics
+from headwater.bodies import store as bodies
 from headwater.db import Connection, Database
+from headwater.frontier.store import changes
+from headwater.hosts.store.repair import repair_schedules as repair_hosts
 from headwater.ids import new_id
 from headwater.observability import metrics
 from headwater.observability.log import get_logger
@@ -29,12 +33,11 @@ from headwater.retention.decide import (
     last_month_needed,
     next_run_at,
 )
-from headwater.retention.repair import repair_schedules
 from headwater.retention.store import Busy
-from headwater.retention.types import Month, Planned, RetainedKind, RetentionOptions, RetentionReport, RetentionTurn
+from headwater.retention.types import Planned, RetainedKind, RetentionOptions, RetentionReport, RetentionTurn
 from headwater.timekeeping import store as clocks
 from headwater.timekeeping.decide import clock_problem, was_ahead
-from headwater.types import ArticleId, Clock
+from headwater.types import Clock
 
 log = get_logger()
 
@@ -45,6 +48,8 @@ MARGIN = timedelta(minutes=5)  # between the end of a run and that of its lease
 NOTED_EVERY_S = 60.0
 REPAIRED_EVERY_S = 300.0
 LOGGED_EVERY_S = 3600.0
+LONGEST_FETCH_WAIT = timedelta(days=32)
+LONGEST_RUN = timedelta(days=2)
 
 
 class RemoveBefore(Protocol):
@@ -54,8 +59,6 @@ class RemoveBefore(Protocol):
 
 
 class Retainer:
-    """The retaining stage."""
-
     name = "retaining"
     concurrency = 1
 
@@ -63,6 +66,8 @@ class Retainer:
         self._database = database
         self._clock = clock
         self._options = options
+        kinds = (RetainedKind.EVENTS, RetainedKind.POLLS, RetainedKind.CLICKS)
+        self._kept = dict(zip(kinds, (options.events, options.polls, options.clicks), strict=True))
         self._months_until: date | None = None
         self._is_draining = False
         self._note_at = self._repair_at = self._thorough_at = self._log_at = 0.0
@@ -122,26 +127,22 @@ class Retainer:
     async def work(self, turn: RetentionTurn) -> RetentionReport:
         """Run until all is done or the time is up. Raises DatabaseUnavailable: then the lease expires."""
         report = await self.run(turn)
-        log.info(
-            "retention ran",
-            months=[str(one.month) for one in report.months],
-            rows={kind.value: count for kind, count in report.rows.items()},
-            done=report.is_done,
-            left=report.left,
-        )
+        months, rows = [str(one.month) for one in report.months], {kind.value: n for kind, n in report.rows.items()}
+        log.info("retention ran", months=months, rows=rows, done=report.is_done, left=report.left)
         return report
 
-    async def run(self, turn: RetentionTurn, progress: Callable[[str], None] = lambda _: None) -> RetentionReport:
+    async def run(self, turn: RetentionTurn) -> RetentionReport:
         """Run, and set when the next run is due. Raises DatabaseUnavailable."""
         report = RetentionReport()
         if not await self._is_clock_wrong(report):
             await self._make_months(self._clock())
-            await self._drop_detached(turn, report, progress)
+            await self._drop_detached(turn, report)
         for month in await self._expired_months() if report.is_done else ():
             if report.is_done and not await self._is_clock_wrong(report):
-                await self._drop_month(month, turn, report, progress)
-        for kind in (RetainedKind.EVENTS, RetainedKind.POLLS, RetainedKind.CLICKS):
-            await self._remove_rows(kind, turn, report, progress)
+                await self._drop_month(month, turn, report)
+        for kind, kept in self._kept.items():
+            if kept != FOREVER:
+                await self._remove_rows(kind, self._clock() - kept, turn, report)
         now = self._clock()
         due_at = next_run_at(now, self._options.every, SOON, is_done=report.is_done)
         async with self._database.as_system() as conn:
@@ -158,16 +159,15 @@ class Retainer:
 
     async def plan(self) -> Planned:
         """What a run would do now. Changes nothing. Raises DatabaseUnavailable."""
-        months: list[Month] = []
-        rows: dict[RetainedKind, int] = {}
+        planned = Planned()
         for month in await self._expired_months():
             async with self._database.as_system() as conn:
-                months.append(await store.count_month(conn, month=month))
-        for kind, count in store.COUNTS.items():
-            if (kept := self._kept(kind)) != FOREVER:
+                planned.months.append(await store.count_month(conn, month=month))
+        for kind, kept in self._kept.items():
+            if kept != FOREVER:
                 async with self._database.as_system() as conn:
-                    rows[kind] = await count(conn, before=self._clock() - kept)
-        return Planned(months, rows)
+                    planned.rows[kind] = await store.count_rows(conn, kind=kind, before=self._clock() - kept)
+        return planned
 
     async def _expired_months(self) -> list[date]:
         async with self._database.transaction() as conn:
@@ -190,12 +190,10 @@ class Retainer:
         if made:
             log.info("months made", count=made, until=str(until))
 
-    async def _drop_month(
-        self, month: date, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
-    ) -> None:
+    async def _drop_month(self, month: date, turn: RetentionTurn, report: RetentionReport) -> None:
         async with self._database.as_system() as conn:
             counted = await store.count_month(conn, month=month)
-        progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
+        turn.progress(f"{month:%Y-%m}: {counted.articles} articles, {counted.starred} of them starred")
         count = 1
         while count and not self._is_over(turn, report):
             async with self._database.as_system() as conn:
@@ -206,11 +204,9 @@ class Retainer:
         ):
             report.months.append(counted)
             metrics.FORGOTTEN.labels(kind=RetainedKind.ARTICLES).inc(counted.articles - counted.starred)
-            await self._drop_detached(turn, report, progress)
+            await self._drop_detached(turn, report)
 
-    async def _drop_detached(
-        self, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
-    ) -> None:
+    async def _drop_detached(self, turn: RetentionTurn, report: RetentionReport) -> None:
         """Drop detached tables, after deletions of their texts are queued for the search index."""
         async with self._database.transaction() as conn:
             tables = await store.list_detached(conn)
@@ -224,32 +220,27 @@ class Retainer:
             await self._retrying(
                 turn, report, lambda conn, table=table: store.drop_detached(conn, table=table), "in use"
             )
-            progress(f"{table} dropped")
+            turn.progress(f"{table} dropped")
 
     async def _queue_deletions(self, table: str) -> int:
         async with self._database.as_system() as conn:
             texts = await store.take_detached_texts(conn, table=table, most=ROWS_AT_ONCE)
-            entries = [
-                OutboxEntry(ArticleId(text.article_id), text.url_key, text.version, Action.DELETE)
-                for text in texts
-                if not text.is_kept
-            ]
+            gone = [text for text in texts if not text.is_kept]
+            entries = [OutboxEntry(text.article_id, text.url_key, text.version, Action.DELETE) for text in gone]
             await outbox.enqueue(conn, entries=entries, now=self._clock())
         return len(texts)
 
     async def _remove_rows(
-        self, kind: RetainedKind, turn: RetentionTurn, report: RetentionReport, progress: Callable[[str], None]
+        self, kind: RetainedKind, before: datetime, turn: RetentionTurn, report: RetentionReport
     ) -> None:
-        if (kept := self._kept(kind)) == FOREVER:
-            return
-        remove, before, count = REMOVES[kind], self._clock() - kept, ROWS_AT_ONCE
+        remove, count = REMOVES[kind], ROWS_AT_ONCE
         report.rows[kind] = 0
         while count == ROWS_AT_ONCE and not self._is_over(turn, report) and not await self._is_clock_wrong(report):
             async with self._database.as_system() as conn:
                 count = await remove(conn, before=before, limit=ROWS_AT_ONCE)
             report.rows[kind] += count
             metrics.FORGOTTEN.labels(kind=kind).inc(count)
-        progress(f"{report.rows[kind]} {kind.value} deleted")
+        turn.progress(f"{report.rows[kind]} {kind.value} deleted")
 
     async def _retrying(
         self, turn: RetentionTurn, report: RetentionReport, step: Callable[[Connection], Awaitable[object]], busy: str
@@ -273,18 +264,30 @@ class Retainer:
             report.is_done, report.left = False, "the time is up"
         return not report.is_done
 
-    def _kept(self, kind: RetainedKind) -> timedelta:
-        options = self._options
-        return {
-            RetainedKind.ARTICLES: options.articles,
-            RetainedKind.EVENTS: options.events,
-            RetainedKind.POLLS: options.polls,
-            RetainedKind.CLICKS: options.clicks,
-        }[kind]
-
 
 REMOVES: dict[RetainedKind, RemoveBefore] = {
     RetainedKind.EVENTS: events.remove_before,
     RetainedKind.POLLS: feed_upkeep.forget_events,
     RetainedKind.CLICKS: analytics.remove_before,
 }
+
+
+async def repair_schedules(
+    database: Database, options: RetentionOptions, now: datetime, *, thoroughly: bool = False
+) -> None:
+    """Make waits due that are longer than allowed, as a clock that was ahead has written them, table by table.
+
+    Raises DatabaseUnavailable.
+    """
+    async with database.transaction() as conn:
+        feeds = await feed_upkeep.repair_schedules(conn, now=now, latest=now + options.longest_poll_wait)
+    async with database.transaction() as conn:
+        latest = now + LONGEST_FETCH_WAIT
+        await changes.repair_schedules(conn, now=now, latest=latest, thoroughly=thoroughly)
+        hosts = await repair_hosts(conn, now=now, latest=latest, thoroughly=thoroughly)
+    async with database.transaction() as conn:
+        waiting = await bodies.repair_schedules(conn, now=now) + await outbox.repair_schedules(conn, now=now)
+        await facts.repair_schedules(conn, now=now)
+        await store.repair_schedule(conn, now=now, latest=now + options.every + LONGEST_RUN)
+    if feeds or hosts or waiting:
+        log.warning("schedules repaired", feeds=feeds, hosts=hosts, waiting=waiting)
