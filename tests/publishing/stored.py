@@ -7,7 +7,7 @@ from headwater.articles.store import content, records
 from headwater.articles.types import Extracted, ListedEntry, NewContent
 from headwater.db import Connection, Database
 from headwater.outbox import store as outbox
-from headwater.outbox.types import OutboxEntry
+from headwater.outbox.types import Action, OutboxEntry
 from headwater.types import ArticleId, SourceId
 from headwater.urls import url_key
 from tests.builders import a_source, an_article
@@ -43,7 +43,7 @@ async def extract(
     )
     (saved,) = await content.save(conn, records=[NewContent(row[0], url, url_key(url), record)], now=now)
     if queue:
-        await outbox.enqueue(conn, entries=[OutboxEntry(row[0], url_key(url), saved.version)], now=now)
+        await outbox.enqueue(conn, entries=[OutboxEntry(row[0], url_key(url), saved.version, Action.INDEX)], now=now)
     return row[0]
 
 

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from headwater.outbox.types import Action
-from headwater.publishing.documents import operation
+from headwater.publishing.decide import operation
 from headwater.publishing.mapping import MAPPING, differences, index_name
 from headwater.publishing.types import IndexDocument
-from tests.publishing.test_protocol import FULL, an_entry
+from tests.publishing.test_protocol import FULL, an_entry, changed
 
 ROOMY = 10_000_000
 
@@ -36,8 +35,8 @@ def test_a_document_has_the_names_of_a_raw_content_document() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    bare = replace(
-        FULL, title=None, meta_keywords=None, author=None, published_date=None, json_ld_data=None, content_hash=None
+    bare = changed(
+        title=None, meta_keywords=None, author=None, published_date=None, json_ld_data=None, content_hash=None
     )
 
     _, document = lines_of(bare)
@@ -68,7 +67,7 @@ def test_a_document_that_is_too_large_loses_its_html() -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_any_text_is_one_line_and_comes_back_as_it_was(text: str) -> None:
-    _, document = lines_of(replace(FULL, raw_text=text, title=text, meta_keywords=[text]))
+    _, document = lines_of(changed(raw_text=text, title=text, meta_keywords=[text]))
 
     assert (document["raw_text"], document["title"], document["meta_keywords"]) == (text, text, [text])
 
@@ -76,7 +75,7 @@ def test_any_text_is_one_line_and_comes_back_as_it_was(text: str) -> None:
 def test_linked_data_is_passed_on_however_deep_it_is() -> None:
     deep = "[" * 50_000 + "]" * 50_000
 
-    lines = operation(an_entry(), replace(FULL, json_ld_data=deep), most_bytes=ROOMY).lines
+    lines = operation(an_entry(), changed(json_ld_data=deep), most_bytes=ROOMY).lines
 
     assert lines.count(b"\n") == 2
     assert deep.encode() in lines

@@ -8,12 +8,10 @@ from uuid import UUID
 
 import aiohttp
 import pytest
-from msgspec.structs import replace
 
 from headwater.errors import IndexMismatch, IndexUnavailable
 from headwater.outbox.types import Action, ClaimedEntry
-from headwater.publishing.decide import fates
-from headwater.publishing.documents import operation
+from headwater.publishing.decide import fates, operation
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.mapping import MAPPING, index_name
 from headwater.publishing.types import BulkAnswered, Done, IndexDocument, Lost, Operation, Refused, Reject
@@ -23,35 +21,39 @@ from tests.clock import START
 ID = UUID("01980000-0000-7000-8000-000000000000")
 SECONDS = timedelta(seconds=30)
 
-FULL = IndexDocument(
-    id=str(ID),
-    url="https://example.com/1",
-    classification_status="pending",
-    source_id=str(ID),
-    source_name="The Source",
-    title="Ünïcödé 漢字 🏞 \u2028 \x85 \x7f",
-    raw_text='Line one\nLine "two"\r\n\tand \\ a backslash, שלום, \U0010ffff',
-    raw_html="<p>" + "long " * 20_000 + "</p>",
-    meta_description="Told in short",
-    meta_keywords=["one", "two " * 10_000],
-    author=["Ada", "Grace"],
-    published_date=datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
-    canonical_url="https://example.com/1?" + "x" * 40_000,
-    article_section="News",
-    language="pt-BR",
-    lead_image="https://example.com/1.jpg",
-    og_type="article",
-    og_title="One",
-    og_description="Of it",
-    og_image="https://example.com/" + "y" * 40_000,
-    og_url="https://example.com/1",
-    og_site_name="Example",
-    json_ld_data=json.dumps([{"@type": "NewsArticle", "deep": [[{"a": None}]], "author": "x"}, "text", 5]),
-    word_count=9,
-    content_hash="01" * 32,
-    version=3,
-    crawled_at=START,
-)
+FULL: IndexDocument = {
+    "id": str(ID),
+    "url": "https://example.com/1",
+    "classification_status": "pending",
+    "source_id": str(ID),
+    "source_name": "The Source",
+    "title": "Ünïcödé 漢字 🏞 \u2028 \x85 \x7f",
+    "raw_text": 'Line one\nLine "two"\r\n\tand \\ a backslash, שלום, \U0010ffff',
+    "raw_html": "<p>" + "long " * 20_000 + "</p>",
+    "meta_description": "Told in short",
+    "meta_keywords": ["one", "two " * 10_000],
+    "author": ["Ada", "Grace"],
+    "published_date": datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC),
+    "canonical_url": "https://example.com/1?" + "x" * 40_000,
+    "article_section": "News",
+    "language": "pt-BR",
+    "lead_image": "https://example.com/1.jpg",
+    "og_type": "article",
+    "og_title": "One",
+    "og_description": "Of it",
+    "og_image": "https://example.com/" + "y" * 40_000,
+    "og_url": "https://example.com/1",
+    "og_site_name": "Example",
+    "json_ld_data": json.dumps([{"@type": "NewsArticle", "deep": [[{"a": None}]], "author": "x"}, "text", 5]),
+    "word_count": 9,
+    "content_hash": "01" * 32,
+    "version": 3,
+    "crawled_at": START,
+}
+
+
+def changed(**values: object) -> IndexDocument:
+    return {**FULL, **values}
 
 
 def an_entry(key: bytes = b"a", *, version: int = 1_750_000_000_000_000, action: Action = Action.INDEX) -> ClaimedEntry:
@@ -99,8 +101,8 @@ async def test_the_index_is_made_with_its_alias_and_found_the_next_time(index: S
 async def test_every_field_fits_the_mapping_however_long_or_odd(index: SearchIndex) -> None:
     await index.ensure()
     early = datetime(1, 1, 1, tzinfo=UTC)
-    bare = replace(FULL, published_date=early, meta_keywords=None, author=None, json_ld_data=None, raw_text=None)
-    odd = replace(FULL, json_ld_data='{"one": {"object": 1}}', word_count=2**31 - 1, raw_html=None)
+    bare = changed(published_date=early, meta_keywords=None, author=None, json_ld_data=None, raw_text=None)
+    odd = changed(json_ld_data='{"one": {"object": 1}}', word_count=2**31 - 1, raw_html=None)
 
     told = await statuses(
         index,
@@ -138,7 +140,7 @@ async def test_a_document_that_does_not_fit_is_refused_alone_and_told_why(index:
     await index.ensure()
     unknown = Operation(an_entry(b"b"), indexing(b"b").lines.replace(b'"raw_text"', b'"body_text"'))
     wrong = Operation(an_entry(b"c"), indexing(b"c").lines.replace(b'"word_count":9', b'"word_count":"many"'))
-    too_many = indexing(b"d", content=replace(FULL, word_count=2**31))
+    too_many = indexing(b"d", content=changed(word_count=2**31))
 
     outcome = await index.bulk([indexing(b"a"), unknown, wrong, too_many, indexing(b"e")])
     told = fates(outcome, 5)
@@ -232,7 +234,7 @@ async def test_a_server_that_is_not_there_is_an_outcome() -> None:
 
 async def test_a_request_that_is_too_long_is_refused_as_a_whole(index: SearchIndex) -> None:
     await index.ensure()
-    huge = indexing(content=replace(FULL, raw_text="word " * 24_000_000))
+    huge = indexing(content=changed(raw_text="word " * 24_000_000))
 
     outcome = await index.bulk([huge])
 

@@ -13,8 +13,6 @@ FEWEST = 3
 
 
 class ReaderAction(StrEnum):
-    """What a reader did with an article."""
-
     OPEN = "open"  # read it here
     CLICK = "click"  # went to read it where it was published
     STAR = "star"
@@ -28,8 +26,6 @@ class ConsentAnswer(StrEnum):
 
 
 class PopularityPeriod(StrEnum):
-    """How far back to count."""
-
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
@@ -49,8 +45,6 @@ class PopularityPeriod(StrEnum):
 
 
 class PopularityOrder(StrEnum):
-    """What popular sources are sorted by."""
-
     FOLLOWERS = "followers"
     READS = "reads"
     OPENS = "opens"
@@ -98,7 +92,5 @@ class PopularityStep:
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The number of users, and of those who agreed."""
-
     consenting: int
     total: int

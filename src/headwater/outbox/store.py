@@ -16,7 +16,7 @@ _MINE: Final = "unnest(%(url_keys)b::bytea[], %(leases)b::uuid[]) AS mine (url_k
 _IS_MINE: Final = "outbox.url_key = mine.url_key AND outbox.lease = mine.lease"
 
 
-async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: datetime | None = None) -> None:
+async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: datetime) -> None:
     """Queue changes, after they are made and in the same transaction, so that each gets a higher version.
 
     The version is the database's clock, in microseconds. A counter would start below the versions in the index after an
@@ -30,7 +30,7 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
     statement = """
         INSERT INTO outbox (url_key, article_id, version, queued_version, action, queued_at, ready_at)
         SELECT url_key, article_id, version, extract(epoch FROM clock_timestamp()) * 1000000, action, at, at
-        FROM coalesce(%(now)s::timestamptz, now()) AS at,
+        FROM CAST(%(now)s AS timestamptz) AS at,
             unnest(%(url_keys)b::bytea[], %(ids)b::uuid[], %(versions)b::bigint[], %(actions)b::text[])
                 AS entry (url_key, article_id, version, action)
         WHERE EXISTS (SELECT FROM outbox_listening)

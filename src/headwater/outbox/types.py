@@ -9,8 +9,6 @@ from headwater.types import ArticleId
 
 
 class Action(StrEnum):
-    """What the index does."""
-
     INDEX = "index"
     DELETE = "delete"
 
@@ -22,17 +20,13 @@ class OutboxEntry:
     article_id: ArticleId
     url_key: bytes
     version: int
-    action: Action = Action.INDEX
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimedEntry:
+class ClaimedEntry(OutboxEntry):
     """An entry under a lease."""
 
-    article_id: ArticleId
-    url_key: bytes
-    version: int
-    action: Action
     queued_version: int  # when it was queued, in microseconds; the index compares it
     lease: UUID
     attempts: int  # earlier ones, with those whose lease expired

@@ -1,15 +1,18 @@
-"""How entries are grouped, what a response means for each of them, how long to wait. Pure."""
+"""The lines of bulk requests, how entries are grouped, what a response means for each, how long to wait. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar, assert_never
 
-from headwater.outbox.types import ClaimedEntry, OutboxCounts
+import msgspec
+
+from headwater.outbox.types import Action, ClaimedEntry, OutboxCounts
 from headwater.publishing.types import (
     BulkAnswered,
     BulkOutcome,
     Done,
     Fate,
+    IndexDocument,
     IndexLook,
     IndexOptions,
     ItemResult,
@@ -22,12 +25,28 @@ from headwater.publishing.types import (
 from headwater.types import ArticleId
 
 T = TypeVar("T")
+_encode = msgspec.json.Encoder().encode
 
 ALONE_AFTER = 3  # failed requests: from then on an entry is sent alone
 REASON_MAX = 500
 
 # Errors of a single document that are about the index: all other documents would get the same.
 _INDEX_FAULTS = frozenset({"cluster_block_exception", "index_closed_exception", "index_not_found_exception"})
+
+
+def operation(entry: ClaimedEntry, document: IndexDocument | None, *, most_bytes: int) -> Operation:
+    """The operation for an entry. Content that was deleted meanwhile is a deletion, whatever was queued."""
+    target = {"_id": entry.url_key.hex(), "version": entry.queued_version, "version_type": "external"}
+    if document is None or entry.action == Action.DELETE:
+        return Operation(entry, _encode({"delete": target}) + b"\n")
+    known = {name: value for name, value in document.items() if value is not None}
+    if "json_ld_data" in known:  # JSON, which is passed on unread
+        known["json_ld_data"] = msgspec.Raw(known["json_ld_data"].encode())
+    line = _encode(known)
+    if len(line) > most_bytes:
+        # The HTML is the large part, and the index does not search it; PostgreSQL has it.
+        line = _encode({name: value for name, value in known.items() if name != "raw_html"})
+    return Operation(entry, _encode({"index": target}) + b"\n" + line + b"\n")
 
 
 def groups(
@@ -37,23 +56,21 @@ def groups(
 
     Those that failed too often come last, each alone: if one is the cause, it does not fail others.
     """
-    together = [entry for entry in claimed if entry.attempts < ALONE_AFTER]
     alone = [[entry] for entry in claimed if entry.attempts >= ALONE_AFTER]
-    sized = [(entry, sizes.get(entry.article_id, 0)) for entry in together]
-    return [*_packed(sized, most=options.batch_documents, most_bytes=options.batch_bytes), *alone]
+    sized = [(entry, sizes.get(entry.article_id, 0)) for entry in claimed if entry.attempts < ALONE_AFTER]
+    return [*_packed(sized, options), *alone]
 
 
 def requests(operations: Sequence[Operation], options: IndexOptions) -> list[list[Operation]]:
     """The same by the real sizes. An operation that is too large is sent alone."""
-    sized = [(operation, len(operation.lines)) for operation in operations]
-    return list(_packed(sized, most=options.batch_documents, most_bytes=options.batch_bytes))
+    return list(_packed([(one, len(one.lines)) for one in operations], options))
 
 
-def _packed(sized: Sequence[tuple[T, int]], *, most: int, most_bytes: int) -> Iterator[list[T]]:
+def _packed(sized: Sequence[tuple[T, int]], options: IndexOptions) -> Iterator[list[T]]:
     pack: list[T] = []
     weight = 0
     for item, size in sized:
-        if pack and (len(pack) == most or weight + size > most_bytes):
+        if pack and (len(pack) == options.batch_documents or weight + size > options.batch_bytes):
             yield pack
             pack, weight = [], 0
         pack.append(item)

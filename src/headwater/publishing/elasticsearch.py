@@ -83,11 +83,13 @@ class SearchIndex:
             leads_to = f"the alias leads to {', '.join(behind) or 'nothing'}"
             advice = f"this version of Headwater writes to {self.index}: `headwater index rebuild` makes that one"
             raise IndexMismatch(self.alias, [leads_to, advice])
-        if not _takes_writes(behind, self.index):
+        is_marked = behind[self.index].get("is_write_index")
+        if not is_marked and (is_marked is not None or len(behind) > 1):
             raise IndexMismatch(self.alias, [f"the alias does not let {self.index} be written to"])
         if wrong := await self._differences():
             raise IndexMismatch(self.index, wrong)
-        return await self._own_id()
+        found = await self._ask("GET", f"{self.index}/_settings/index.uuid")
+        return str(found.get(self.index, {}).get("settings", {}).get("index", {}).get("uuid", self.index))
 
     async def move_alias(self) -> list[str]:
         """Create this version's index and move the alias to it in one step. Returns the indices it pointed to before.
@@ -145,10 +147,6 @@ class SearchIndex:
     async def _differences(self) -> list[str]:
         found = await self._ask("GET", f"{self.index}/_mapping", missing={})
         return differences(found.get(self.index, {}).get("mappings"))
-
-    async def _own_id(self) -> str:
-        found = await self._ask("GET", f"{self.index}/_settings/index.uuid")
-        return str(found.get(self.index, {}).get("settings", {}).get("index", {}).get("uuid", self.index))
 
     async def _ask(
         self, method: str, path: str, body: object = None, *, missing: dict[str, Any] | None = None, but: str = ""
@@ -220,12 +218,6 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         if size > ANSWER_BYTES:
             raise aiohttp.ClientPayloadError("the answer is too long")
     return b"".join(parts)
-
-
-def _takes_writes(behind: Mapping[str, Any], index: str) -> bool:
-    """Whether the alias writes to this index: it is the only one, or marked as the write index."""
-    marked = behind[index].get("is_write_index")
-    return bool(marked) or (marked is None and len(behind) == 1)
 
 
 def _why(error: Exception, within: timedelta) -> str:

@@ -10,41 +10,20 @@ MAPPING_VERSION = 1
 
 _KEYWORD_MAX = 8191  # characters: Lucene refuses terms over 32,766 bytes, and a character has four at most
 _KEYWORD = {"type": "keyword", "ignore_above": _KEYWORD_MAX}
-_TEXT = {"type": "text"}
-_KEPT_ONLY = {"type": "text", "index": False}
-_NAME = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}
+_FIELDS: tuple[tuple[Mapping[str, Any], str], ...] = (
+    (_KEYWORD, "id url canonical_url source_id source_name meta_keywords language content_hash classification_status"),
+    (_KEYWORD, "og_type og_url og_site_name"),
+    ({"type": "text"}, "title raw_text meta_description og_title og_description"),
+    ({"type": "text", "index": False}, "raw_html lead_image og_image"),  # kept, and not searched
+    ({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}, "author article_section"),
+    ({"type": "date"}, "published_date crawled_at"),
+    ({"type": "integer"}, "word_count version"),
+    ({"type": "object", "enabled": False}, "json_ld_data"),
+)
 
 MAPPING: Mapping[str, Any] = {
     "dynamic": "strict",
-    "properties": {
-        "id": _KEYWORD,
-        "url": _KEYWORD,
-        "source_id": _KEYWORD,
-        "source_name": _KEYWORD,
-        "title": _TEXT,
-        "raw_text": _TEXT,
-        "raw_html": _KEPT_ONLY,
-        "meta_description": _TEXT,
-        "meta_keywords": _KEYWORD,
-        "og_type": _KEYWORD,
-        "og_title": _TEXT,
-        "og_description": _TEXT,
-        "og_image": _KEPT_ONLY,
-        "og_url": _KEYWORD,
-        "og_site_name": _KEYWORD,
-        "author": _NAME,
-        "published_date": {"type": "date"},
-        "canonical_url": _KEYWORD,
-        "article_section": _NAME,
-        "lead_image": _KEPT_ONLY,
-        "language": _KEYWORD,
-        "json_ld_data": {"type": "object", "enabled": False},
-        "crawled_at": {"type": "date"},
-        "word_count": {"type": "integer"},
-        "content_hash": _KEYWORD,
-        "classification_status": _KEYWORD,
-        "version": {"type": "integer"},
-    },
+    "properties": {name: field for field, names in _FIELDS for name in names.split()},
 }
 
 SETTINGS: Mapping[str, Any] = {

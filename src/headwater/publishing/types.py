@@ -1,18 +1,15 @@
 """Options of the index, documents, requests and responses. Pure data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-
-import msgspec
+from datetime import timedelta
+from typing import Any
 
 from headwater.outbox.types import ClaimedEntry
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Options of indexing, from settings."""
-
     batch_documents: int
     batch_bytes: int
     concurrency: int
@@ -21,36 +18,8 @@ class IndexOptions:
     wait_max: timedelta
 
 
-class IndexDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The raw content document of an article; None is left out. `json_ld_data` is JSON that is passed on unread."""
-
-    id: str
-    url: str
-    classification_status: str
-    crawled_at: datetime
-    word_count: int
-    version: int
-    source_id: str | None = None
-    source_name: str | None = None
-    title: str | None = None
-    raw_text: str | None = None
-    raw_html: str | None = None
-    meta_description: str | None = None
-    meta_keywords: Sequence[str] | None = None
-    og_type: str | None = None
-    og_title: str | None = None
-    og_description: str | None = None
-    og_image: str | None = None
-    og_url: str | None = None
-    og_site_name: str | None = None
-    author: Sequence[str] | None = None
-    published_date: datetime | None = None
-    canonical_url: str | None = None
-    article_section: str | None = None
-    lead_image: str | None = None
-    language: str | None = None
-    json_ld_data: msgspec.Raw | str | None = None
-    content_hash: str | None = None
+IndexDocument = Mapping[str, Any]
+"""The raw content document of an article, by the names of the mapping; None is left out when it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +32,6 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """The result of one operation."""
-
     status: int
     error: str | None = None
     reason: str = ""
@@ -120,8 +87,6 @@ Fate = Done | Retry | Reject
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The results of one batch."""
-
     done: int
     again: int
     buried: int

@@ -19,8 +19,7 @@ from headwater.observability.log import get_logger
 from headwater.outbox import store as outbox
 from headwater.outbox.types import ClaimedEntry
 from headwater.publishing import store
-from headwater.publishing.decide import asked_wait, fates, groups, must_split, requests, wait
-from headwater.publishing.documents import operation
+from headwater.publishing.decide import asked_wait, fates, groups, must_split, operation, requests, wait
 from headwater.publishing.elasticsearch import SearchIndex
 from headwater.publishing.types import BulkOutcome, Done, Fate, IndexOptions, IndexReport, Operation, Reject, Retry
 from headwater.types import Clock
@@ -32,15 +31,13 @@ FILLED_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """ClaimedEntry entries, until the lease ends."""
+    """Claimed entries, until the lease ends."""
 
     entries: Sequence[ClaimedEntry]
     leased_until: datetime
 
 
 class Indexer:
-    """The indexing stage."""
-
     name = "indexing"
 
     def __init__(self, database: Database, index: SearchIndex, clock: Clock, options: IndexOptions) -> None:
@@ -82,7 +79,10 @@ class Indexer:
         counts = Counter(type(one) for one in results)
         took = timedelta(seconds=time.perf_counter() - started)
         report = IndexReport(counts[Done], counts[Retry], counts[Reject], took)
-        _log(report)
+        counted = {"done": report.done, "again": report.again, "refused": report.buried}
+        for outcome, count in counted.items():
+            metrics.INDEXED.labels(outcome=outcome).inc(count)
+        log.debug("documents indexed", **counted, took_ms=round(took.total_seconds() * 1000))
         return report
 
     async def lag(self) -> timedelta:
@@ -182,8 +182,8 @@ class Indexer:
         self._waits_until = self._clock() + self._wait(self._failures, asked)
         if self._failures == 1:
             write = log.error if is_refusal else log.warning
-            again = self._waits_until.isoformat()
-            write("index waits", address=self._index.address, reason=reason, next_try=again)
+            next_try = self._waits_until.isoformat()
+            write("index waits", address=self._index.address, reason=reason, next_try=next_try)
         return self._waits_until
 
     def _wait(self, failures: int, asked: timedelta | None = None) -> timedelta:
@@ -194,10 +194,3 @@ class Indexer:
             log.info("index is back", address=self._index.address, failures=self._failures)
         self._failures = 0
         self._waits_until = None
-
-
-def _log(report: IndexReport) -> None:
-    for outcome, count in (("done", report.done), ("again", report.again), ("refused", report.buried)):
-        metrics.INDEXED.labels(outcome=outcome).inc(count)
-    took_ms = round(report.took.total_seconds() * 1000)
-    log.debug("documents indexed", done=report.done, again=report.again, refused=report.buried, took_ms=took_ms)
