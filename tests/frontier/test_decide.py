@@ -225,8 +225,8 @@ def test_the_schedule_stays_within_its_bounds(kind: PageKind, interval: timedelt
 
 
 def test_the_first_content_says_nothing_of_how_often_it_changes() -> None:
-    first = decide.recrawl_after_read(PageKind.ARTICLE, 12 * HOUR, 1, START, has_changed=True, options=OPTIONS)
-    second = decide.recrawl_after_read(PageKind.ARTICLE, 12 * HOUR, 2, START, has_changed=True, options=OPTIONS)
+    first = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=None, options=OPTIONS)
+    second = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=True, options=OPTIONS)
 
     assert (first.interval, second.interval) == (12 * HOUR, 6 * HOUR)
 

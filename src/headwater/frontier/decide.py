@@ -60,13 +60,12 @@ class UrlPlan:
 
     status: Status
     next_fetch_at: datetime | None
-    retry_count: int = 0
-    failing_since: datetime | None = None
     interval: timedelta | None = None
-    error: str | None = None
-    is_success: bool = False
     etag: str | None = None
     last_modified: str | None = None
+    retry_count: int = 0
+    failing_since: datetime | None = None
+    error: str | None = None
     new_url: str | None = None  # the same page under another scheme or with another slash
 
 
@@ -154,28 +153,18 @@ def after(
     """What follows for a URL from the response."""
     match answer:
         case Fetched():
-            interval = url.interval or recrawl_options(url.kind, options).first
-            return _succeeded(answer.etag, answer.last_modified, Recrawl(interval, at + interval))
+            again = recrawl(url.kind, url.interval, at, has_changed=None, options=options)
+            return UrlPlan(Status.FETCHED, again.next_fetch_at, again.interval, answer.etag, answer.last_modified)
         case Unchanged():
             again = recrawl(url.kind, url.interval, at, has_changed=False, options=options)
-            return _succeeded(answer.etag or url.etag, answer.last_modified or url.last_modified, again)
+            etag, last_modified = answer.etag or url.etag, answer.last_modified or url.last_modified
+            return UrlPlan(Status.FETCHED, again.next_fetch_at, again.interval, etag, last_modified)
         case FetchFailed():
             return _failed(url, answer, at, options)
         case Hopeless():
             return dead(url, f"{answer.reason}: {answer.detail}", url.failing_since or at)
         case _:
             assert_never(answer)
-
-
-def _succeeded(etag: str | None, last_modified: str | None, again: Recrawl) -> UrlPlan:
-    return UrlPlan(
-        Status.FETCHED,
-        again.next_fetch_at,
-        interval=again.interval,
-        is_success=True,
-        etag=etag,
-        last_modified=last_modified,
-    )
 
 
 def _failed(url: ClaimedUrl, answer: FetchFailed, at: datetime, options: FrontierOptions) -> UrlPlan:
@@ -187,21 +176,14 @@ def _failed(url: ClaimedUrl, answer: FetchFailed, at: datetime, options: Frontie
         is_over, retries = url.retry_count >= options.max_retries, url.retry_count + 1
     if is_over:
         return dead(url, error, since)
-    return UrlPlan(
-        Status.FAILED,
-        at + backoff(url.retry_count, options),
-        retries,
-        since,
-        url.interval,
-        error[:LONGEST_ERROR],
-        etag=url.etag,
-        last_modified=url.last_modified,
-    )
+    error, next_fetch_at = error[:LONGEST_ERROR], at + backoff(url.retry_count, options)
+    return UrlPlan(Status.FAILED, next_fetch_at, url.interval, url.etag, url.last_modified, retries, since, error)
 
 
 def dead(url: ClaimedUrl, error: str, since: datetime) -> UrlPlan:
     """Not fetched again."""
-    return UrlPlan(Status.DEAD, None, url.retry_count, since, error=error[:LONGEST_ERROR])
+    error = error[:LONGEST_ERROR]
+    return UrlPlan(Status.DEAD, None, retry_count=url.retry_count, failing_since=since, error=error)
 
 
 def after_redirect(url: ClaimedUrl, redirect: Redirected, at: datetime, options: FrontierOptions) -> UrlPlan | None:
@@ -217,7 +199,8 @@ def after_redirect(url: ClaimedUrl, redirect: Redirected, at: datetime, options:
         return None
     if target.url == url.url or url.retry_count >= options.max_retries:
         return dead(url, f"redirect_loop: {redirect.to}", at)
-    return UrlPlan(Status.PENDING, at, url.retry_count + 1, url.failing_since, url.interval, new_url=target.url)
+    retries, since = url.retry_count + 1, url.failing_since
+    return UrlPlan(Status.PENDING, at, url.interval, retry_count=retries, failing_since=since, new_url=target.url)
 
 
 def redirect_target(url: ClaimedUrl, redirect: Redirected) -> Submission:
@@ -232,47 +215,26 @@ def backoff(retries: int, options: FrontierOptions) -> timedelta:
 
 
 def recrawl_options(kind: PageKind, options: FrontierOptions) -> RecrawlOptions:
-    match kind:
-        case PageKind.ARTICLE:
-            return options.article
-        case PageKind.SITEMAP:
-            return options.sitemap
-        case PageKind.LIST:
-            return options.list
-        case _:
-            assert_never(kind)
+    return {PageKind.ARTICLE: options.article, PageKind.SITEMAP: options.sitemap, PageKind.LIST: options.list}[kind]
 
 
 def recrawl(
-    kind: PageKind, interval: timedelta | None, at: datetime, *, has_changed: bool, options: FrontierOptions
+    kind: PageKind, interval: timedelta | None, at: datetime, *, has_changed: bool | None, options: FrontierOptions
 ) -> Recrawl:
-    """Twice as often if the page has changed, else half as often; articles that stay unchanged end."""
+    """Twice as often if the page has changed, half as often if not; articles that stay unchanged end.
+
+    None: not known, since the first content of a page does not show how often it changes.
+    """
     rules = recrawl_options(kind, options)
     if interval is None:
         interval = rules.first
     elif has_changed:
         interval = max(rules.shortest, interval / 2)
-    elif rules.ends and interval * 2 > rules.longest:
-        return Recrawl(interval, None)
-    else:
+    elif has_changed is not None:
+        if rules.ends and interval * 2 > rules.longest:
+            return Recrawl(interval, None)
         interval = min(rules.longest, interval * 2)
     return Recrawl(interval, at + interval)
-
-
-def recrawl_after_read(
-    kind: PageKind,
-    interval: timedelta | None,
-    fetch_count: int,
-    at: datetime,
-    *,
-    has_changed: bool,
-    options: FrontierOptions,
-) -> Recrawl:
-    """The schedule once the content was read. The first content of a page does not show how often it changes."""
-    if fetch_count <= 1:
-        first = interval or recrawl_options(kind, options).first
-        return Recrawl(first, at + first)
-    return recrawl(kind, interval, at, has_changed=has_changed, options=options)
 
 
 def page_delay(robots: timedelta | None, source: timedelta | None, slowed: int, options: FrontierOptions) -> timedelta:

@@ -14,8 +14,6 @@ from headwater.types import PageCursor, PageKind, SourceId
 
 
 class Origin(StrEnum):
-    """How a URL was found."""
-
     FEED = "feed"
     SITEMAP = "sitemap"
     SPIDER = "spider"
@@ -46,8 +44,6 @@ class Submission(NamedTuple):
 
 
 class Fate(StrEnum):
-    """The result of a submission."""
-
     QUEUED = "queued"
     KNOWN = "known"  # raised or brought forward if pending, else unchanged
     REVIVED = "revived"  # was dead
@@ -70,8 +66,6 @@ class Submitted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedUrl:
-    """A URL claimed with its host."""
-
     id: UUID
     url: str
     kind: PageKind
@@ -193,8 +187,6 @@ class RecrawlOptions:
 
 @dataclass(frozen=True, slots=True)
 class FrontierOptions:
-    """Options of the frontier, from settings."""
-
     min_delay: timedelta = timedelta(seconds=1)  # between two requests to a host
     max_crawl_delay: timedelta = timedelta(seconds=30)  # the longest Crawl-delay that counts
     max_delay: timedelta = MAX_DELAY  # after any number of 429s
@@ -208,15 +200,9 @@ class FrontierOptions:
     max_length: int = 1024
     max_host_urls: int = 500_000
     max_strikes: int = 3
-    article: RecrawlOptions = RecrawlOptions(
-        first=timedelta(hours=12), shortest=timedelta(hours=1), longest=timedelta(days=16), ends=True
-    )
-    sitemap: RecrawlOptions = RecrawlOptions(
-        first=timedelta(hours=6), shortest=timedelta(hours=1), longest=timedelta(days=7), ends=False
-    )
-    list: RecrawlOptions = RecrawlOptions(
-        first=timedelta(hours=1), shortest=timedelta(minutes=15), longest=timedelta(days=1), ends=False
-    )
+    article: RecrawlOptions = RecrawlOptions(timedelta(hours=12), timedelta(hours=1), timedelta(days=16), ends=True)
+    sitemap: RecrawlOptions = RecrawlOptions(timedelta(hours=6), timedelta(hours=1), timedelta(days=7), ends=False)
+    list: RecrawlOptions = RecrawlOptions(timedelta(hours=1), timedelta(minutes=15), timedelta(days=1), ends=False)
 
     @property
     def most_slowed(self) -> int:
@@ -229,8 +215,6 @@ DEFAULTS = FrontierOptions()
 
 @dataclass(frozen=True, slots=True)
 class FrontierUrl:
-    """A URL as shown."""
-
     id: UUID
     url: str
     host: str
@@ -276,8 +260,6 @@ class UrlPage:
 
 @dataclass(frozen=True, slots=True)
 class UrlCounts:
-    """How many URLs of a source have each status."""
-
     source_id: SourceId | None
     pending: int
     fetched: int
@@ -300,7 +282,5 @@ class UrlTotal:
 
 @dataclass(frozen=True, slots=True)
 class FrontierStats:
-    """URLs by status, in all and by source."""
-
     by_status: dict[Status, int]
     by_source: Sequence[UrlCounts]

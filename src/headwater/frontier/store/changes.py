@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from headwater.db import Connection
 from headwater.errors import InvalidUrl
-from headwater.frontier.decide import recrawl_after_read
+from headwater.frontier.decide import recrawl
 from headwater.frontier.keys import UrlKey, locate, url_key_of
 from headwater.frontier.store.tables import (
     GIVEN_KEYS,
@@ -25,6 +25,14 @@ from headwater.hosts.keys import host_id_of, shard_of
 from headwater.hosts.types import Wake
 from headwater.types import SourceId
 
+_RETRIED: Final = """
+    SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+"""
+_REPAIRED: Final = """
+    next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
+    last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END
+"""
+
 
 async def settle(
     conn: Connection, *, contents: Sequence[Settled], now: datetime, options: FrontierOptions = DEFAULTS
@@ -35,19 +43,13 @@ async def settle(
         return
     changes = UrlChanges()
     pages: list[tuple[UrlKey, Settled, timedelta, datetime | None]] = []
-    for *columns, kind, interval_s, fetch_count, fetched_at, due_at, source_id, band in await _fetched(
-        conn, keys=sorted(by_key)
-    ):
+    rows = await _fetched(conn, keys=sorted(by_key))
+    for *columns, kind, interval_s, fetch_count, fetched_at, due_at, source_id, band in rows:
         key = UrlKey(*columns)
         page = by_key[key]
-        again = recrawl_after_read(
-            KIND_OF[kind],
-            None if interval_s is None else timedelta(seconds=interval_s),
-            fetch_count,
-            fetched_at or now,
-            has_changed=page.changed,
-            options=options,
-        )
+        interval = None if interval_s is None else timedelta(seconds=interval_s)
+        has_changed = page.changed if fetch_count > 1 else None
+        again = recrawl(KIND_OF[kind], interval, fetched_at or now, has_changed=has_changed, options=options)
         next_fetch_at = None if page.dead_reason else again.next_fetch_at
         pages.append((key, page, again.interval, next_fetch_at))
         if page.dead_reason:
@@ -108,9 +110,8 @@ async def _settle(conn: Connection, *, pages: Sequence[tuple[UrlKey, Settled, ti
 async def revive_blocked(conn: Connection, *, host: str, now: datetime) -> int:
     """Retry the URLs of a host that robots.txt disallowed. Returns how many."""
     host_id = host_id_of(host)
-    statement = """
-        UPDATE frontier_url
-        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+    statement = f"""
+        UPDATE frontier_url {_RETRIED}
         WHERE shard = %(shard)s AND host_id = %(host_id)s AND status = 'b'
         RETURNING source_id, band
     """
@@ -132,8 +133,7 @@ async def retry(conn: Connection, *, ids: Sequence[UUID], now: datetime, wakes: 
                 SELECT shard, host_id, url_id, status FROM frontier_url WHERE {IS_GIVEN} FOR UPDATE
             ) AS url
         )
-        UPDATE frontier_url
-        SET status = 'p', next_fetch_at = %(now)s, retry_count = 0, failing_since = NULL, last_error = NULL
+        UPDATE frontier_url {_RETRIED}
         FROM given WHERE {IS_GIVEN}
         RETURNING frontier_url.host_id, frontier_url.url_id, source_id, band, given.status::text
     """
@@ -248,26 +248,16 @@ async def repair_schedules(conn: Connection, *, now: datetime, latest: datetime,
 
     URLs discovered by that clock are always repaired; all others only `thoroughly`, which reads the whole table.
     """
-    await conn.execute(
-        """
-        UPDATE frontier_url
-        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
-            discovered_at = %(now)s,
-            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END
+    discovered = f"""
+        UPDATE frontier_url SET {_REPAIRED}, discovered_at = %(now)s
         WHERE discovered_at > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now},
-    )
-    if not thoroughly:
-        return
-    await conn.execute(
+    """
+    await conn.execute(discovered, {"now": now})
+    if thoroughly:
+        others = f"""
+            UPDATE frontier_url
+            SET {_REPAIRED}, failing_since = CASE WHEN failing_since > %(now)s THEN %(now)s ELSE failing_since END
+            WHERE (next_fetch_at > %(latest)s AND next_fetch_at < 'infinity')
+                OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
         """
-        UPDATE frontier_url
-        SET next_fetch_at = CASE WHEN next_fetch_at < 'infinity' THEN %(now)s ELSE next_fetch_at END,
-            last_fetched_at = CASE WHEN last_fetched_at > %(now)s THEN %(now)s ELSE last_fetched_at END,
-            failing_since = CASE WHEN failing_since > %(now)s THEN %(now)s ELSE failing_since END
-        WHERE (next_fetch_at > %(latest)s AND next_fetch_at < 'infinity')
-            OR greatest(last_fetched_at, failing_since) > %(now)s::timestamptz + interval '1 hour'
-        """,
-        {"now": now, "latest": latest},
-    )
+        await conn.execute(others, {"now": now, "latest": latest})

@@ -28,6 +28,7 @@ from headwater.frontier.types import (
     Hopeless,
     HostAnswer,
     Redirected,
+    Status,
 )
 from headwater.hosts.arrays import letters, numbers, texts, times
 from headwater.hosts.decide import pace_after
@@ -36,12 +37,8 @@ from headwater.hosts.store import pages as page_hosts
 from headwater.hosts.store.waking import lock, wake_for_pages
 from headwater.hosts.types import HeldHost, Pace, PageRelease, Release, Wake
 
-
-class DueUrl(NamedTuple):
-    """A due URL, and the delay that its source sets."""
-
-    min_delay_ms: int | None
-    url: ClaimedUrl
+DueUrl = tuple[int | None, ClaimedUrl]
+"""A due URL, and before it the delay in milliseconds that its source sets."""
 
 
 class Result(NamedTuple):
@@ -98,13 +95,13 @@ async def claim(
 
 
 def _claimed_host(held: HeldHost, due: Sequence[DueUrl], lease: UUID, options: FrontierOptions) -> ClaimedHost:
-    delays = [one.min_delay_ms for one in due if one.min_delay_ms is not None]
+    delays = [min_delay_ms for min_delay_ms, _ in due if min_delay_ms is not None]
     source = timedelta(milliseconds=max(delays)) if delays else None
     delay = page_delay(held.robots_delay, source, held.slowed, options)
     assert held.ready_at is not None, "a host that is claimed for its pages was ready"
     # The worker that lost the host may have sent a request at the last moment of its lease.
     not_before = held.ready_at if held.lost_at is None else max(held.ready_at, held.lost_at + delay)
-    urls = [one.url for one in due]
+    urls = [url for _, url in due]
     return ClaimedHost(held.name, lease, delay, not_before, urls, Pace(held.slowed, held.successes), held.answered_at)
 
 
@@ -148,19 +145,12 @@ async def _due_urls(
     )
     due: list[list[DueUrl]] = [[] for _ in held]
     for row in await cur.fetchall():
-        number: int = row[0] - 1
-        min_delay_ms, url_id, stored, kind, origin = row[1:6]
-        host = held[number]
-        url = ClaimedUrl(
-            UrlKey(0, host.host_id, url_id).id,
-            lengthened(stored, host.name),
-            KIND_OF[kind],
-            ORIGIN_OF[origin],
-            *row[6:-2],
-            interval=None if row[-2] is None else timedelta(seconds=row[-2]),
-            status=STATUS_OF[row[-1]],
-        )
-        due[number].append(DueUrl(min_delay_ms, url))
+        number, min_delay_ms, url_id, stored, kind, origin, *more, interval_s, status = row
+        host = held[number - 1]
+        id_, url = UrlKey(0, host.host_id, url_id).id, lengthened(stored, host.name)
+        interval = None if interval_s is None else timedelta(seconds=interval_s)
+        claimed = ClaimedUrl(id_, url, KIND_OF[kind], ORIGIN_OF[origin], *more, interval, STATUS_OF[status])
+        due[number - 1].append((min_delay_ms, claimed))
     return due
 
 
@@ -260,12 +250,8 @@ async def _record(conn: Connection, *, results: Sequence[Result]) -> None:
             count(*) FILTER (WHERE "is" IN ('d', 'b'))
         FROM written WHERE was <> "is" GROUP BY source_id
     """
-    await conn.execute(statement, _result_columns(results))
-
-
-def _result_columns(results: Sequence[Result]) -> dict[str, str]:
     plans = [one.plan for one in results]
-    return {
+    values = {
         **key_columns([one.key for one in results]),
         "was": letters([STATUS_LETTER[one.answered.url.status] for one in results]),
         "at": times([one.answered.at for one in results]),
@@ -275,11 +261,12 @@ def _result_columns(results: Sequence[Result]) -> dict[str, str]:
         "since": times([plan.failing_since for plan in plans]),
         "intervals": numbers([_seconds(plan.interval) for plan in plans]),
         "errors": texts([plan.error for plan in plans]),
-        "successes": numbers([int(plan.is_success) for plan in plans]),
+        "successes": numbers([int(plan.status is Status.FETCHED) for plan in plans]),
         "etags": texts([plan.etag for plan in plans]),
         "last_modified": texts([plan.last_modified for plan in plans]),
         "new_urls": texts([plan.new_url and _stored(plan.new_url) for plan in plans]),
     }
+    await conn.execute(statement, values)
 
 
 def _seconds(interval: timedelta | None) -> int | None:

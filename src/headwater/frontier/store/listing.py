@@ -38,6 +38,25 @@ _BEFORE: Final = """
         OR (discovered_at, host_id, url_id) < (%(after_at)s, %(after_host)s::bigint, %(after_url)s::bigint)
     ) AND discovered_at <= coalesce(%(after_at)s, 'infinity')
 """
+_SEEN: Final = f"""
+    (
+        SELECT * FROM frontier_url WHERE %(by)s = 'time' AND {_BEFORE}
+        ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
+    )
+    UNION ALL
+    (
+        SELECT * FROM frontier_url WHERE %(by)s = 'source' AND source_id = %(source_id)s AND {_BEFORE}
+        ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
+    )
+    UNION ALL
+    (
+        SELECT *
+        FROM frontier_url
+        WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
+            AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
+        ORDER BY url_id LIMIT %(look)s
+    )
+"""
 _MATCHES: Final = """
     (%(status)s::text IS NULL OR shown_status = %(status)s)
     AND (%(origin)s::text IS NULL OR origin = %(origin)s::"char")
@@ -88,29 +107,9 @@ async def list_urls(
     is_filtered = any(one is not None for one in (wanted.status, wanted.origin, wanted.text))
     is_filtered |= wanted.source_id is not None and wanted.host is not None
     look = LOOKED_THROUGH if is_filtered else limit
-    key = None if after is None else url_key_of(after.id)
     statement = f"""
-        WITH seen AS MATERIALIZED (
-            (
-                SELECT *
-                FROM frontier_url WHERE %(by)s = 'time' AND {_BEFORE}
-                ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
-            )
-            UNION ALL
-            (
-                SELECT *
-                FROM frontier_url WHERE %(by)s = 'source' AND source_id = %(source_id)s AND {_BEFORE}
-                ORDER BY discovered_at DESC, host_id DESC, url_id DESC LIMIT %(look)s
-            )
-            UNION ALL
-            (
-                SELECT *
-                FROM frontier_url
-                WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
-                    AND url_id > coalesce(%(after_url)s::bigint, -9223372036854775808)
-                ORDER BY url_id LIMIT %(look)s
-            )
-        ), numbered AS MATERIALIZED (SELECT *, row_number() OVER () AS number FROM seen), shown AS (
+        WITH seen AS MATERIALIZED ({_SEEN}),
+        numbered AS MATERIALIZED (SELECT *, row_number() OVER () AS number FROM seen), shown AS (
             SELECT numbered.*, host.name, {_STATUS} AS shown_status
             FROM numbered
             LEFT JOIN LATERAL (
@@ -127,17 +126,7 @@ async def list_urls(
         LEFT JOIN matching ON true
         ORDER BY matching.number
     """
-    cur = await conn.execute(
-        statement,
-        {
-            **_filter_values(wanted, now),
-            "look": look,
-            "limit": limit,
-            "after_at": None if after is None else after.at,
-            "after_host": None if key is None else key.host_id,
-            "after_url": None if key is None else key.url_id,
-        },
-    )
+    cur = await conn.execute(statement, {**_filter_values(wanted, now, after), "look": look, "limit": limit})
     rows = await cur.fetchall()
     urls = [_frontier_url(row[4:]) for row in rows if row[4] is not None]
     if len(urls) == limit:
@@ -148,8 +137,9 @@ async def list_urls(
     return UrlPage(urls, PageCursor(discovered_at, UrlKey(0, host_id, url_id).id))
 
 
-def _filter_values(wanted: UrlFilter, now: datetime) -> dict[str, object]:
+def _filter_values(wanted: UrlFilter, now: datetime, after: PageCursor | None) -> dict[str, object]:
     host_id = host_id_of((wanted.host or "").lower())
+    key = None if after is None else url_key_of(after.id)
     return {
         "by": "host" if wanted.host is not None else "source" if wanted.source_id is not None else "time",
         "now": now,
@@ -159,6 +149,9 @@ def _filter_values(wanted: UrlFilter, now: datetime) -> dict[str, object]:
         "status": None if wanted.status is None else STATUS_LETTER.get(wanted.status, "g"),
         "origin": None if wanted.origin is None else ORIGIN_LETTER[wanted.origin],
         "text": wanted.text,
+        "after_at": after and after.at,
+        "after_host": key and key.host_id,
+        "after_url": key and key.url_id,
     }
 
 
@@ -167,21 +160,7 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
     if wanted.host is None and wanted.origin is None and wanted.text is None:
         return UrlTotal(await _count_by_counters(conn, wanted=wanted, now=now), is_exact=True)
     statement = f"""
-        WITH seen AS MATERIALIZED (
-            (SELECT * FROM frontier_url WHERE %(by)s = 'time' ORDER BY discovered_at DESC LIMIT %(look)s)
-            UNION ALL
-            (
-                SELECT *
-                FROM frontier_url WHERE %(by)s = 'source' AND source_id = %(source_id)s
-                ORDER BY discovered_at DESC LIMIT %(look)s
-            )
-            UNION ALL
-            (
-                SELECT *
-                FROM frontier_url WHERE %(by)s = 'host' AND shard = %(shard)s AND host_id = %(host_id)s
-                ORDER BY url_id LIMIT %(look)s
-            )
-        )
+        WITH seen AS MATERIALIZED ({_SEEN})
         SELECT count(*) FILTER (WHERE {_MATCHES}), count(*)
         FROM seen
         LEFT JOIN LATERAL (
@@ -190,7 +169,7 @@ async def count_urls(conn: Connection, *, wanted: UrlFilter, now: datetime) -> U
         ) AS host ON true
         CROSS JOIN LATERAL (SELECT {_STATUS} AS shown_status) AS shown
     """
-    cur = await conn.execute(statement, {**_filter_values(wanted, now), "look": COUNTED_THROUGH})
+    cur = await conn.execute(statement, {**_filter_values(wanted, now, None), "look": COUNTED_THROUGH})
     row = await cur.fetchone()
     assert row is not None, "an aggregate is always one row"
     return UrlTotal(row[0], is_exact=row[1] < COUNTED_THROUGH)
