@@ -22,8 +22,6 @@ class FeedStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedsQuery:
-    """Which feeds to list."""
-
     search: str = ""
     status: FeedStatus = FeedStatus.ALL
     page: int = 1
@@ -42,8 +40,6 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class FeedItem(Subscription):
-    """A line of the list of feeds."""
-
     state: SourceState
     last_polled_at: datetime | None
     next_poll_at: datetime | None  # None: disabled until a user enables it, or without a feed
@@ -68,8 +64,6 @@ class FeedItem(Subscription):
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """One page of the list of feeds."""
-
     feeds: list[FeedItem]
     page: int
     pages: int
@@ -77,8 +71,6 @@ class FeedPage:
 
 
 class Shelf(StrEnum):
-    """Which articles to list."""
-
     ALL = "all"
     UNREAD = "unread"
     STARRED = "starred"
@@ -86,8 +78,6 @@ class Shelf(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArticlesQuery:
-    """Which articles to list."""
-
     shelf: Shelf = Shelf.UNREAD
     feed: UUID | None = None
     category: str | None = None
@@ -97,8 +87,6 @@ class ArticlesQuery:
 
 @dataclass(frozen=True, slots=True)
 class ArticleLine:
-    """An article in a list."""
-
     id: ArticleId
     number: int
     url: str

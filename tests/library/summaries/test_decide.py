@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, failing_of, plain, prompt_of, shown
+from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, is_unavailable, plain, prompt_of, shown
 from headwater.library.summaries.model import read_answer
 from headwater.library.summaries.render import to_html
 from headwater.library.summaries.types import (
     DayArticle,
-    Failing,
     NotWritten,
     ShownSummary,
     Summary,
@@ -217,12 +216,12 @@ def test_a_slow_model_is_not_given_up_while_it_is_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "failing"),
-    [(400, "broken"), (401, "unavailable"), (402, "unavailable"), (404, "broken"), (422, "broken"),
-     (429, "unavailable"), (500, "unavailable"), (503, "unavailable"), (529, "unavailable")],
+    ("status", "expected"),
+    [(400, False), (401, True), (402, True), (404, False), (422, False), (429, True), (500, True), (503, True),
+     (529, True)],
 )  # fmt: skip
-def test_what_a_status_of_the_service_means(status: int, failing: str) -> None:
-    assert failing_of(status) == failing
+def test_which_statuses_mean_that_the_service_is_unavailable(status: int, expected: bool) -> None:
+    assert is_unavailable(status) is expected
 
 
 @pytest.mark.parametrize(
@@ -235,7 +234,7 @@ def test_an_answer_that_is_none_is_broken(body: bytes) -> None:
     outcome = read_answer(body, "m")
 
     assert isinstance(outcome, NotWritten)
-    assert outcome.failing is Failing.BROKEN
+    assert not outcome.is_unavailable
 
 
 def test_an_answer_that_tells_nothing_of_its_cost_is_an_answer() -> None:

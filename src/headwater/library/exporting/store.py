@@ -97,11 +97,10 @@ async def list_summaries(conn: Connection, *, after: UUID, limit: int) -> Rows:
 
 
 async def list_events(conn: Connection, *, after: UUID, limit: int) -> Rows:
-    return await fetch_rows(
-        conn,
-        "SELECT id, event_type, metadata, created_at FROM events WHERE id > %(after)s ORDER BY id LIMIT %(limit)s",
-        {"after": after, "limit": limit},
-    )
+    statement = """
+        SELECT id, event_type, metadata, created_at FROM events WHERE id > %(after)s ORDER BY id LIMIT %(limit)s
+    """
+    return await fetch_rows(conn, statement, {"after": after, "limit": limit})
 
 
 async def list_import_lines(conn: Connection, *, after: UUID, limit: int) -> Rows:

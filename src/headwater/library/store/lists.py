@@ -16,8 +16,6 @@ from headwater.types import ArticleId
 
 # How many of the newest articles of all sources are read for each line, before every feed is read.
 LOOK_PER_LINE = 40
-
-
 LOOK_MAX = 5_000
 BEFORE: Final = "(listed_at, article_id) < (%(listed_at)s::timestamptz, %(article_id)s::uuid)"
 IN_FEED: Final = """
@@ -118,10 +116,7 @@ async def _view(
         LEFT JOIN LATERAL told_to_reader(wanted.id) AS described ON true
         CROSS JOIN LATERAL (
             SELECT max(listed_at) AS newest_at
-            FROM (
-                SELECT source_id, listed_at
-                FROM article_sources WHERE article_sources.article_id = wanted.id OFFSET 0
-            ) AS listed
+            FROM (SELECT source_id, listed_at FROM article_sources WHERE article_id = wanted.id OFFSET 0) AS listed
             JOIN subscriptions USING (source_id)
             WHERE {IN_FEED}
                 AND (
@@ -131,13 +126,8 @@ async def _view(
                 )
         ) AS placed
     """
-    rows = await fetch_all(
-        conn,
-        _View,
-        statement,
-        {"article_ids": list(article_ids), "feed": query.feed, "category": query.category, "is_unread": is_unread},
-    )
-    return {row.id: row for row in rows}
+    values = {**page_values(query), "article_ids": list(article_ids), "is_unread": is_unread}
+    return {row.id: row for row in await fetch_all(conn, _View, statement, values)}
 
 
 async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
@@ -177,13 +167,8 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
         SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
     """
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        statement,
-        page_values(query),
-        prepare=False,  # a generic plan is four times as slow with a million articles
-    )
+    # prepare=False: a generic plan is four times as slow with a million articles
+    return await fetch_all(conn, ArticleLine, statement, page_values(query), prepare=False)
 
 
 async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list[ArticleLine]:
@@ -239,13 +224,8 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
         SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
     """
-    return await fetch_all(
-        conn,
-        ArticleLine,
-        statement,
-        page_values(query),
-        prepare=False,  # a generic plan is four times as slow with a million articles
-    )
+    # prepare=False: a generic plan is four times as slow with a million articles
+    return await fetch_all(conn, ArticleLine, statement, page_values(query), prepare=False)
 
 
 def page_values(query: ArticlesQuery) -> dict[str, object]:

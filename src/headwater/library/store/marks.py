@@ -39,10 +39,8 @@ async def mark(
             content = CASE WHEN %(is_starred)s IS NULL THEN marks.content ELSE excluded.content END,
             published_at = CASE WHEN %(is_starred)s IS NULL THEN marks.published_at ELSE excluded.published_at END
     """
-    await conn.execute(
-        statement,
-        {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now},
-    )
+    values = {"user_id": user_id, "article_id": article_id, "is_read": is_read, "is_starred": is_starred, "now": now}
+    await conn.execute(statement, values)
 
 
 async def advance(conn: Connection, *, article_id: ArticleId) -> None:
@@ -55,8 +53,7 @@ async def advance(conn: Connection, *, article_id: ArticleId) -> None:
             (
                 SELECT listed_at - interval '1 microsecond'
                 FROM article_sources
-                WHERE article_sources.source_id = subscriptions.source_id AND listed_at > read_until
-                    AND {IS_UNREAD}
+                WHERE article_sources.source_id = subscriptions.source_id AND listed_at > read_until AND {IS_UNREAD}
                 ORDER BY listed_at LIMIT 1
             ),
             greatest(
@@ -105,17 +102,8 @@ async def mark_above_read(
         ON CONFLICT (user_id, article_id) DO UPDATE SET is_read = true, read_at = excluded.read_at
         WHERE marks.is_read IS DISTINCT FROM true
     """
-    await conn.execute(
-        statement,
-        {
-            "user_id": user_id,
-            "feed": feed,
-            "category": category,
-            "listed_at": place.at,
-            "article_id": place.id,
-            "now": now,
-        },
-    )
+    values = {"user_id": user_id, "feed": feed, "category": category, "listed_at": place.at, "article_id": place.id}
+    await conn.execute(statement, values | {"now": now})
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> tuple[int, list[ArticleId]]:

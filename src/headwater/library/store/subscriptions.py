@@ -7,6 +7,7 @@ from uuid import UUID
 
 from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
 from headwater.errors import AlreadySubscribed
+from headwater.library.store.lists import IS_UNREAD
 from headwater.library.types import FeedItem, FeedsQuery, Subscription, UnreadFeed
 from headwater.types import SourceId, UserId
 
@@ -16,14 +17,9 @@ _FEEDS: Final = """
     LEFT JOIN feed_state USING (source_id)
     CROSS JOIN LATERAL (
         -- A site without a feed is working once it has an article.
-        SELECT coalesce(
-            last_polled_at,
-            CASE
-                WHEN feed_state.feed_url IS NULL THEN (
-                    SELECT seen_at FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 1
-                )
-            END
-        ) AS polled_at
+        SELECT coalesce(last_polled_at, CASE WHEN feed_state.feed_url IS NULL THEN (
+            SELECT seen_at FROM article_sources WHERE article_sources.source_id = sources.id LIMIT 1
+        ) END) AS polled_at
     ) AS known
 """
 _FEED_ITEMS: Final = f"""
@@ -71,17 +67,8 @@ async def add(
             INSERT INTO subscriptions (id, user_id, source_id, name, category, created_at)
             VALUES (%(id)s, %(user_id)s, %(source_id)s, %(name)s, %(category)s, %(now)s)
         """
-        await conn.execute(
-            statement,
-            {
-                "id": subscription_id,
-                "user_id": user_id,
-                "source_id": source_id,
-                "name": name,
-                "category": category,
-                "now": now,
-            },
-        )
+        ids = {"id": subscription_id, "user_id": user_id, "source_id": source_id}
+        await conn.execute(statement, {**ids, "name": name, "category": category, "now": now})
 
 
 async def lock(conn: Connection, *, user_id: UserId) -> None:
@@ -144,22 +131,17 @@ async def count_feeds(conn: Connection, *, query: FeedsQuery) -> int:
 
 
 async def list_feeds(conn: Connection, *, query: FeedsQuery, limit: int) -> list[FeedItem]:
-    return await fetch_all(
-        conn,
-        FeedItem,
-        f"{_FEED_ITEMS} WHERE {_MATCHES} {_BY_NAME} LIMIT %(limit)s OFFSET %(offset)s",
-        {"search": query.search, "status": query.status.value, "limit": limit, "offset": (query.page - 1) * limit},
-    )
+    statement = f"{_FEED_ITEMS} WHERE {_MATCHES} {_BY_NAME} LIMIT %(limit)s OFFSET %(offset)s"
+    values = {"search": query.search, "status": query.status.value, "limit": limit, "offset": (query.page - 1) * limit}
+    return await fetch_all(conn, FeedItem, statement, values)
 
 
 async def list_items(conn: Connection, *, subscription_ids: Sequence[UUID]) -> list[FeedItem]:
     """Those of these subscriptions that are the user's and have a feed, by name."""
-    return await fetch_all(
-        conn,
-        FeedItem,
-        f"{_FEED_ITEMS} WHERE subscriptions.id = ANY(%(ids)s::uuid[]) AND feed_state.source_id IS NOT NULL {_BY_NAME}",
-        {"ids": list(subscription_ids)},
-    )
+    statement = f"""
+        {_FEED_ITEMS} WHERE subscriptions.id = ANY(%(ids)s::uuid[]) AND feed_state.source_id IS NOT NULL {_BY_NAME}
+    """
+    return await fetch_all(conn, FeedItem, statement, {"ids": list(subscription_ids)})
 
 
 async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]:
@@ -168,7 +150,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
     BETWEEN adds no condition, but the planner estimates it at 0.5 % of the rows: so it uses the index even where one
     source has every article and `=` alone would be estimated at all rows.
     """
-    statement = """
+    statement = f"""
         WITH kept AS MATERIALIZED (
             SELECT source_id, count(*)
             FROM marks
@@ -190,10 +172,7 @@ async def list_unread_counts(conn: Connection, *, most: int) -> list[UnreadFeed]
                 FROM article_sources
                 WHERE article_sources.source_id = subscriptions.source_id
                     AND article_sources.source_id BETWEEN subscriptions.source_id AND subscriptions.source_id
-                    AND listed_at > read_until
-                    AND NOT EXISTS (
-                        SELECT FROM marks WHERE marks.article_id = article_sources.article_id AND is_read OFFSET 0
-                    )
+                    AND listed_at > read_until AND {IS_UNREAD}
                 LIMIT %(most)s
             ) AS found
         ) AS unread
@@ -241,10 +220,8 @@ async def drop_duplicates(conn: Connection, *, source_id: SourceId, of: SourceId
 
 async def move(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
     """Point all subscriptions to one source at another."""
-    await conn.execute(
-        "UPDATE subscriptions SET source_id = %(to)s WHERE source_id = %(source_id)s",
-        {"source_id": source_id, "to": to},
-    )
+    statement = "UPDATE subscriptions SET source_id = %(to)s WHERE source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id, "to": to})
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> list[SourceId]:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from headwater.library.summaries.types import (
     CLOCKS_APART,
     DayArticle,
-    Failing,
     ShownSummary,
     Summary,
     SummaryOptions,
@@ -23,7 +22,7 @@ EXCERPT_MAX = 1_200
 TITLE_MAX = 300
 SHOWN_FOR = timedelta(minutes=10)  # how long the page shows a failure
 
-# The service refuses: no key, no credit, rate limit. Any other 4xx means that our request was wrong.
+# The service refuses: no key, no credit, rate limit.
 _REFUSALS = {401, 402, 403, 408, 409, 425, 429}
 _BREAK = re.compile(r"</?(?:p|br|div|li|ul|ol|h[1-6]|tr|td|th|table|blockquote|pre|hr|figure|figcaption)\b[^<>]*>")
 _TAG = re.compile(r"<[^<>]*>?")
@@ -92,13 +91,9 @@ def escaped(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", tidy(text))
 
 
-def failing_of(status: int) -> Failing:
-    """What an HTTP status of the service means."""
-    return Failing.UNAVAILABLE if status >= 500 or status in _REFUSALS else Failing.BROKEN
-
-
-def words_of(failing: Failing) -> str:
-    return UNAVAILABLE if failing is Failing.UNAVAILABLE else FAILED
+def is_unavailable(status: int) -> bool:
+    """Whether an HTTP status means that the service is unavailable; otherwise our request was wrong."""
+    return status >= 500 or status in _REFUSALS
 
 
 def shown(newest: Summary | None, ready: Summary | None, now: datetime, options: SummaryOptions) -> ShownSummary:

@@ -57,8 +57,6 @@ Vector = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class _ParsedArticle:
-    """An article with its sentences and vector."""
-
     article: DayArticle
     place: int  # among the newest
     sentences: tuple[str, ...]
@@ -86,11 +84,10 @@ def summarise(articles: Sequence[DayArticle]) -> str:
 
 def _opening(articles: Sequence[DayArticle], stories: int) -> str:
     feeds = len({article.feed_name for article in articles})
-    return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours" + (
-        f" report {_count(stories, 'story')}{'. These stand out:' if stories > STORIES else ':'}"
-        if stories > 1
-        else ":"
+    report = (
+        f" report {_count(stories, 'story')}{'. These stand out' if stories > STORIES else ''}" if stories > 1 else ""
     )
+    return f"{_count(len(articles), 'article')} from {_count(feeds, 'feed')} in the last 24 hours{report}:"
 
 
 def _count(number: int, noun: str) -> str:
@@ -102,10 +99,9 @@ def _read(articles: Sequence[DayArticle]) -> list[_ParsedArticle]:
     sentences = _own_sentences(articles)
     counts = [_terms(article, lines) for article, lines in zip(articles, sentences, strict=True)]
     held = Counter(word for terms in counts for word in terms)
+    rarity = {word: math.log(1 + (len(articles) + DAY) / held_by) for word, held_by in held.items()}
     return [
-        _ParsedArticle(
-            article, place, lines, _unit({word: n * _rarity(held[word], len(articles)) for word, n in terms.items()})
-        )
+        _ParsedArticle(article, place, lines, _unit({word: weight * rarity[word] for word, weight in terms.items()}))
         for place, (article, lines, terms) in enumerate(zip(articles, sentences, counts, strict=True))
     ]
 
@@ -127,10 +123,6 @@ def _terms(article: DayArticle, sentences: Sequence[str]) -> Mapping[str, float]
     for word in dict.fromkeys(words_in(article.title)):
         terms[word] = terms.get(word, 0.0) + TITLE_WEIGHT
     return terms
-
-
-def _rarity(held_by: int, articles: int) -> float:
-    return math.log(1 + (articles + DAY) / held_by)
 
 
 def _unit(vector: Mapping[str, float]) -> Vector:
@@ -228,7 +220,8 @@ def _quoted(read: _ParsedArticle, story: _Story) -> str:
         best = max(fitting, key=lambda place: (_worth(words[place] - said, title, place, story.vector), -place))
         chosen.append(best)
         said |= words[best]
-    text = " ".join(_shortened(read.sentences[place]) for place in sorted(chosen))
+    quoted = [read.sentences[place] for place in sorted(chosen)]
+    text = " ".join(one if len(one) <= QUOTED_MAX else one[:QUOTED_MAX].rsplit(" ", 1)[0] + " …" for one in quoted)
     return text.replace("。 ", "。")
 
 
@@ -237,10 +230,6 @@ def _worth(words: set[str], title: set[str], place: int, weights: Vector) -> flo
         return 0.0
     about = sum(weights.get(word, 0.0) for word in words) / math.sqrt(len(words))
     return (about + 0.3 * len(words & title) / (len(title) or 1)) / (1 + 0.25 * place)
-
-
-def _shortened(sentence: str) -> str:
-    return sentence if len(sentence) <= QUOTED_MAX else sentence[:QUOTED_MAX].rsplit(" ", 1)[0] + " …"
 
 
 def _link(article: DayArticle, words: str = "") -> str:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from headwater.library.summaries.decide import clean_answer, failing_of
-from headwater.library.summaries.types import Failing, NotWritten, SummaryOptions, SummaryOutcome, Written
+from headwater.library.summaries.decide import clean_answer, is_unavailable
+from headwater.library.summaries.types import NotWritten, SummaryOptions, SummaryOutcome, Written
 
 COUNT_MAX = 2**31 - 1
 COST_MAX = 100_000
@@ -59,14 +59,12 @@ async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
     await asyncio.to_thread(import_module, "openai")
     import openai  # noqa: PLC0415
 
+    timeout = options.timeout.total_seconds()
     try:
         async with (
-            asyncio.timeout(options.timeout.total_seconds()),
+            asyncio.timeout(timeout),
             openai.AsyncOpenAI(
-                api_key=options.api_key,
-                base_url=options.base_url,
-                max_retries=0,
-                timeout=options.timeout.total_seconds(),
+                api_key=options.api_key, base_url=options.base_url, max_retries=0, timeout=timeout
             ) as client,
         ):
             answer = await client.chat.completions.with_raw_response.create(
@@ -77,13 +75,13 @@ async def ask(prompt: str, options: SummaryOptions) -> SummaryOutcome:
             )
             body = answer.http_response.content
     except TimeoutError:
-        return NotWritten(Failing.UNAVAILABLE, "timeout")
+        return NotWritten("timeout", is_unavailable=True)
     except openai.APIStatusError as error:
-        return NotWritten(failing_of(error.status_code), f"HTTP {error.status_code}")
+        return NotWritten(f"HTTP {error.status_code}", is_unavailable(error.status_code))
     except openai.APIConnectionError as error:
-        return NotWritten(Failing.UNAVAILABLE, type(error.__cause__ or error).__name__)
+        return NotWritten(type(error.__cause__ or error).__name__, is_unavailable=True)
     except openai.OpenAIError as error:
-        return NotWritten(Failing.BROKEN, type(error).__name__)
+        return NotWritten(type(error).__name__)
     return read_answer(body, options.model)
 
 
@@ -95,7 +93,7 @@ def read_answer(body: bytes, model: str) -> SummaryOutcome:
     choice = completion.choices[0]
     content = clean_answer(choice.message.content, is_cut_off=choice.finish_reason == "length")
     if not content:
-        return NotWritten(Failing.BROKEN, "empty response")
+        return NotWritten("empty response")
     usage = completion.usage or _Usage()
     used = clean_answer(completion.model or "", is_cut_off=False)[:200] or model
     return Written(content, used, usage.prompt_tokens, usage.completion_tokens, usage.cost)
@@ -105,5 +103,5 @@ def _read_refusal(body: bytes) -> NotWritten:
     try:
         code = _Refusal.model_validate_json(body).error.code
     except ValidationError:
-        return NotWritten(Failing.BROKEN, "not a chat completion")
-    return NotWritten(failing_of(code), f"error {code}")
+        return NotWritten("not a chat completion")
+    return NotWritten(f"error {code}", is_unavailable(code))

@@ -4,6 +4,7 @@ Run under `Database.as_user`: row-level security leaves only the user's rows, so
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -132,19 +133,8 @@ async def finish(
         WHERE id = %(id)s
         RETURNING {_COLUMNS}
     """
-    cur = await conn.execute(
-        statement,
-        {
-            "id": summary_id,
-            "content": written.content,
-            "model": written.model,
-            "article_count": article_count,
-            "prompt_tokens": written.prompt_tokens,
-            "completion_tokens": written.completion_tokens,
-            "cost": written.cost,
-            "now": now,
-        },
-    )
+    values = {**asdict(written), "id": summary_id, "article_count": article_count, "now": now}
+    cur = await conn.execute(statement, values)
     return _summary(await cur.fetchone())
 
 

@@ -36,8 +36,6 @@ class SummaryOptions:
 
 
 class SummaryStatus(StrEnum):
-    """The status of a summary."""
-
     MAKING = "making"
     READY = "ready"
     FAILED = "failed"
@@ -76,8 +74,6 @@ class ShownSummary:
 
 @dataclass(frozen=True, slots=True)
 class DayArticle:
-    """An article of the last day, with plain text."""
-
     id: ArticleId
     title: str
     feed_name: str
@@ -96,19 +92,12 @@ class Written:
     cost: Decimal | None = None
 
 
-class Failing(StrEnum):
-    """Why there is no text."""
-
-    UNAVAILABLE = "unavailable"  # unreachable, too slow, or refused
-    BROKEN = "broken"  # a response without a summary
-
-
 @dataclass(frozen=True, slots=True)
 class NotWritten:
-    """Why there is no text; the reason is for the log."""
+    """Why there is no text, for the log. Unavailable: the service was unreachable, too slow, or refused."""
 
-    failing: Failing
     reason: str
+    is_unavailable: bool = False
 
 
 SummaryOutcome = Written | NotWritten

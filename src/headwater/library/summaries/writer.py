@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib.resources import files
-from typing import assert_never
 from uuid import UUID
 
 from headwater.accounts.store import attempts
@@ -19,7 +18,7 @@ from headwater.db import Connection, Database
 from headwater.errors import AiUnavailable, NoArticles, QuotaReached, SummaryFailed, Unavailable
 from headwater.ids import new_id
 from headwater.library.summaries import store
-from headwater.library.summaries.decide import FAILED, cite, prompt_of, shown, words_of
+from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, prompt_of, shown
 from headwater.library.summaries.extractive import summarise
 from headwater.library.summaries.model import ask
 from headwater.library.summaries.types import (
@@ -28,7 +27,6 @@ from headwater.library.summaries.types import (
     ON_THIS_MACHINE,
     PERIOD,
     DayArticle,
-    Failing,
     NotWritten,
     ShownSummary,
     Summary,
@@ -46,8 +44,6 @@ PROMPT = (files("headwater.library.summaries") / "prompt.txt").read_text(encodin
 
 
 class SummaryWriter:
-    """Writes and shows summaries."""
-
     def __init__(self, database: Database, clock: Clock, options: SummaryOptions) -> None:
         self._database = database
         self._clock = clock
@@ -75,9 +71,12 @@ class SummaryWriter:
             with suppress(Unavailable):
                 await self._fail(summary_id, user_id, FAILED)
             raise
-        await self._fail(summary_id, user_id, words_of(outcome.failing))
-        log.warning("summary not written", model=self._options.model, failing=outcome.failing, reason=outcome.reason)
-        raise _refusal(outcome)
+        is_unavailable = outcome.is_unavailable
+        await self._fail(summary_id, user_id, UNAVAILABLE if is_unavailable else FAILED)
+        log.warning(
+            "summary not written", model=self._options.model, reason=outcome.reason, is_unavailable=is_unavailable
+        )
+        raise AiUnavailable if is_unavailable else SummaryFailed
 
     async def _begin(self, summary_id: UUID, user_id: UserId) -> list[DayArticle] | None:
         """Claim the making of a summary; None if it is being made. Raises NoArticles, QuotaReached."""
@@ -141,13 +140,3 @@ class SummaryWriter:
     async def _fail(self, summary_id: UUID, user_id: UserId, error: str) -> None:
         async with self._database.as_user(user_id) as conn:
             await store.fail(conn, summary_id=summary_id, error=error, now=self._clock())
-
-
-def _refusal(outcome: NotWritten) -> Unavailable:
-    match outcome.failing:
-        case Failing.UNAVAILABLE:
-            return AiUnavailable()
-        case Failing.BROKEN:
-            return SummaryFailed()
-        case _:
-            assert_never(outcome.failing)
