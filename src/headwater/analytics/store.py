@@ -79,19 +79,13 @@ async def record(conn: Connection, *, article_id: ArticleId, deed: ReaderAction,
 
 async def count_for(conn: Connection, *, source_id: SourceId, to: SourceId) -> None:
     """Move the clicks of one source to another."""
-    await conn.execute(
-        "UPDATE feed_item_clicks SET source_id = %(to)s WHERE source_id = %(source_id)s",
-        {"source_id": source_id, "to": to},
-    )
+    statement = "UPDATE feed_item_clicks SET source_id = %(to)s WHERE source_id = %(source_id)s"
+    await conn.execute(statement, {"source_id": source_id, "to": to})
 
 
 async def count_readers(conn: Connection) -> Readers:
-    found = await fetch_one(
-        conn,
-        Readers,
-        "SELECT (SELECT count(*) FROM analytics_consents) AS consenting, (SELECT count(*) FROM users) AS total",
-    )
-    return found or Readers(0, 0)
+    statement = "SELECT (SELECT count(*) FROM analytics_consents) AS consenting, (SELECT count(*) FROM users) AS total"
+    return await fetch_one(conn, Readers, statement) or Readers(0, 0)
 
 
 async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, limit: int) -> Ranking:
@@ -132,12 +126,9 @@ async def rank(conn: Connection, *, since: datetime, order: PopularityOrder, lim
             WHERE is_shown
             ORDER BY
                 CASE %(order)s
-                    WHEN 'followers' THEN followers
-                    WHEN 'reads' THEN reads
-                    WHEN 'opens' THEN opens
-                    WHEN 'clicks' THEN clicks
+                    WHEN 'followers' THEN followers WHEN 'reads' THEN reads WHEN 'opens' THEN opens
+                    WHEN 'clicks' THEN clicks WHEN 'stars' THEN stars
                     WHEN 'rate' THEN clicks / nullif(reads, 0)::float
-                    WHEN 'stars' THEN stars
                 END DESC NULLS LAST, lower(name), source_id
             LIMIT %(limit)s
         )
@@ -170,12 +161,8 @@ async def list_moments(conn: Connection, *, period: PopularityPeriod, until: dat
             AND clicked_at < %(until)s::timestamptz
         GROUP BY moment ORDER BY moment
     """
-    return await fetch_all(
-        conn,
-        PopularityStep,
-        statement,
-        {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST},
-    )
+    values = {"until": until, "length": period.length, "step": period.step, "fewest": FEWEST}
+    return await fetch_all(conn, PopularityStep, statement, values)
 
 
 async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:

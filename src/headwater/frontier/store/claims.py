@@ -132,17 +132,12 @@ async def _due_urls(
         ) AS due
         LEFT JOIN LATERAL (SELECT min_delay_ms FROM sources WHERE sources.id = due.source_id LIMIT 1) AS source ON true
     """
-    await cur.execute(
-        statement,
-        {
-            "shards": numbers([shard_of(host.host_id) for host in held]),
-            "host_ids": numbers([host.host_id for host in held]),
-            "strikes": numbers([host.strikes for host in held]),
-            "bands": numbers(bands),
-            "now": now,
-            "urls": urls_per_host,
-        },
-    )
+    hosts = {
+        "shards": numbers([shard_of(host.host_id) for host in held]),
+        "host_ids": numbers([host.host_id for host in held]),
+        "strikes": numbers([host.strikes for host in held]),
+    }
+    await cur.execute(statement, {**hosts, "bands": numbers(bands), "now": now, "urls": urls_per_host})
     due: list[list[DueUrl]] = [[] for _ in held]
     for row in await cur.fetchall():
         number, min_delay_ms, url_id, stored, kind, origin, *more, interval_s, status = row

@@ -246,8 +246,7 @@ async def _add(
                 LIMIT 1
             ) AS old ON true
             LEFT JOIN LATERAL (
-                SELECT to_url
-                FROM frontier_alias
+                SELECT to_url FROM frontier_alias
                 WHERE old.status IS NULL AND (shard, host_id, url_id) = (given.shard, given.host_id, given.url_id)
                     AND expires_at > %(now)s
                 LIMIT 1
@@ -295,16 +294,8 @@ async def _add(
         SELECT CASE WHEN to_url IS NULL THEN 'full' ELSE 'alias' END, ARRAY[number], NULL, to_url
         FROM looked WHERE to_url IS NOT NULL OR (is_new AND is_full)
     """
-    await cur.execute(
-        statement,
-        {
-            **batch_columns(batch),
-            "now": now,
-            "dead_before": now - options.revive_after,
-            "poison": POISON,
-            "most": options.max_host_urls,
-        },
-    )
+    limits = {"dead_before": now - options.revive_after, "poison": POISON, "most": options.max_host_urls}
+    await cur.execute(statement, {**batch_columns(batch), **limits, "now": now})
     return await cur.fetchall()
 
 

@@ -94,10 +94,5 @@ async def write_counts(conn: Connection, *, changes: UrlChanges) -> None:
         SELECT *
         FROM unnest(%(sources)s::uuid[], %(p)s::integer[], %(f)s::integer[], %(r)s::integer[], %(d)s::integer[])
     """
-    await conn.execute(
-        statement,
-        {
-            "sources": uuids([source_id for source_id, _ in rows]),
-            **{letter: numbers([row[column] for _, row in rows]) for column, letter in enumerate(COUNTED)},
-        },
-    )
+    values = {letter: numbers([row[column] for _, row in rows]) for column, letter in enumerate(COUNTED)}
+    await conn.execute(statement, {**values, "sources": uuids([source_id for source_id, _ in rows])})
