@@ -176,8 +176,7 @@ async def remove_before(conn: Connection, *, before: datetime, limit: int) -> in
         DELETE FROM feed_item_clicks USING old
         WHERE feed_item_clicks.user_id = old.user_id AND feed_item_clicks.id = old.id
     """
-    cur = await conn.execute(statement, {"before": before, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"before": before, "limit": limit})).rowcount
 
 
 async def remove_of_source(conn: Connection, *, source_id: SourceId, limit: int) -> int:
@@ -187,8 +186,7 @@ async def remove_of_source(conn: Connection, *, source_id: SourceId, limit: int)
         WHERE ctid = ANY(ARRAY(SELECT ctid FROM feed_item_clicks WHERE source_id = %(source_id)s LIMIT %(limit)s))
             AND source_id = %(source_id)s
     """
-    cur = await conn.execute(statement, {"source_id": source_id, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"source_id": source_id, "limit": limit})).rowcount
 
 
 async def remove_of_user(conn: Connection, *, user_id: UserId, limit: int) -> int:

@@ -40,16 +40,9 @@ async def enqueue(conn: Connection, *, entries: Sequence[OutboxEntry], now: date
             queued_at = CASE WHEN outbox.reason IS NULL THEN outbox.queued_at ELSE excluded.queued_at END,
             ready_at = excluded.ready_at, lease = NULL, attempts = 0, reason = NULL
     """
-    await conn.execute(
-        statement,
-        {
-            "now": now,
-            "url_keys": [entry.url_key for entry in ordered],
-            "ids": [entry.article_id for entry in ordered],
-            "versions": [entry.version for entry in ordered],
-            "actions": [entry.action.value for entry in ordered],
-        },
-    )
+    keys = {"url_keys": [entry.url_key for entry in ordered], "ids": [entry.article_id for entry in ordered]}
+    versions, actions = [entry.version for entry in ordered], [entry.action.value for entry in ordered]
+    await conn.execute(statement, {**keys, "versions": versions, "actions": actions, "now": now})
 
 
 async def claim(
@@ -71,8 +64,7 @@ async def claim(
 
 async def acknowledge(conn: Connection, *, entries: Sequence[ClaimedEntry]) -> int:
     """Delete entries that the index has; not those that changed or lost their lease. Returns how many were deleted."""
-    cur = await conn.execute(f"DELETE FROM outbox USING {_MINE} WHERE {_IS_MINE}", _keys(entries))
-    return cur.rowcount
+    return (await conn.execute(f"DELETE FROM outbox USING {_MINE} WHERE {_IS_MINE}", _keys(entries))).rowcount
 
 
 async def postpone(
@@ -108,8 +100,7 @@ async def revive(conn: Connection, *, now: datetime) -> int:
         UPDATE outbox SET reason = NULL, attempts = 0, ready_at = %(now)s, queued_at = %(now)s
         WHERE reason IS NOT NULL
     """
-    cur = await conn.execute(statement, {"now": now})
-    return cur.rowcount
+    return (await conn.execute(statement, {"now": now})).rowcount
 
 
 async def listen(conn: Connection, *, target: str) -> bool:
@@ -121,15 +112,13 @@ async def listen(conn: Connection, *, target: str) -> bool:
         SET target = excluded.target, since = excluded.since, filled_to = NULL, filled_at = NULL
         WHERE outbox_listening.target <> excluded.target
     """
-    cur = await conn.execute(statement, {"target": target})
-    return cur.rowcount == 1
+    return (await conn.execute(statement, {"target": target})).rowcount == 1
 
 
 async def stop_listening(conn: Connection) -> int:
     """Queue nothing from now on. Returns how many entries were deleted."""
     await conn.execute("DELETE FROM outbox_listening")
-    cur = await conn.execute("DELETE FROM outbox")
-    return cur.rowcount
+    return (await conn.execute("DELETE FROM outbox")).rowcount
 
 
 async def refill(conn: Connection) -> bool:
@@ -215,5 +204,4 @@ async def repair_schedules(conn: Connection, *, now: datetime) -> int:
         UPDATE outbox SET ready_at = %(now)s, lease = NULL
         WHERE ready_at > %(now)s::timestamptz + interval '1 day' AND ready_at < 'infinity'
     """
-    cur = await conn.execute(statement, {"now": now})
-    return cur.rowcount
+    return (await conn.execute(statement, {"now": now})).rowcount

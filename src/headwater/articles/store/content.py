@@ -149,23 +149,14 @@ def _row(new: NewContent, plan: Plan, saved: Saved, now: datetime) -> dict[str, 
     has_text = plan.takes_text and saved.duplicate_of is None and record.content_hash is not None
     return {
         **{field.name: getattr(record, field.name) for field in fields(Extracted)},
-        "article_id": new.article_id,
-        "url": new.url,
-        "url_key": new.url_key,
-        "text": record.text if has_text else None,
-        "html": record.html if has_text else None,
-        "keywords": list(record.keywords),
-        "authors": list(record.authors),
-        "open_graph": Jsonb(dict(record.open_graph)),
-        "linked_data": Jsonb(list(record.linked_data)),
-        "origins": Jsonb(dict(record.origins)),
-        "duplicate_of": saved.duplicate_of,
-        "near_duplicate_of": saved.near_duplicate_of,
-        "richness": plan.richness,
-        "version": saved.version,
-        "takes_text": plan.takes_text,
-        "now": now,
-    }
+        "article_id": new.article_id, "url": new.url, "url_key": new.url_key,
+        "text": record.text if has_text else None, "html": record.html if has_text else None,
+        "keywords": list(record.keywords), "authors": list(record.authors),
+        "open_graph": Jsonb(dict(record.open_graph)), "linked_data": Jsonb(list(record.linked_data)),
+        "origins": Jsonb(dict(record.origins)), "duplicate_of": saved.duplicate_of,
+        "near_duplicate_of": saved.near_duplicate_of, "richness": plan.richness, "version": saved.version,
+        "takes_text": plan.takes_text, "now": now,
+    }  # fmt: skip
 
 
 async def search(conn: Connection, *, words: str, limit: int = 20, offset: int = 0) -> list[Hit]:

@@ -2,11 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final
 
 from headwater.articles.types import ListedEntry
 from headwater.db import Connection, fetch_column
 from headwater.db.arrays import bools, byteas, texts, times, uuids
 from headwater.types import ArticleId, SourceId
+
+ENTRY_ARRAYS: Final = """
+    %(source_ids)b::uuid[], %(entry_ids)b::text[], %(urls)b::text[], %(titles)b::text[], %(authors)b::text[],
+    %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(own)b::boolean[]
+"""
+ENTRY_COLUMNS: Final = "source_id, entry_id, url, title, author, summary, content, published_at, is_own"
+SAID_ELSEWHERE: Final = """
+    CASE WHEN NOT is_own THEN entry.title END, CASE WHEN NOT is_own THEN entry.author END,
+    CASE WHEN NOT is_own THEN entry.summary END, CASE WHEN NOT is_own THEN entry.content END,
+    CASE WHEN NOT is_own THEN entry.published_at END
+"""
 
 
 async def link(
@@ -22,16 +34,11 @@ async def link(
     # A feed may list an article twice; the first time counts.
     pairs = {(ids[one.article.url_key], one.source_id): one for one in reversed(listed)}
     entries = list(pairs.values())
-    statement = """
+    statement = f"""
         WITH entry AS MATERIALIZED (
             SELECT *
-            FROM unnest(
-                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[], %(titles)b::text[],
-                %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[],
-                %(own)b::boolean[]
-            ) WITH ORDINALITY AS entry (
-                article_id, source_id, entry_id, title, author, summary, content, published_at, is_own, number
-            )
+            FROM unnest(%(article_ids)b::uuid[], {ENTRY_ARRAYS})
+                WITH ORDINALITY AS entry (article_id, {ENTRY_COLUMNS}, number)
         ), known AS MATERIALIZED (
             SELECT number,
                 CASE
@@ -56,10 +63,7 @@ async def link(
                 article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
             )
             SELECT entry.article_id, sources.id, entry.entry_id, %(seen_at)s,
-                least(entry.published_at, %(seen_at)s::timestamptz),
-                CASE WHEN NOT is_own THEN entry.title END, CASE WHEN NOT is_own THEN entry.author END,
-                CASE WHEN NOT is_own THEN entry.summary END, CASE WHEN NOT is_own THEN entry.content END,
-                CASE WHEN NOT is_own THEN entry.published_at END
+                least(entry.published_at, %(seen_at)s::timestamptz), {SAID_ELSEWHERE}
             FROM entry
             CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = entry.article_id OFFSET 0) AS articles
             JOIN sources ON sources.id = entry.source_id
@@ -86,14 +90,9 @@ async def _update(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: S
 
     A feed that its article's site has begun to serve has that site's id from now on.
     """
-    statement = """
+    statement = f"""
         WITH given AS MATERIALIZED (
-            SELECT *
-            FROM unnest(
-                %(article_ids)b::uuid[], %(source_ids)b::uuid[], %(entry_ids)b::text[], %(titles)b::text[],
-                %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[],
-                %(own)b::boolean[]
-            ) AS given (article_id, source_id, entry_id, title, author, summary, content, published_at, is_own)
+            SELECT * FROM unnest(%(article_ids)b::uuid[], {ENTRY_ARRAYS}) AS given (article_id, {ENTRY_COLUMNS})
         ), locked AS MATERIALIZED (
             SELECT article_id, source_id
             FROM article_sources
@@ -127,8 +126,7 @@ async def relink(conn: Connection, *, source_id: SourceId, to: SourceId) -> int:
         FROM article_sources WHERE source_id = %(source_id)s
         ON CONFLICT (article_id, source_id) DO NOTHING
     """
-    cur = await conn.execute(statement, {"source_id": source_id, "to": to})
-    return cur.rowcount
+    return (await conn.execute(statement, {"source_id": source_id, "to": to})).rowcount
 
 
 async def list_linked(conn: Connection, *, source_id: SourceId, limit: int) -> list[ArticleId]:

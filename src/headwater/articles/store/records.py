@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from headwater.articles.decide import is_of_site
-from headwater.articles.store.links import entry_values, link
+from headwater.articles.store.links import ENTRY_ARRAYS, ENTRY_COLUMNS, SAID_ELSEWHERE, entry_values, link
 from headwater.articles.types import Kept, ListedEntry, NewArticle
 from headwater.db import Connection, fetch_column
 from headwater.db.arrays import byteas, texts, uuids
@@ -105,16 +105,11 @@ async def _add(
         return {}, []
     keys = [one.article.url_key for one in listed]
     ids = {key: ArticleId(new) for key, new in zip(keys, ids_at(seen_at, len(keys)), strict=True)}
-    statement = """
+    statement = f"""
         WITH entry AS MATERIALIZED (
             SELECT *
-            FROM unnest(
-                %(ids)b::uuid[], %(urls)b::text[], %(url_keys)b::bytea[], %(titles)b::text[], %(authors)b::text[],
-                %(summaries)b::text[], %(contents)b::text[], %(published)b::timestamptz[], %(source_ids)b::uuid[],
-                %(entry_ids)b::text[], %(own)b::boolean[]
-            ) WITH ORDINALITY AS entry (
-                id, url, url_key, title, author, summary, content, published_at, source_id, entry_id, is_own, number
-            )
+            FROM unnest(%(ids)b::uuid[], %(url_keys)b::bytea[], {ENTRY_ARRAYS})
+                WITH ORDINALITY AS entry (id, url_key, {ENTRY_COLUMNS}, number)
         ), named AS (
             INSERT INTO article_urls (url_key, article_id)
             SELECT url_key, id FROM entry ON CONFLICT (url_key) DO NOTHING
@@ -135,9 +130,7 @@ async def _add(
                 article_id, source_id, entry_id, seen_at, listed_at, title, author, summary, content, published_at
             )
             SELECT made.id, source_id, entry_id, %(seen_at)s, least(published_at, %(seen_at)s::timestamptz),
-                CASE WHEN NOT is_own THEN title END, CASE WHEN NOT is_own THEN author END,
-                CASE WHEN NOT is_own THEN summary END, CASE WHEN NOT is_own THEN content END,
-                CASE WHEN NOT is_own THEN published_at END
+                {SAID_ELSEWHERE}
             FROM made
             JOIN entry USING (id)
             WHERE EXISTS (SELECT FROM sources WHERE sources.id = entry.source_id OFFSET 0)
@@ -171,7 +164,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
     if not outdated:
         return
     given = [one for one in listed if ids[one.article.url_key] in outdated]
-    statement = """
+    statement = f"""
         WITH locked AS MATERIALIZED (
             SELECT id FROM articles WHERE id = ANY(%(ids)b::uuid[]) ORDER BY id FOR UPDATE  -- against deadlocks
         )
@@ -184,10 +177,7 @@ async def _renew(conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Se
             -- A feed of another site may have listed it with parameters or a scheme that are not the site's.
             url = CASE WHEN given.is_own AND NOT articles.is_told_by_site THEN given.url ELSE articles.url END,
             is_told_by_site = articles.is_told_by_site OR given.is_own IS true
-        FROM unnest(
-            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-            %(published)b::timestamptz[], %(urls)b::text[], %(own)b::boolean[]
-        ) AS given (id, title, author, summary, content, published_at, url, is_own)
+        FROM unnest(%(ids)b::uuid[], {ENTRY_ARRAYS}) AS given (id, {ENTRY_COLUMNS})
         JOIN locked USING (id)
         WHERE articles.id = given.id AND articles.id = ANY(%(ids)b::uuid[])
     """
@@ -198,12 +188,9 @@ async def _find_outdated(
     conn: Connection, *, ids: Mapping[bytes, ArticleId], listed: Sequence[ListedEntry]
 ) -> set[ArticleId]:
     """Articles whose shared record differs; usually none."""
-    statement = """
+    statement = f"""
         SELECT articles.id
-        FROM unnest(
-            %(ids)b::uuid[], %(titles)b::text[], %(authors)b::text[], %(summaries)b::text[], %(contents)b::text[],
-            %(published)b::timestamptz[], %(own)b::boolean[]
-        ) AS given (id, title, author, summary, content, published_at, is_own)
+        FROM unnest(%(ids)b::uuid[], {ENTRY_ARRAYS}) AS given (id, {ENTRY_COLUMNS})
         CROSS JOIN LATERAL (SELECT * FROM articles WHERE articles.id = given.id OFFSET 0) AS articles
         WHERE (given.is_own AND NOT articles.is_told_by_site)
             OR (articles.title, articles.author, articles.summary, articles.content, articles.published_at)
@@ -310,5 +297,4 @@ async def remove_unlisted(conn: Connection, *, ids: Sequence[ArticleId], except_
                 SELECT FROM marks WHERE marks.article_id = articles.id AND starred_at IS NOT NULL OFFSET 0
             )
     """
-    cur = await conn.execute(statement, {"ids": uuids(ids), "except_for": except_for})
-    return cur.rowcount
+    return (await conn.execute(statement, {"ids": uuids(ids), "except_for": except_for})).rowcount

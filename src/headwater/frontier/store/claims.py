@@ -69,15 +69,9 @@ async def claim(
     choice = decide.draw(lease, now) if choice is None else choice
     bands = decide.band_order(choice)
     held = await page_hosts.claim(
-        conn,
-        lease=lease,
-        now=now,
-        leased_until=leased_until,
-        hosts=hosts,
-        urls=urls_per_host,
-        bands=bands,
+        conn, lease=lease, now=now, leased_until=leased_until, hosts=hosts, urls=urls_per_host, bands=bands,
         shards=decide.rotate(shards, choice * 7919 % 1),
-    )
+    )  # fmt: skip
     if not held:
         return []
     due = await _due_urls(conn, held=held, bands=bands, now=now, urls_per_host=urls_per_host)

@@ -103,8 +103,7 @@ async def begin(conn: Connection, *, summary_id: UUID, user_id: UserId, now: dat
         VALUES (%(id)s, %(user_id)s, 'making', %(now)s)
         ON CONFLICT (user_id) WHERE status = 'making' DO NOTHING
     """
-    cur = await conn.execute(statement, {"id": summary_id, "user_id": user_id, "now": now})
-    return cur.rowcount == 1
+    return (await conn.execute(statement, {"id": summary_id, "user_id": user_id, "now": now})).rowcount == 1
 
 
 async def remove_failed(conn: Connection, *, before: datetime) -> None:
@@ -153,5 +152,4 @@ async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
         DELETE FROM summaries
         WHERE id = ANY(ARRAY(SELECT id FROM summaries WHERE user_id = %(user_id)s LIMIT %(limit)s))
     """
-    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"user_id": user_id, "limit": limit})).rowcount
