@@ -79,7 +79,7 @@ def test_no_band_starves() -> None:
     assert first == {0: 800, 1: 400, 2: 200, 3: 100}
 
 
-def test_every_claim_draws_anew() -> None:
+def test_each_claim_draws_another_number() -> None:
     drawn = [decide.draw(new_id(), START) for _ in range(500)]
 
     assert all(0 <= one < 1 for one in drawn)
@@ -87,7 +87,7 @@ def test_every_claim_draws_anew() -> None:
 
 
 @given(st.integers(0, 15), st.floats(0, 1, exclude_max=True))
-def test_rotating_keeps_all(size: int, choice: float) -> None:
+def test_rotation_keeps_every_shard(size: int, choice: float) -> None:
     assert sorted(decide.rotate(range(size), choice)) == list(range(size))
 
 
@@ -120,17 +120,17 @@ def test_traps(path: str, reason: str | None) -> None:
     assert decide.trap(SITE + path, origin=Origin.FEED, depth=99, options=OPTIONS) is None
 
 
-def test_what_lies_too_deep_is_a_trap() -> None:
+def test_a_url_below_the_maximum_depth_is_a_trap() -> None:
     assert decide.trap(SITE, origin=Origin.SITEMAP, depth=11, options=OPTIONS) == "too_deep"
 
 
 @given(st.text())
-def test_no_text_breaks_the_traps(text: str) -> None:
+def test_trap_detection_accepts_any_text(text: str) -> None:
     decide.trap(text, origin=Origin.SPIDER, depth=0, options=OPTIONS)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 8, 20])
-def test_retries_fill_a_day_however_many_there_are(most: int) -> None:
+def test_any_number_of_retries_spans_a_day(most: int) -> None:
     options = replace(OPTIONS, max_retries=most)
     waits = [decide.backoff(n, options) for n in range(most)]
 
@@ -138,14 +138,14 @@ def test_retries_fill_a_day_however_many_there_are(most: int) -> None:
     assert waits == sorted(waits)
 
 
-def test_a_url_without_retries_is_dead_at_its_first_failure_but_not_of_a_429() -> None:
+def test_a_url_without_retries_is_dead_after_its_first_failure_but_not_after_a_429() -> None:
     options = replace(OPTIONS, max_retries=0)
 
     assert decide.after(URL, FetchFailed("timeout", ""), START, options).status is Status.DEAD
     assert decide.after(URL, FetchFailed("rate_limited", ""), START, options).status is Status.FAILED
 
 
-def test_a_url_that_fails_is_tried_until_it_has_no_retries_left() -> None:
+def test_a_failing_url_is_retried_until_its_retries_are_used_up() -> None:
     failure = FetchFailed("timeout", "10 s")
 
     plan = decide.after(URL, failure, START, OPTIONS)
@@ -156,7 +156,7 @@ def test_a_url_that_fails_is_tried_until_it_has_no_retries_left() -> None:
     assert (last.status, last.next_fetch_at, last.error) == (Status.DEAD, None, "timeout: 10 s")
 
 
-def test_a_url_does_not_die_of_its_hosts_429s_for_a_week() -> None:
+def test_a_rate_limited_url_is_retried_for_a_week() -> None:
     limited = FetchFailed("rate_limited", "429")
     failing = replace(URL, retry_count=8, failing_since=START - timedelta(days=6))
 
@@ -174,7 +174,7 @@ def test_success_clears_failures_and_keeps_validators() -> None:
     assert (unchanged.status, unchanged.etag, unchanged.interval) == (Status.FETCHED, '"old"', 24 * HOUR)
 
 
-def test_what_is_hopeless_is_dead_at_once() -> None:
+def test_a_hopeless_failure_makes_a_url_dead_at_once() -> None:
     plan = decide.after(URL, Hopeless("not_html", "application/pdf"), START, OPTIONS)
 
     assert (plan.status, plan.next_fetch_at, plan.error) == (Status.DEAD, None, "not_html: application/pdf")
@@ -224,7 +224,7 @@ def test_the_schedule_stays_within_its_bounds(kind: PageKind, interval: timedelt
         assert again.interval <= rules.longest or has_changed
 
 
-def test_the_first_content_says_nothing_of_how_often_it_changes() -> None:
+def test_the_first_content_does_not_change_the_interval() -> None:
     first = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=None, options=OPTIONS)
     second = decide.recrawl(PageKind.ARTICLE, 12 * HOUR, START, has_changed=True, options=OPTIONS)
 
@@ -244,7 +244,7 @@ def test_the_first_content_says_nothing_of_how_often_it_changes() -> None:
         (None, 600, 2, 600),
     ],
 )
-def test_the_delay_is_the_longest_that_anybody_asks_for(
+def test_the_delay_is_the_longest_of_all_rules(
     robots: int | None, source: int | None, slowed: int, seconds: int
 ) -> None:
     asked = [None if one is None else timedelta(seconds=one) for one in (robots, source)]
@@ -253,7 +253,7 @@ def test_the_delay_is_the_longest_that_anybody_asks_for(
 
 
 @given(st.uuids())
-def test_an_id_says_where_a_url_is_kept(one: UUID) -> None:
+def test_a_key_is_computed_from_the_id(one: UUID) -> None:
     assert url_key_of(one).id == one
 
 
@@ -268,7 +268,7 @@ def test_an_id_says_where_a_url_is_kept(one: UUID) -> None:
         "http://127.0.0.1:8080/a",
     ],
 )
-def test_a_stored_url_is_whole_again(url: str) -> None:
+def test_a_shortened_url_is_restored(url: str) -> None:
     located = locate(url)
 
     assert lengthened(shortened(located.url, located.host), located.host) == url
@@ -276,12 +276,12 @@ def test_a_stored_url_is_whole_again(url: str) -> None:
     assert located.key.url_id == int.from_bytes(url_key(url)[:8], "big", signed=True)
 
 
-def test_a_fragment_is_not_asked_for() -> None:
+def test_a_fragment_is_not_requested() -> None:
     assert locate("https://example.com/a#b").url == "https://example.com/a"
 
 
 @given(st.text())
-def test_no_text_breaks_an_array(text: str) -> None:
+def test_any_text_is_valid_in_an_array(text: str) -> None:
     element = quoted(text)
 
     assert element[0] == element[-1] == '"'

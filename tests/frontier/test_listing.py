@@ -48,7 +48,7 @@ async def pages(conn: Connection, limit: int, **wanted: Any) -> list[list[str]]:
     [{}, {"source_id": ONE}, {"host": "one.example"}, {"origin": Origin.FEED}],
     ids=["all", "source", "host", "origin"],
 )
-async def test_pages_hold_every_url_once(conn: Connection, wanted: dict[str, Any]) -> None:
+async def test_pages_contain_every_url_once(conn: Connection, wanted: dict[str, Any]) -> None:
     await some_urls(conn)
     whole = await all_urls(conn, **wanted)
 
@@ -64,9 +64,7 @@ async def test_the_newest_come_first(conn: Connection) -> None:
     assert (await all_urls(conn))[0].split("/")[-1].startswith("4")
 
 
-async def test_a_rare_one_is_found_after_looking_through_many(
-    conn: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_rare_match_is_found_on_a_later_page(conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "LOOKED_THROUGH", 3)
     await some_urls(conn)
 
@@ -76,7 +74,7 @@ async def test_a_rare_one_is_found_after_looking_through_many(
     assert len(parts) >= 5
 
 
-async def test_every_filter_holds_at_once(conn: Connection) -> None:
+async def test_filters_are_combined(conn: Connection) -> None:
     await some_urls(conn)
 
     every = {
@@ -91,7 +89,7 @@ async def test_every_filter_holds_at_once(conn: Connection) -> None:
     assert await all_urls(conn, **every | {"source_id": ONE}) == []
 
 
-async def test_the_status_is_what_a_person_would_say(conn: Connection) -> None:
+async def test_each_status_is_shown(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Hopeless("robots_blocked", ""))
     await submit(conn, "https://example.org/")
@@ -102,7 +100,7 @@ async def test_the_status_is_what_a_person_would_say(conn: Connection) -> None:
     assert await all_urls(conn, status=Status.PENDING) == []
 
 
-async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connection) -> None:
+async def test_counters_are_by_source_and_stay_equal_when_summed_up(conn: Connection) -> None:
     await some_urls(conn)
     await ask_all(conn, now=START + timedelta(hours=1))
     before = await listing.stats(conn, now=START)
@@ -115,7 +113,7 @@ async def test_counters_tell_by_source_and_survive_being_summed_up(conn: Connect
     assert before.by_status[Status.FETCHED] == 15
 
 
-async def test_stats_by_source_say_how_many_are_being_fetched(conn: Connection) -> None:
+async def test_stats_by_source_count_urls_being_fetched(conn: Connection) -> None:
     source = await a_source(conn, url="https://mine.example/feed")
     mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
     await queue.submit(conn, submissions=[*mine, Submission("https://b.example/1", Origin.MANUAL)], now=START)
@@ -130,7 +128,7 @@ async def test_stats_by_source_say_how_many_are_being_fetched(conn: Connection) 
     assert (counted.by_status[Status.PENDING], counted.by_status[Status.FETCHING]) == (1, 3)
 
 
-async def test_every_page_knows_how_many_there_are_in_all(conn: Connection) -> None:
+async def test_the_total_of_each_filter_is_exact(conn: Connection) -> None:
     source = await a_source(conn, url="https://mine.example/feed")
     mine = [Submission(f"https://a.example/{n}", Origin.FEED, source.id) for n in range(3)]
     await queue.submit(conn, submissions=[*mine, Submission("https://b.example/x", Origin.MANUAL)], now=START)
@@ -151,9 +149,7 @@ async def test_every_page_knows_how_many_there_are_in_all(conn: Connection) -> N
     assert await total(text="/X") == (1, True)
 
 
-async def test_a_total_that_would_take_long_is_told_as_a_lower_bound(
-    conn: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_total_is_a_lower_bound(conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "COUNTED_THROUGH", 2)
     await queue.submit(
         conn, submissions=[Submission(f"https://a.example/{n}", Origin.MANUAL) for n in range(3)], now=START

@@ -139,7 +139,7 @@ async def test_a_hot_statement_reads_no_table_in_full(name: str, full: Connectio
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= budget
 
 
-async def test_a_claim_passes_a_large_host_inside_its_delay_by(full: Connection) -> None:
+async def test_a_claim_skips_a_large_host_inside_its_delay(full: Connection) -> None:
     plan = await explain(full, "hosts.pages.claim", {**CLAIM, "hosts": 10, "urls": 10})
 
     assert rows_passed_by(plan) == 0

@@ -23,14 +23,14 @@ def robots(body: str | None = "User-agent: *\nDisallow: /", **more: object) -> R
     return Robots(ORIGIN, body=body, **{**values, **more})  # pyright: ignore[reportArgumentType]
 
 
-async def test_what_is_kept_is_found(conn: Connection) -> None:
+async def test_stored_rules_are_found(conn: Connection) -> None:
     kept = robots(crawl_delay=timedelta(seconds=3), sitemaps=["https://example.com/map.xml"])
     await robots_store.keep(conn, robots=kept)
 
     assert await robots_store.find(conn, origins=[ORIGIN, "http://example.com"]) == {ORIGIN: kept}
 
 
-async def test_it_is_said_whether_the_rules_have_changed(conn: Connection) -> None:
+async def test_storing_rules_returns_whether_they_changed(conn: Connection) -> None:
     changes = [
         await robots_store.keep(conn, robots=one)
         for one in (
@@ -71,7 +71,7 @@ async def test_a_blocked_url_is_dead_until_the_rules_change(conn: Connection) ->
     assert len(await claim(conn, now=later)) == 1
 
 
-async def test_what_died_otherwise_stays_dead(conn: Connection) -> None:
+async def test_a_url_that_is_dead_for_another_reason_stays_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Hopeless("gone", "410"))
 

@@ -59,7 +59,7 @@ async def test_a_new_url_is_queued_and_claimed(conn: Connection) -> None:
     assert await counted(conn) == {Status.FETCHING: 1}
 
 
-async def test_equal_pages_are_one_url(conn: Connection) -> None:
+async def test_equal_urls_are_stored_once(conn: Connection) -> None:
     fates = [
         one.fate for one in await submit(conn, "http://example.com/a/", "https://EXAMPLE.com/a?utm_source=x", PAGE)
     ]
@@ -68,7 +68,7 @@ async def test_equal_pages_are_one_url(conn: Connection) -> None:
     assert await all_urls(conn) == ["http://example.com/a/"]
 
 
-async def test_what_cannot_be_used_is_answered_with_why(conn: Connection) -> None:
+async def test_an_invalid_submission_has_a_reason(conn: Connection) -> None:
     results = await submit(conn, "mailto:a@example.com", "http://", PAGE, "https://u:p@example.com/")
 
     assert [one.fate for one in results] == [Fate.INVALID, Fate.INVALID, Fate.QUEUED, Fate.INVALID]
@@ -86,7 +86,7 @@ async def test_a_pending_url_is_raised_and_brought_forward(conn: Connection) -> 
     assert len(await claim(conn)) == 1
 
 
-async def test_a_pending_url_is_never_lowered_or_put_off(conn: Connection) -> None:
+async def test_a_pending_url_is_never_lowered_or_postponed(conn: Connection) -> None:
     await submit(conn, PAGE)
 
     await submit(conn, PAGE, origin=Origin.SPIDER, priority=1, not_before=START + DAY)
@@ -106,7 +106,7 @@ async def test_a_fetched_url_is_not_queued_again(conn: Connection) -> None:
     assert await counted(conn) == {Status.FETCHED: 1}
 
 
-async def test_an_article_that_is_wanted_for_its_links_is_asked_for_again(conn: Connection) -> None:
+async def test_an_article_submitted_as_a_list_is_fetched_again(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn)
     later = START + timedelta(seconds=1)
@@ -121,7 +121,7 @@ async def test_an_article_that_is_wanted_for_its_links_is_asked_for_again(conn: 
     assert await counted(conn, now=later) == {Status.FETCHED: 1}
 
 
-async def test_a_dead_url_lives_again_when_a_feed_lists_it_a_day_later(conn: Connection) -> None:
+async def test_a_dead_url_is_revived_when_a_feed_lists_it_a_day_later(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, GONE)
     assert await counted(conn) == {Status.DEAD: 1}
@@ -203,7 +203,7 @@ async def test_an_answer_under_a_lost_lease_records_and_does_not_release(conn: C
     assert await renew(conn, held, START + 3 * LEASE)
 
 
-async def test_after_a_lost_lease_only_the_head_is_handed_out(conn: Connection) -> None:
+async def test_after_a_lost_lease_only_the_first_url_is_claimed(conn: Connection) -> None:
     await submit(conn, *(f"https://example.com/{n}" for n in range(5)))
     await claim(conn)
 
@@ -212,7 +212,7 @@ async def test_after_a_lost_lease_only_the_head_is_handed_out(conn: Connection) 
     assert len(host.urls) == 1
 
 
-async def test_three_lost_leases_put_the_head_to_dead(conn: Connection) -> None:
+async def test_three_lost_leases_make_the_first_url_dead(conn: Connection) -> None:
     await submit(conn, PAGE, priority=9)
     await submit(conn, "https://example.com/b")
     for strike in range(3):
@@ -238,7 +238,7 @@ async def test_bands_take_turns(conn: Connection) -> None:
     assert (mostly.host, sometimes.host) == ("high.example", "low.example")
 
 
-async def test_a_low_url_of_a_busy_host_gets_its_turn(conn: Connection) -> None:
+async def test_a_url_of_low_priority_is_claimed_on_a_busy_host(conn: Connection) -> None:
     await submit(conn, "https://example.com/low", priority=1)
     await submit(conn, *(f"https://example.com/{n}" for n in range(5)), priority=10)
 
@@ -247,7 +247,7 @@ async def test_a_low_url_of_a_busy_host_gets_its_turn(conn: Connection) -> None:
     assert [url.priority for url in host.urls] == [1, 10, 10]
 
 
-async def test_a_failure_is_tried_again_for_a_day_and_then_dead(conn: Connection) -> None:
+async def test_a_failing_url_is_retried_for_a_day_and_then_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     now, tries = START, 0
     while (one := await found(conn, now=now)).status is not Status.DEAD:
@@ -288,7 +288,7 @@ async def test_retry_after_blocks_the_host(conn: Connection) -> None:
     assert len(await claim(conn, now=until)) == 1
 
 
-async def test_a_redirect_leads_on_and_leaves_an_alias(conn: Connection) -> None:
+async def test_a_redirect_queues_its_target_and_stores_an_alias(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Redirected("https://other.example/b", is_permanent=True))
 
@@ -302,7 +302,7 @@ async def test_a_redirect_leads_on_and_leaves_an_alias(conn: Connection) -> None
     assert [host.host for host in await claim(conn)] == ["other.example"]
 
 
-async def test_an_alias_of_a_temporary_redirect_ends(conn: Connection) -> None:
+async def test_an_alias_of_a_temporary_redirect_expires(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Redirected("https://other.example/b", is_permanent=False))
 
@@ -320,7 +320,7 @@ async def test_a_redirect_to_the_same_page_changes_its_url(conn: Connection) -> 
     assert [url.url for url in host.urls] == [PAGE]
 
 
-async def test_redirects_in_a_circle_are_dead(conn: Connection) -> None:
+async def test_a_redirect_loop_is_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Redirected("https://example.com/b", is_permanent=True))
     later = START + timedelta(seconds=1)
@@ -330,14 +330,14 @@ async def test_redirects_in_a_circle_are_dead(conn: Connection) -> None:
     assert (await found(conn, "https://example.com/b")).last_error == f"redirect_loop: {PAGE}"
 
 
-async def test_a_redirect_to_nowhere_is_dead(conn: Connection) -> None:
+async def test_a_redirect_to_an_invalid_url_is_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Redirected("mailto:a@example.com", is_permanent=True))
 
     assert (await found(conn)).status is Status.DEAD
 
 
-async def test_an_article_is_fetched_ever_more_seldom_and_at_last_no_more(conn: Connection) -> None:
+async def test_an_unchanged_article_is_fetched_less_often_and_then_never_again(conn: Connection) -> None:
     await submit(conn, PAGE)
     now, gaps = START, list[timedelta]()
     await ask_all(conn)
@@ -353,7 +353,7 @@ async def test_an_article_is_fetched_ever_more_seldom_and_at_last_no_more(conn: 
     assert one.etag == '"1"'
 
 
-async def test_settling_keeps_the_content_and_adapts_the_schedule(conn: Connection) -> None:
+async def test_settling_stores_the_hash_and_adapts_the_schedule(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn)
     await changes.settle(conn, contents=[Settled(PAGE, b"1" * 32, changed=True)], now=START)
@@ -370,7 +370,7 @@ async def test_settling_keeps_the_content_and_adapts_the_schedule(conn: Connecti
     assert len(await claim(conn, now=START + timedelta(hours=18))) == 1
 
 
-async def test_what_reading_finds_useless_is_dead(conn: Connection) -> None:
+async def test_a_page_that_cannot_be_read_is_dead(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn)
 
@@ -381,7 +381,7 @@ async def test_what_reading_finds_useless_is_dead(conn: Connection) -> None:
     assert await counted(conn) == {Status.DEAD: 1}
 
 
-async def test_a_person_can_have_anything_tried_again(conn: Connection) -> None:
+async def test_a_url_of_any_status_can_be_retried(conn: Connection) -> None:
     (one,) = await submit(conn, PAGE)
     assert one.id is not None
     await ask_all(conn, GONE)
@@ -393,7 +393,7 @@ async def test_a_person_can_have_anything_tried_again(conn: Connection) -> None:
     assert len(await claim(conn, now=START + timedelta(seconds=1))) == 1
 
 
-async def test_deleting_forgets_a_url_and_its_aliases(conn: Connection) -> None:
+async def test_deletion_removes_a_url_and_its_aliases(conn: Connection) -> None:
     await submit(conn, PAGE)
     await ask_all(conn, Redirected("https://example.com/b", is_permanent=True))
     target = await found(conn)
@@ -407,7 +407,7 @@ async def test_deleting_forgets_a_url_and_its_aliases(conn: Connection) -> None:
     assert (await submit(conn, PAGE, now=START + DAY))[0].fate is Fate.QUEUED
 
 
-async def test_a_host_takes_only_so_many_urls_of_a_machine(conn: Connection) -> None:
+async def test_the_urls_of_a_host_from_crawling_are_capped(conn: Connection) -> None:
     options = FrontierOptions(max_host_urls=2)
     wanted = [a_submission(f"https://example.com/{n}", Origin.SITEMAP) for n in range(3)]
 
@@ -419,7 +419,7 @@ async def test_a_host_takes_only_so_many_urls_of_a_machine(conn: Connection) -> 
     assert by_feed[0].fate is Fate.QUEUED
 
 
-async def test_traps_are_for_machines(conn: Connection) -> None:
+async def test_traps_are_checked_for_crawled_urls_only(conn: Connection) -> None:
     trap = "https://example.com/a/a/a/a"
 
     (by_spider,) = await submit(conn, trap, origin=Origin.SPIDER)
@@ -437,7 +437,7 @@ async def test_the_next_time_something_can_be_claimed(conn: Connection) -> None:
     assert await next_ready_at(conn) == START + DAY
 
 
-async def test_a_sources_own_delay_holds_for_its_urls(conn: Connection) -> None:
+async def test_the_delay_of_a_source_applies_to_its_urls(conn: Connection) -> None:
     source = await a_source(conn, url="https://feeds.example/")
     await conn.execute("UPDATE sources SET min_delay_ms = 9000")
     await submit(conn, PAGE, source_id=source.id)
@@ -455,7 +455,7 @@ async def test_nothing_is_queued_for_a_source_that_was_deleted(conn: Connection)
     assert await claim(conn) == []
 
 
-async def test_a_redirect_of_a_source_that_was_deleted_leads_nowhere(conn: Connection) -> None:
+async def test_the_target_of_a_redirect_is_not_queued_for_a_deleted_source(conn: Connection) -> None:
     source = await a_source(conn, url="https://feeds.example/")
     await submit(conn, PAGE, source_id=source.id)
     (host,) = await claim(conn)
@@ -468,7 +468,7 @@ async def test_a_redirect_of_a_source_that_was_deleted_leads_nowhere(conn: Conne
     assert await cur.fetchone() == (0,)
 
 
-async def test_urls_that_are_handed_on_count_for_their_new_source(conn: Connection) -> None:
+async def test_reassigned_urls_count_for_their_new_source(conn: Connection) -> None:
     one, other = await a_source(conn), await a_source(conn, url="https://b.example/feed")
     submitted = await submit(conn, *(f"https://a.example/{n}" for n in range(3)), source_id=one.id)
     ids = [result.id for result in submitted if result.id]
@@ -479,7 +479,7 @@ async def test_urls_that_are_handed_on_count_for_their_new_source(conn: Connecti
     assert told == {one.id: 1, other.id: 1, None: 1}
 
 
-async def test_a_batch_of_thousands_is_answered_in_its_order(conn: Connection) -> None:
+async def test_the_results_of_a_large_batch_are_in_its_order(conn: Connection) -> None:
     urls = [f"https://h{n % 5}.example/{n % 1500}" for n in range(3000)]
 
     results = await submit(conn, *urls)
@@ -498,7 +498,7 @@ async def test_a_batch_of_thousands_is_answered_in_its_order(conn: Connection) -
     ],
     ids=["signs", "letters", "null", "root"],
 )
-async def test_any_url_comes_back_as_it_went(conn: Connection, url: str) -> None:
+async def test_any_url_is_stored_unchanged(conn: Connection, url: str) -> None:
     await submit(conn, url, parent_url='x"\\\x00{},\ud800')
 
     (host,) = await claim(conn)
@@ -507,7 +507,7 @@ async def test_any_url_comes_back_as_it_went(conn: Connection, url: str) -> None
     assert (await found(conn, url)).url == parse_url(url)
 
 
-async def test_hostile_words_of_a_server_are_kept_as_far_as_they_can(conn: Connection) -> None:
+async def test_invalid_text_of_a_server_is_stored_without_invalid_characters(conn: Connection) -> None:
     await submit(conn, PAGE)
 
     await ask_all(conn, FetchFailed("network", 'a\x00b"c\\d\ud800' + "x" * 10_000))

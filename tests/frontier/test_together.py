@@ -40,7 +40,7 @@ async def test_a_claim_skips_hosts_that_another_is_claiming(two: tuple[Connectio
     assert {host.host for host in first} & {host.host for host in second} == set()
 
 
-async def test_many_claims_at_once_never_give_a_host_twice(conninfo: str) -> None:
+async def test_concurrent_claims_never_return_a_host_twice(conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(conninfo) as conn:
         await submit(conn, *(f"https://h{n}.example/" for n in range(200)))
 
@@ -58,7 +58,7 @@ async def test_many_claims_at_once_never_give_a_host_twice(conninfo: str) -> Non
     assert set(taken.values()) == {1}
 
 
-async def test_the_same_urls_submitted_in_any_order_at_once_do_not_deadlock(conninfo: str) -> None:
+async def test_concurrent_submissions_in_any_order_do_not_deadlock(conninfo: str) -> None:
     urls = [f"https://h{n % 40}.example/{n}" for n in range(2_000)]
 
     async def bring(seed: int) -> int:
@@ -79,7 +79,7 @@ async def test_the_same_urls_submitted_in_any_order_at_once_do_not_deadlock(conn
         assert await counted(conn) == {Status.PENDING: 2_000}
 
 
-async def test_a_url_submitted_while_its_host_is_given_back_is_not_forgotten(
+async def test_a_url_submitted_while_its_host_is_released_is_claimed_later(
     two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
@@ -99,7 +99,7 @@ async def test_a_url_submitted_while_its_host_is_given_back_is_not_forgotten(
     assert [url.url for url in again.urls] == ["https://example.com/b"]
 
 
-async def test_hosts_that_redirect_to_each_other_can_be_answered_at_once(conninfo: str) -> None:
+async def test_hosts_that_redirect_to_each_other_can_be_answered_concurrently(conninfo: str) -> None:
     async with await psycopg.AsyncConnection.connect(conninfo) as conn:
         await submit(conn, *(f"https://{side}.example/{n}" for side in ("left", "right") for n in range(20)))
         await conn.commit()
@@ -118,7 +118,7 @@ async def test_hosts_that_redirect_to_each_other_can_be_answered_at_once(conninf
         assert len(await claim(conn, now=START + timedelta(seconds=1))) == 2
 
 
-async def test_two_answers_for_one_url_count_once(two: tuple[Connection, Connection]) -> None:
+async def test_two_outcomes_for_one_url_count_once(two: tuple[Connection, Connection]) -> None:
     one, other = two
     await submit(one, PAGE)
     await one.commit()
