@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.library.summaries.decide import FAILED, UNAVAILABLE, cite, is_unavailable, plain, prompt_of, shown
+from headwater.library.summaries.decide import (
+    FAILED,
+    UNAVAILABLE,
+    cite,
+    is_unavailable,
+    plain,
+    prompt_of,
+    shown,
+    to_html,
+)
 from headwater.library.summaries.model import read_answer
-from headwater.library.summaries.render import to_html
 from headwater.library.summaries.types import (
     DayArticle,
     NotWritten,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.library.summaries.decide import to_html
 from headwater.library.summaries.extractive import STORIES, sentences_in, summarise, words_in
-from headwater.library.summaries.render import to_html
 from tests.library.summaries.day import ENGLISH, EVERY, FOOTER, FRENCH, GERMAN, JAPANESE, RUSSIAN, a_day
 
 

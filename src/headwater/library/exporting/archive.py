@@ -18,21 +18,20 @@ from headwater.types import UserId
 ROWS_AT_ONCE = 500
 FIRST = UUID(int=0)
 README = """\
-What is yours in Headwater, as of {now:%Y-%m-%d %H:%M} UTC.
+Your data in Headwater, as of {now:%Y-%m-%d %H:%M} UTC.
 
-profile.json         your account, where you are logged in, your tokens' names, who you are to other log-ins, and
-                     whether you agreed to be counted
-subscriptions.opml   the feeds you follow, for any other reader
-subscriptions.json   the same with all that is known; read_until: everything listed up to then counts as read
-sources.json         sources that are here because you named them
-custom_feeds.json    feeds you suggested for everybody, and what came of them
-articles.json        articles you read (is_read), kept unread (is_read is false) or starred (starred_at)
-summaries.json       summaries made for you
-events.json          what Headwater noted of what you did
-imports.json         lines of files that you brought along, and what came of them
-clicks.json          if you agreed to be counted: what you opened, clicked and starred
+profile.json         your account, sessions, API tokens (names only), external log-ins, and consent to analytics
+subscriptions.opml   your subscriptions, for import into another reader
+subscriptions.json   the same with all details; read_until: articles listed until then count as read
+sources.json         sources that you added
+custom_feeds.json    feeds that you suggested for all users, and the decisions
+articles.json        articles that you read (is_read), marked unread (is_read is false) or starred (starred_at)
+summaries.json       your summaries
+events.json          the log of your account
+imports.json         the lines of files that you imported, and their results
+clicks.json          with your consent to analytics: articles that you opened, clicked and starred
 
-Times are UTC in ISO 8601. Of passwords and tokens Headwater keeps digests only: they are not in here.
+Times are UTC in ISO 8601. Passwords and tokens are stored as digests only, and are not exported.
 """
 
 

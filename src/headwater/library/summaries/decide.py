@@ -1,8 +1,11 @@
-"""The prompt, links for citations, and what the page shows. Pure."""
+"""The prompt, links for citations, what the page shows, and untrusted Markdown as sanitised HTML. Pure."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+
+import nh3
+from markdown_it import MarkdownIt
 
 from headwater.library.summaries.types import (
     CLOCKS_APART,
@@ -30,6 +33,10 @@ _CITATION = re.compile(r"(?<![ \t])([ \t]*)\[(\^?\d{1,4}(?:\s*[,;]\s*\^?\d{1,4})
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # Characters that PostgreSQL does not store, or that are invisible.
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# No images: loading them would report the user to their server.
+_TAGS = {"a", "blockquote", "br", "code", "em", "h3", "hr", "li", "ol", "p", "pre", "strong", "ul"}
+_HREF = re.compile(r"https?://[^\s]+|/articles/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})
 
 
 def plain(html: str) -> str:
@@ -106,3 +113,24 @@ def shown(newest: Summary | None, ready: Summary | None, now: datetime, options:
         return ShownSummary(ready, error=FAILED)
     is_fresh = now - (newest.finished_at or newest.created_at) < SHOWN_FOR
     return ShownSummary(ready, error=(newest.error or FAILED) if is_fresh else "")
+
+
+def to_html(content: str) -> str:
+    """Sanitised HTML, with links to our articles and to http(s) only."""
+    tokens = _MARKDOWN.parse(content)
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = "h3"  # below the heading of the page
+    html = _MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {})
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href", "title"}, "ol": {"start"}},
+        attribute_filter=_kept,
+        url_schemes={"http", "https"},
+        link_rel="noopener noreferrer nofollow",
+    )
+
+
+def _kept(tag: str, attribute: str, value: str) -> str | None:
+    return value if (tag, attribute) != ("a", "href") or _HREF.fullmatch(value) else None

@@ -15,7 +15,7 @@ from headwater.analytics import store as analytics
 from headwater.asgi.errors import AnyResponse, respond
 from headwater.asgi.handlers import AnyRequest, Db, Now
 from headwater.errors import Unavailable
-from headwater.library.summaries.render import to_html
+from headwater.library.summaries.decide import to_html
 from headwater.library.summaries.types import ShownSummary
 from headwater.library.summaries.writer import SummaryWriter
 from headwater.library.types import FeedsQuery
