@@ -19,8 +19,6 @@ class ReaderAction(StrEnum):
 
 
 class ConsentAnswer(StrEnum):
-    """A reader's answer to the question for consent."""
-
     YES = "yes"
     NO = "no"
 

@@ -101,8 +101,6 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """The extracted content of an article."""
-
     article_id: ArticleId
     url: str
     url_key: bytes

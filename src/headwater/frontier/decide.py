@@ -150,7 +150,6 @@ def _is_repeating(segments: list[str]) -> bool:
 def after(
     url: ClaimedUrl, answer: Fetched | Unchanged | FetchFailed | Hopeless, at: datetime, options: FrontierOptions
 ) -> UrlPlan:
-    """What follows for a URL from the response."""
     match answer:
         case Fetched():
             again = recrawl(url.kind, url.interval, at, has_changed=None, options=options)

@@ -25,8 +25,6 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedEntry(OutboxEntry):
-    """An entry under a lease."""
-
     queued_version: int  # when it was queued, in microseconds; the index compares it
     lease: UUID
     attempts: int  # earlier ones, with those whose lease expired
@@ -34,8 +32,6 @@ class ClaimedEntry(OutboxEntry):
 
 @dataclass(frozen=True, slots=True)
 class RefusedEntry:
-    """An entry that the index refused."""
-
     article_id: ArticleId
     url_key: bytes
     version: int

@@ -95,8 +95,6 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexLook:
-    """The state of the index, for operators."""
-
     server: str
     index: str
     aliases_of: Sequence[str]  # the indices behind the alias

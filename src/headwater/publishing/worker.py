@@ -31,8 +31,6 @@ FILLED_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """Claimed entries, until the lease ends."""
-
     entries: Sequence[ClaimedEntry]
     leased_until: datetime
 

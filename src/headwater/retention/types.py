@@ -72,16 +72,12 @@ class DetachedText:
 
 @dataclass(slots=True)
 class Planned:
-    """What a run would do now."""
-
     months: list[Month] = field(default_factory=list[Month])
     rows: dict[RetainedKind, int] = field(default_factory=dict[RetainedKind, int])
 
 
 @dataclass(slots=True)
 class RetentionReport(Planned):
-    """What a run did, and whether it is complete."""
-
     reassigned: int = 0
     is_done: bool = True
     left: str = ""  # why it is incomplete

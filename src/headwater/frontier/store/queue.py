@@ -83,7 +83,6 @@ class BatchUrl:
     numbers: tuple[int, ...]  # of its submissions
 
     def merge(self, other: "BatchUrl") -> None:
-        """Take the higher priority and the earlier time."""
         if other.priority > self.priority:
             self.located, self.submission, self.priority = other.located, other.submission, other.priority
         self.next_fetch_at = min(self.next_fetch_at, other.next_fetch_at)
@@ -200,10 +199,8 @@ async def _find_deleted(conn: Connection, *, source_ids: set[SourceId]) -> set[S
     """
     if not source_ids:
         return set()
-    found = await fetch_column(
-        conn, "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE", {"ids": list(source_ids)}
-    )
-    return source_ids.difference(found)
+    statement = "SELECT id FROM sources WHERE id = ANY(%(ids)s) ORDER BY id FOR KEY SHARE"
+    return source_ids.difference(await fetch_column(conn, statement, {"ids": list(source_ids)}))
 
 
 async def _add(

@@ -68,7 +68,6 @@ class UrlChanges:
         self.wakes.append(Wake(KNOWN_HOST, host_id, band, now, 0))
 
     def add(self, other: "UrlChanges") -> None:
-        """Add the changes of another batch."""
         self.wakes += other.wakes
         for source_id, row in other.counts.items():
             for letter, by in zip(COUNTED, row, strict=True):

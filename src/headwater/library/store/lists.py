@@ -50,6 +50,12 @@ _LINE: Final = """
     articles.id, number, url, coalesce(nullif(articles.title, ''), url) AS title, articles.author, articles.summary,
     newest.listed_at, newest.name AS feed_name
 """
+_NEWEST: Final = """
+    newest AS MATERIALIZED (
+        SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
+        FROM listed ORDER BY listed_at DESC, article_id DESC, name LIMIT %(limit)s
+    )
+"""
 _WALKED: Final = f"""
     SELECT listed_at, article_id, name
     FROM (
@@ -160,10 +166,7 @@ async def _list_newest_places(conn: Connection, *, query: ArticlesQuery) -> list
                 ORDER BY listed_at DESC, article_id DESC LIMIT %(limit)s
             ) AS listed
             WHERE rank <= %(limit)s
-        ), newest AS MATERIALIZED (
-            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
-            FROM listed ORDER BY listed_at DESC, article_id DESC, name LIMIT %(limit)s
-        )
+        ), {_NEWEST}
         SELECT {_LINE}, {IS_READ}, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
     """
@@ -196,7 +199,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
                 ORDER BY listed_at DESC, article_id DESC LIMIT 1
             ) AS newest
             WHERE (SELECT count(DISTINCT article_id) FROM walked) < %(limit)s
-        ), unread AS (
+        ), listed AS (
             SELECT listed_at, article_id, name FROM walked
             UNION ALL
             SELECT listed_at, article_id, name
@@ -217,10 +220,7 @@ async def _list_unread_places(conn: Connection, *, query: ArticlesQuery) -> list
             ) AS listed
             JOIN feed USING (source_id)
             WHERE NOT is_read AND listed_at <= feed.read_until AND {BEFORE}
-        ), newest AS MATERIALIZED (
-            SELECT DISTINCT ON (listed_at, article_id) listed_at, article_id, name
-            FROM unread ORDER BY listed_at DESC, article_id DESC, name LIMIT %(limit)s
-        )
+        ), {_NEWEST}
         SELECT {_LINE}, false AS is_read, starred_at IS NOT NULL AS is_starred
         {_FROM_NEWEST}
     """

@@ -66,7 +66,6 @@ async def find_newest(conn: Connection) -> Summary | None:
 
 
 async def find_ready(conn: Connection) -> Summary | None:
-    """The newest finished one."""
     statement = f"SELECT {_COLUMNS} FROM summaries WHERE status = 'ready' ORDER BY created_at DESC, id DESC LIMIT 1"
     cur = await conn.execute(statement)
     return _summary(await cur.fetchone())

@@ -83,8 +83,6 @@ class DayArticle:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The text of a summary, and its cost."""
-
     content: str
     model: str
     prompt_tokens: int | None = None
