@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from headwater.cli.extract import extract
-from headwater.cli.terminal import out
+from headwater.cli.output import out
 from headwater.cli.try_source import try_source
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.extraction.pages import JSON_LD, PARAGRAPHS, a_page

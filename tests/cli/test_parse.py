@@ -14,8 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from headwater.cli.output import out
 from headwater.cli.parse import parse
-from headwater.cli.terminal import out
 from headwater_lab.zoo import DOMAIN, EXHIBITS, Zoo
 from tests.headwater_process import run_headwater
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from headwater.cli.terminal import out
+from headwater.cli.output import out
 from headwater.cli.url import url
 from tests.test_urls import SEED_EXAMPLES
 

@@ -9,7 +9,8 @@ import typer
 
 from headwater import __version__
 from headwater.cli.exit_codes import MEANINGS, ExitCode, exit_code_of
-from headwater.cli.terminal import escape_unencodable, print_error
+from headwater.cli.output import print_error
+from headwater.cli.terminal import escape_unencodable
 from headwater.errors import HeadwaterError, Invalid
 from headwater.text import text_problem
 

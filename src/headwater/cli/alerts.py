@@ -1,26 +1,17 @@
 """`headwater alerts`: open incidents, and a test of the channels."""
 
 from dataclasses import asdict
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from headwater.alerts.store import incidents
-from headwater.alerts.types import IncidentBoard, Message, ReportedIncident
+from headwater.alerts.types import Message, ReportedIncident
 from headwater.alerts.worker import send
+from headwater.cli.options import AsJson, group
+from headwater.cli.output import print_error, print_json, print_table, print_text, stamp
 from headwater.cli.running import with_runtime
-from headwater.cli.terminal import (
-    AsJson,
-    exit_failed,
-    group,
-    load_quietly,
-    print_error,
-    print_json,
-    print_table,
-    print_text,
-    run,
-)
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.errors import Invalid
 from headwater.ids import new_id
 from headwater.runtime import Runtime, alert_options, mailer_of, utc_now
@@ -42,8 +33,13 @@ async def list_incidents(runtime: Runtime, past: Past = 0, as_json: AsJson = Fal
     if as_json:
         lists = {"open": [_record(one) for one in board.open], "past": [_record(one) for one in board.past]}
         print_json({"evaluated_at": board.evaluated_at} | lists)
-    else:
-        _print(board)
+        exit_failed(board.open)
+        return
+    at = f"Last evaluated at {stamp(board.evaluated_at)}."
+    print_text(at if board.evaluated_at else "Not evaluated yet: the stage `alerting` does, where it runs.")
+    print_text("" if board.open else "No incident is open.")
+    if shown := [*board.open, *board.past]:
+        print_table(["began", "ended", "severity", "condition", "summary", "reported to"], map(_row, shown))
     exit_failed(board.open)
 
 
@@ -65,28 +61,13 @@ def test() -> None:
     exit_failed(failed)
 
 
-def _print(board: IncidentBoard) -> None:
-    if board.evaluated_at is None:
-        print_text("Not evaluated yet: the stage `alerting` does, where it runs.")
-    else:
-        print_text(f"Last evaluated at {_time(board.evaluated_at)}.")
-    print_text("" if board.open else "No incident is open.")
-    shown = [*board.open, *board.past]
-    if shown:
-        print_table(["began", "ended", "severity", "condition", "summary", "reported to"], [_row(one) for one in shown])
-
-
 def _row(shown: ReportedIncident) -> tuple[str, ...]:
     one = shown.incident
-    ended = _time(one.ended_at) if one.ended_at else "open"
     late = sorted({delivery.name for delivery in shown.late})
     reported = ", ".join([*shown.sent_to, *(f"{name} (not yet)" for name in late)]) or "none"
-    return _time(one.began_at), ended, one.severity, one.condition.value, one.summary, reported
+    times = stamp(one.began_at), stamp(one.ended_at, "open")
+    return *times, one.severity, one.condition.value, one.summary, reported
 
 
 def _record(shown: ReportedIncident) -> dict[str, Any]:
     return asdict(shown.incident) | {"severity": shown.incident.severity, "notices": shown.notices}
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M}"

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from headwater.articles.store import content, listing
-from headwater.articles.types import Hit, ListedArticle
+from headwater.cli.options import AsJson, Limit, OfSource
+from headwater.cli.output import show, stamp
 from headwater.cli.running import with_runtime
-from headwater.cli.terminal import AsJson, Limit, OfSource, show
 from headwater.errors import Invalid
 from headwater.runtime import Runtime
 from headwater.sources.follow import find
@@ -32,20 +32,14 @@ async def articles(
         async with runtime.database.transaction() as conn:
             hits = await content.search(conn, words=search, limit=limit)
         columns = ["published", "title", "text", "url"]
-        show(hits, columns, _hit_row, as_json=as_json, empty="No article matches.")
+        hit_rows = [(stamp(hit.published_at, form="%Y-%m-%d"), hit.title, hit.snippet, hit.url) for hit in hits]
+        show(hits, columns, hit_rows, as_json=as_json, empty="No article matches.")
         return
     async with runtime.database.transaction() as conn:
         if source is None:
             found = await listing.latest(conn, limit=limit)
         else:
             found = await listing.latest_of_source(conn, source_id=(await find(conn, source)).id, limit=limit)
+    rows = [(stamp(one.listed_at, form="%m-%d %H:%M"), ", ".join(one.sources), one.title, one.url) for one in found]
     none = "No articles yet. `headwater source add URL` follows a feed."
-    show(found, ["when", "from", "title", "url"], _row, as_json=as_json, empty=none)
-
-
-def _hit_row(hit: Hit) -> tuple[str, ...]:
-    return f"{hit.published_at:%Y-%m-%d}" if hit.published_at else "", hit.title, hit.snippet, hit.url
-
-
-def _row(article: ListedArticle) -> tuple[str, ...]:
-    return f"{article.listed_at:%m-%d %H:%M}", ", ".join(article.sources), article.title, article.url
+    show(found, ["when", "from", "title", "url"], rows, as_json=as_json, empty=none)

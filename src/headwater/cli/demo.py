@@ -6,8 +6,9 @@ import tempfile
 
 from headwater.accounts.people import create_account
 from headwater.accounts.types import Role
+from headwater.cli.output import print_text
 from headwater.cli.running import stop_on_signals
-from headwater.cli.terminal import load, print_text, run
+from headwater.cli.terminal import load, run
 from headwater.cli.up import Host, Port, serve_pages
 from headwater.ids import new_id
 from headwater.library.store import subscriptions

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, print_json, print_table, print_text, run
+from headwater.cli.options import AsJson
+from headwater.cli.output import err, print_json, print_table, print_text, stamp
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.hosts.turns import A_MOMENT
 from headwater.runtime import open_client, open_sandbox, open_turns
 from headwater.settings import Settings
 from headwater.sources import discovery
-from headwater.sources.discovery import Discovery, FoundFeed
+from headwater.sources.discovery import Discovery
 
 WITHIN = timedelta(minutes=1)
 
@@ -28,7 +30,11 @@ def discover(
     if as_json:
         print_json(found)
     elif found.found:
-        print_table(["title", "format", "entries", "newest", "feed", "found by"], [_row(feed) for feed in found.found])
+        columns = ["title", "format", "entries", "newest", "feed", "found by"]
+        print_table(columns, [
+            (feed.title, feed.format, str(feed.entry_count), stamp(feed.latest_at), feed.url, feed.how)
+            for feed in found.found
+        ])  # fmt: skip
         print_text(f"\nFollow one with `headwater source add URL`: headwater source add {found.found[0].url}")
     else:
         print_text(f"No feed was found at {found.url}. These URLs were tried:\n")
@@ -47,8 +53,3 @@ async def _discover(settings: Settings, url: str) -> Discovery:
         return await discovery.discover(
             client, sandbox, url, within=WITHIN, max_bytes=settings.poll_max_bytes, turn=turn
         )
-
-
-def _row(feed: FoundFeed) -> tuple[str, ...]:
-    newest = f"{feed.latest_at:%Y-%m-%d %H:%M}" if feed.latest_at else ""
-    return feed.title, feed.format, str(feed.entry_count), newest, feed.url, feed.how

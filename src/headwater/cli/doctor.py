@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection, HTTPException
 
-from headwater.cli.terminal import AsJson, exit_failed, load_quietly, out, print_json, run
+from headwater.cli.options import AsJson
+from headwater.cli.output import out, print_json
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.db.diagnose import diagnose
 from headwater.db.query import database_clock
 from headwater.db.server import is_initialised

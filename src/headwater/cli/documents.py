@@ -1,27 +1,22 @@
-"""What `parse`, `extract` and `source test` share: options, loading of files, and output of failures."""
+"""Documents for `parse`, `extract` and `source test`, from files and URLs. A failure is a value."""
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import plain, print_json
-from headwater.extraction.types import Selectors
+from headwater.errors import HostBusy
+from headwater.hosts.turns import get_in_turn
+from headwater.net import FetchError, Response
+from headwater.runtime import open_client, open_turns
+from headwater.settings import Settings
 
 WEB = re.compile(r"https?:", re.IGNORECASE)
-
-BaseUrl = Annotated[
-    str | None, typer.Option(help="Base URL for its relative links.", show_default="the URL it was fetched from")
-]
-ContentType = Annotated[str | None, typer.Option(help="Content-Type to assume.", show_default="that of the response")]
-_PARTS = {"title": "title", "body": "text", "author": "author", "date": "date", "remove": "elements to remove"}
-SELECTORS = {
-    part: Annotated[list[str] | None, typer.Option(f"--{part}", help=f"CSS selector of the {what}.")]
-    for part, what in _PARTS.items()
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +27,6 @@ class LoadedDocument:
     url: str = ""
     content_type: str | None = None
 
-    def assuming(self, base_url: str | None, content_type: str | None) -> "LoadedDocument":
-        return replace(self, url=base_url or self.url, content_type=content_type or self.content_type)
-
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
@@ -44,25 +36,63 @@ class ReadFailure:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Limits of a document; `failure` describes a request without a response, or a response other than 200."""
+
+    within: timedelta
+    max_bytes: int
+    accept: str
+    failure: Callable[[FetchError | Response], ReadFailure]
+    base_url: str | None = None  # instead of the document's own
+    content_type: str | None = None
+
+
+Loader = Callable[[str], Awaitable[LoadedDocument | ReadFailure]]
+
+
+@asynccontextmanager
+async def open_loader(settings: Settings, options: LoadOptions, *, uses_web: bool) -> AsyncIterator[Loader]:
+    """A function that loads a file or URL. URLs wait for their turn at the host where a database is in use."""
+    one_request = asyncio.Lock()  # a host gets one request at a time
+    in_turn = open_turns(settings) if uses_web else nullcontext()
+    async with open_client(settings) as client, in_turn as turns:
+
+        async def load(name: str) -> LoadedDocument | ReadFailure:
+            if not WEB.match(name):
+                return _load_file(name, options)
+            within, most, headers = options.within, options.max_bytes, {"Accept": options.accept}
+            try:
+                async with one_request:
+                    response = await get_in_turn(turns, client, name, within=within, max_bytes=most, headers=headers)
+            except FetchError as error:
+                return options.failure(error)
+            except HostBusy as error:
+                return ReadFailure("host_busy", str(error))
+            if response.status != 200:
+                return options.failure(response)
+            served_as = options.content_type or response.headers.get("Content-Type")
+            return LoadedDocument(response.body, options.base_url or response.url, served_as)
+
+        yield load
+
+
+def _load_file(name: str, options: LoadOptions) -> LoadedDocument | ReadFailure:
+    try:
+        with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
+            body = file.read(options.max_bytes + 1)
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name
+        return ReadFailure("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
+    if len(body) > options.max_bytes:
+        return ReadFailure("too_large", f"It is larger than {options.max_bytes:,} bytes.")
+    return LoadedDocument(body, options.base_url or "", options.content_type)
+
+
 def unexpected(error: Exception) -> ReadFailure:
     """A bug of Headwater's own: one failure among thousands of documents, not the end of the command."""
     return ReadFailure("unexpected", f"Headwater itself failed: {type(error).__name__}: {error}")
 
 
-def load_file(name: str, max_bytes: int) -> LoadedDocument | ReadFailure:
-    try:
-        with typer.get_binary_stream("stdin") if name == "-" else Path(name).open("rb") as file:
-            body = file.read(max_bytes + 1)
-    except (OSError, ValueError) as error:  # ValueError: an invalid file name
-        return ReadFailure("unreadable", f"The file cannot be read: {getattr(error, 'strerror', None) or error}.")
-    if len(body) > max_bytes:
-        return ReadFailure("too_large", f"It is larger than {max_bytes:,} bytes.")
-    return LoadedDocument(body)
-
-
-def print_record(name: str, record: Mapping[str, object], default: Callable[[object], object] = plain) -> None:
-    print_json({"url" if WEB.match(name) else "file": name} | dict(record), default)
-
-
-def selectors_of(**given: list[str] | None) -> Selectors:
-    return Selectors(**{part: tuple(selectors or ()) for part, selectors in given.items()})
+def label(name: str) -> dict[str, object]:
+    """The first field of a document's JSON: where it was loaded from."""
+    return {"url" if WEB.match(name) else "file": name}

@@ -26,15 +26,11 @@ MEANINGS = {
 }
 
 
+CODES: dict[type[HeadwaterError], ExitCode] = {
+    Invalid: ExitCode.USAGE, NotFound: ExitCode.NOT_FOUND, Conflict: ExitCode.CONFLICT,
+    Unavailable: ExitCode.UNAVAILABLE,
+}  # fmt: skip
+
+
 def exit_code_of(error: HeadwaterError) -> ExitCode:
-    match error:
-        case Invalid():
-            return ExitCode.USAGE
-        case NotFound():
-            return ExitCode.NOT_FOUND
-        case Conflict():
-            return ExitCode.CONFLICT
-        case Unavailable():
-            return ExitCode.UNAVAILABLE
-        case _:
-            return ExitCode.FAILED
+    return next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), ExitCode.FAILED)

@@ -1,9 +1,8 @@
 """`headwater extract`: what extraction finds in files and at URLs. Stores nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
@@ -11,27 +10,15 @@ from typing import Annotated
 import typer
 
 from headwater.articles.types import Extracted
-from headwater.cli.documents import (
-    SELECTORS,
-    WEB,
-    BaseUrl,
-    ContentType,
-    LoadedDocument,
-    ReadFailure,
-    load_file,
-    print_record,
-    selectors_of,
-    unexpected,
-)
-from headwater.cli.running import with_options
-from headwater.cli.terminal import AsJson, err, exit_failed, load_quietly, plain, print_table, print_text, run
-from headwater.errors import HostBusy
+from headwater.cli.documents import WEB, LoadedDocument, LoadOptions, ReadFailure, label, open_loader, unexpected
+from headwater.cli.options import AsJson, BaseUrl, ContentType, with_selectors
+from headwater.cli.output import err, plain, print_json, print_table, print_text
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.extraction.compare import field_rows
 from headwater.extraction.extract import extract as extract_page
 from headwater.extraction.types import Selectors, UnreadablePage
-from headwater.hosts.turns import Turns, get_in_turn
-from headwater.net import Client, FetchError
-from headwater.runtime import open_client, open_page_sandbox, open_turns
+from headwater.net import FetchError, Response
+from headwater.runtime import open_page_sandbox
 from headwater.sandbox import Overrun, Sandbox
 from headwater.settings import Settings
 from headwater.urls import parse_url
@@ -48,7 +35,7 @@ FromList = Annotated[bool, typer.Option("--from-stdin", help="Read further names
 WithoutHtml = Annotated[bool, typer.Option("--no-html", help="Omit the sanitised HTML and JSON-LD.")]
 
 
-@with_options("selectors", SELECTORS, selectors_of)
+@with_selectors
 def extract(
     selectors: Selectors,
     given: Given = [],  # noqa: B006  none need be given
@@ -70,7 +57,7 @@ def extract(
 
     def print_found(name: str, found: Extracted | ReadFailure) -> None:
         if as_json:
-            print_record(name, {key: value for key, value in plain(found).items() if key not in omitted})
+            print_json(label(name) | {key: value for key, value in plain(found).items() if key not in omitted})
         elif isinstance(found, ReadFailure):
             print_text(f"{name}: {found.reason} [{found.error}]")
         else:
@@ -80,12 +67,17 @@ def extract(
 
     async def extract_all(settings: Settings) -> bool:
         all_read, count = True, 0
-        in_turn = open_turns(settings) if from_stdin or any(map(WEB.match, given)) else nullcontext()
-        async with open_client(settings) as client, open_page_sandbox(settings) as sandbox, in_turn as turns:
-            reader = PageReader(client, sandbox, settings, base, content_type, turns)
+        uses_web = from_stdin or any(map(WEB.match, given))
+        options = load_options(settings, base, content_type)
+        async with open_page_sandbox(settings) as sandbox, open_loader(settings, options, uses_web=uses_web) as load:
+
+            async def read(name: str) -> Extracted | ReadFailure:
+                page = await load(name)
+                return page if isinstance(page, ReadFailure) else await extract_document(sandbox, page, selectors)
+
             with err.status("Extracting…") as status:
                 names = _names(given, from_stdin=from_stdin)
-                async for name, found in _in_order(names, reader, selectors, settings.extract_processes):
+                async for name, found in _in_order(names, read, 2 * settings.extract_processes):
                     count += 1
                     all_read = all_read and isinstance(found, Extracted)
                     print_found(name, found)
@@ -118,14 +110,14 @@ def _pages_in(name: str) -> Iterator[str]:
 
 
 async def _in_order(
-    names: Iterator[str], reader: "PageReader", selectors: Selectors, at_a_time: int
+    names: Iterator[str], read: Callable[[str], Awaitable[Extracted | ReadFailure]], at_a_time: int
 ) -> AsyncIterator[tuple[str, Extracted | ReadFailure]]:
     """What is found in each page, in the order given; a few pages are read at a time and held in memory."""
-    waiting: list[tuple[str, asyncio.Task[Extracted | ReadFailure]]] = []
+    waiting: list[tuple[str, asyncio.Future[Extracted | ReadFailure]]] = []
     try:
         while True:
-            more = islice(names, 2 * at_a_time - len(waiting))
-            waiting += [(name, asyncio.create_task(reader.read(name, selectors))) for name in more]
+            more = islice(names, at_a_time - len(waiting))
+            waiting += [(name, asyncio.ensure_future(read(name))) for name in more]
             if not waiting:
                 return
             first, task = waiting.pop(0)
@@ -135,48 +127,27 @@ async def _in_order(
             task.cancel()
 
 
-@dataclass(frozen=True, slots=True)
-class PageReader:
-    """Loads pages and extracts from them in the sandbox. Failures are values."""
+def load_options(settings: Settings, base_url: str | None = None, content_type: str | None = None) -> LoadOptions:
+    return LoadOptions(
+        settings.request_timeout, settings.fetch_max_bytes, ACCEPT, _failure,
+        base_url=base_url, content_type=content_type,
+    )  # fmt: skip
 
-    client: Client
-    sandbox: Sandbox
-    settings: Settings
-    base_url: str | None = None
-    content_type: str | None = None
-    turns: Turns | None = None
-    one_request: asyncio.Lock = field(default_factory=asyncio.Lock)  # a host gets one request at a time
 
-    async def read(self, name: str, selectors: Selectors) -> Extracted | ReadFailure:
-        document = await self.load(name)
-        return document if isinstance(document, ReadFailure) else await self.extract(document, selectors)
+def _failure(found: FetchError | Response) -> ReadFailure:
+    if isinstance(found, FetchError):
+        return ReadFailure(found.kind.value, found.detail)
+    return ReadFailure(f"http_{found.status}", f"The server answered {found.status}.")
 
-    async def extract(self, document: LoadedDocument, selectors: Selectors) -> Extracted | ReadFailure:
-        page = document.assuming(self.base_url, self.content_type)
-        try:
-            return await self.sandbox.run(
-                extract_page, page.body, url=page.url, content_type=page.content_type, selectors=selectors
-            )
-        except UnreadablePage as error:
-            return ReadFailure("unreadable", error.reason)
-        except Overrun as error:
-            return ReadFailure("extraction_overrun", error.reason)
-        except Exception as error:  # noqa: BLE001
-            return unexpected(error)
 
-    async def load(self, name: str) -> LoadedDocument | ReadFailure:
-        most, within = self.settings.fetch_max_bytes, self.settings.request_timeout
-        if not WEB.match(name):
-            return load_file(name, most)
-        try:
-            async with self.one_request:
-                response = await get_in_turn(
-                    self.turns, self.client, name, within=within, max_bytes=most, headers={"Accept": ACCEPT}
-                )
-        except FetchError as error:
-            return ReadFailure(error.kind.value, error.detail)
-        except HostBusy as error:
-            return ReadFailure("host_busy", str(error))
-        if response.status != 200:
-            return ReadFailure(f"http_{response.status}", f"The server answered {response.status}.")
-        return LoadedDocument(response.body, response.url, response.headers.get("Content-Type"))
+async def extract_document(sandbox: Sandbox, page: LoadedDocument, selectors: Selectors) -> Extracted | ReadFailure:
+    try:
+        return await sandbox.run(
+            extract_page, page.body, url=page.url, content_type=page.content_type, selectors=selectors
+        )
+    except UnreadablePage as error:
+        return ReadFailure("unreadable", error.reason)
+    except Overrun as error:
+        return ReadFailure("extraction_overrun", error.reason)
+    except Exception as error:  # noqa: BLE001
+        return unexpected(error)

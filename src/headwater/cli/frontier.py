@@ -15,14 +15,9 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from headwater.cli.exit_codes import ExitCode
 from headwater.cli.import_urls import ImportCounts, ImportOptions, UrlImporter
-from headwater.cli.running import in_runtime, stop_on_signals, with_runtime
-from headwater.cli.terminal import (
-    AsJson,
-    OfSource,
+from headwater.cli.options import AsJson, OfSource, group
+from headwater.cli.output import (
     counted,
-    exit_failed,
-    group,
-    own_command,
     print_error,
     print_json,
     print_result,
@@ -31,6 +26,8 @@ from headwater.cli.terminal import (
     progress,
     without_controls,
 )
+from headwater.cli.running import in_runtime, stop_on_signals, with_runtime
+from headwater.cli.terminal import exit_failed, own_command
 from headwater.cli.url_lines import STANDARD_INPUT, Format
 from headwater.db import Connection
 from headwater.errors import HeadwaterError, Invalid

@@ -7,13 +7,15 @@ from typing import Annotated
 import typer
 
 from headwater.audit.types import COMMAND_LINE
+from headwater.cli.options import AsJson, group
+from headwater.cli.output import print_json, print_text, show
 from headwater.cli.running import with_runtime
-from headwater.cli.terminal import AsJson, exit_failed, group, print_json, print_text, show
+from headwater.cli.terminal import exit_failed
 from headwater.errors import Invalid
 from headwater.runtime import Runtime
 from headwater.sources.catalogue.load import load
 from headwater.sources.catalogue.read import MOST_BYTES, read_catalogue, read_feeds
-from headwater.sources.catalogue.types import CatalogueFeed, CatalogueLine, LineFate
+from headwater.sources.catalogue.types import CatalogueLine, LineFate
 
 catalogue_app = group("The feeds that ship with Headwater.", "source catalogue load")
 
@@ -56,7 +58,8 @@ def list_catalogue(as_json: AsJson = False) -> None:
     Example: headwater source catalogue list
     """
     feeds = [line.feed for line in read_catalogue() if line.feed]
-    show(feeds, ["category", "name", "polled every", "feed"], _row, as_json=as_json, empty="There are none.")
+    rows = [(one.category or "", one.name, f"{one.refresh_interval_minutes} min", one.url) for one in feeds]
+    show(feeds, ["category", "name", "polled every", "feed"], rows, as_json=as_json, empty="There are none.")
 
 
 async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *, as_json: bool) -> None:
@@ -69,7 +72,3 @@ async def _load(runtime: Runtime, lines: Sequence[CatalogueLine], origin: str, *
             print_text(f"{line.line}: {line.fate}, {what}{f': {line.reason}' if line.reason else ''}")
         print_text(", ".join(f"{report.counts[fate]} {fate}" for fate in LineFate) + ".")
     exit_failed(report.counts[LineFate.FAILED])
-
-
-def _row(feed: CatalogueFeed) -> tuple[str, ...]:
-    return feed.category or "", feed.name, f"{feed.refresh_interval_minutes} min", feed.url

@@ -6,19 +6,10 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.options import AsJson, Yes, group
+from headwater.cli.output import counted, print_json, print_result, print_table, print_text
 from headwater.cli.running import in_runtime, with_runtime
-from headwater.cli.terminal import (
-    AsJson,
-    Yes,
-    confirm,
-    counted,
-    exit_failed,
-    group,
-    print_json,
-    print_result,
-    print_table,
-    print_text,
-)
+from headwater.cli.terminal import confirm, exit_failed
 from headwater.errors import Invalid
 from headwater.outbox import store as outbox
 from headwater.outbox.types import OutboxCounts

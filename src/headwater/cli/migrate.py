@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, Yes, confirm, group, load_quietly, print_text, run, show
-from headwater.db.migrate import MigrationState, known_migrations, migrate_down, migration_states
+from headwater.cli.options import AsJson, Yes, group
+from headwater.cli.output import print_text, show, stamp
+from headwater.cli.terminal import confirm, load_quietly, run
+from headwater.db.migrate import known_migrations, migrate_down, migration_states
 from headwater.runtime import database_server
 
 migrate_app = group("Migrate the database's schema.", "migrate up")
@@ -50,9 +52,6 @@ def status(as_json: AsJson = False) -> None:
     with database_server(load_quietly()) as server:
         states = run(migration_states(server.owner))
     known = {step.version for step in known_migrations()}
-
-    def row(state: MigrationState) -> tuple[str, ...]:
-        applied = f"{state.applied_at:%Y-%m-%d %H:%M}" if state.applied_at else "not applied"
-        return state.name, applied, "" if state.version in known else "made by a newer Headwater"
-
-    show(states, ["migration", "applied", ""], row, as_json=as_json, empty="There are no migrations.")
+    newer = {True: "", False: "made by a newer Headwater"}
+    rows = [(one.name, stamp(one.applied_at, "not applied"), newer[one.version in known]) for one in states]
+    show(states, ["migration", "applied", ""], rows, as_json=as_json, empty="There are no migrations.")

@@ -1,42 +1,20 @@
 """`headwater parse`: what the parser finds in files and at URLs. Stores nothing."""
 
 import sys
-from contextlib import nullcontext
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from headwater.cli.documents import (
-    WEB,
-    BaseUrl,
-    ContentType,
-    LoadedDocument,
-    ReadFailure,
-    load_file,
-    print_record,
-    unexpected,
-)
-from headwater.cli.terminal import (
-    AsJson,
-    counted,
-    exit_failed,
-    load_quietly,
-    plain,
-    print_table,
-    print_text,
-    progress,
-    run,
-    without_controls,
-)
-from headwater.errors import HostBusy
+from headwater.cli.documents import WEB, LoadedDocument, LoadOptions, ReadFailure, label, open_loader, unexpected
+from headwater.cli.options import AsJson, BaseUrl, ContentType
+from headwater.cli.output import counted, plain, print_json, print_table, print_text, progress, stamp, without_controls
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.feeds import FeedParseError, NotAFeed, ParsedFeed, parse_feed
-from headwater.hosts.turns import Turns, get_in_turn
-from headwater.net import Client, FetchError
+from headwater.net import FetchError, Response
 from headwater.polling.ask import ACCEPT
 from headwater.polling.classify import classify_body, classify_fetch_error, classify_status
-from headwater.polling.types import PollFailed
-from headwater.runtime import open_client, open_turns, utc_now
+from headwater.runtime import utc_now
 from headwater.settings import Settings
 from headwater.urls import parse_url
 
@@ -64,47 +42,37 @@ def parse(
         all_read = True
         bar = progress()
         bar.disable = bar.disable or sys.stdout.isatty()  # the output itself shows the progress
-        in_turn = open_turns(settings) if any(map(WEB.match, given)) else nullcontext()
-        async with open_client(settings) as client, in_turn as turns:
+        options = LoadOptions(
+            settings.poll_timeout, settings.poll_max_bytes, ACCEPT, _failure, base_url=base, content_type=content_type
+        )
+        async with open_loader(settings, options, uses_web=any(map(WEB.match, given))) as load:
             with bar:
                 for name in bar.track(given, description="Parsing"):
-                    found = await _load(name, client, turns, settings)
+                    found = await load(name)
                     if isinstance(found, LoadedDocument):
-                        found = _parse(found.assuming(base, content_type), max_entries)
+                        found = _parse(found, max_entries)
                     all_read = all_read and isinstance(found, ParsedFeed)
-                    print_record(name, plain(found), _plain) if as_json else _print(name, found)
+                    print_json(label(name) | plain(found), _plain) if as_json else _print(name, found)
         return all_read
 
     exit_failed(not run(parse_all(load_quietly())))
-
-
-async def _load(name: str, client: Client, turns: Turns | None, settings: Settings) -> LoadedDocument | ReadFailure:
-    if not WEB.match(name):
-        return load_file(name, settings.poll_max_bytes)
-    try:
-        response = await get_in_turn(
-            turns, client, name,
-            within=settings.poll_timeout, max_bytes=settings.poll_max_bytes, headers={"Accept": ACCEPT},
-        )  # fmt: skip
-    except FetchError as error:
-        return _failure(classify_fetch_error(error))
-    except HostBusy as error:
-        return ReadFailure("host_busy", str(error))
-    if response.status != 200:
-        return _failure(classify_status(response.status, response.headers, response.body, utc_now()))
-    return LoadedDocument(response.body, response.url, response.headers.get("Content-Type"))
 
 
 def _parse(document: LoadedDocument, max_entries: int | None) -> ParsedFeed | ReadFailure:
     try:
         return parse_feed(document.body, url=document.url, content_type=document.content_type, max_entries=max_entries)
     except (NotAFeed, FeedParseError) as error:
-        return _failure(classify_body(error, 200))
+        failed = classify_body(error, 200)
+        return ReadFailure(failed.kind.value, failed.detail)
     except Exception as error:  # noqa: BLE001
         return unexpected(error)
 
 
-def _failure(failed: PollFailed) -> ReadFailure:
+def _failure(found: FetchError | Response) -> ReadFailure:
+    if isinstance(found, FetchError):
+        failed = classify_fetch_error(found)
+    else:
+        failed = classify_status(found.status, found.headers, found.body, utc_now())
     return ReadFailure(failed.kind.value, failed.detail)
 
 
@@ -119,6 +87,7 @@ def _print(name: str, found: ParsedFeed | ReadFailure) -> None:
     count = counted(len(found.entries), "entry", "entries")
     print_text(without_controls(f"{found.title or 'Without a title'} ({found.format}, {count}): {name}"))
     if found.entries:
-        dated = ((entry, entry.published_at or entry.updated_at) for entry in found.entries)
-        titled = ((f"{when:%Y-%m-%d %H:%M}" if when else "", one.title or one.url or one.id) for one, when in dated)
-        print_table(["when", "title"], [(when, without_controls(title)) for when, title in titled])
+        print_table(["when", "title"], [
+            (stamp(one.published_at or one.updated_at), without_controls(one.title or one.url or one.id))
+            for one in found.entries
+        ])  # fmt: skip

@@ -7,8 +7,9 @@ import typer
 
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, AuditAction
+from headwater.cli.options import AsJson, group
+from headwater.cli.output import counted, print_json, print_result, print_table, print_text
 from headwater.cli.running import with_runtime
-from headwater.cli.terminal import AsJson, counted, group, print_json, print_result, print_table, print_text
 from headwater.db import Connection
 from headwater.errors import Conflict
 from headwater.ids import new_id

@@ -2,13 +2,14 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from headwater.cli.terminal import err, load_quietly, print_error, progress, run
+from headwater.cli.output import err, print_error, progress
+from headwater.cli.terminal import load_quietly, run
 from headwater.errors import HostBusy
 from headwater.pipeline import make_poller, make_remover
 from headwater.polling.types import PollReport
@@ -43,27 +44,6 @@ def with_runtime(command: Callable[Concatenate[Runtime, P], Coroutine[Any, Any, 
     options = [option for name, option in whole.parameters.items() if name != "runtime"]
     run_command.__signature__ = whole.replace(parameters=options)  # pyright: ignore[reportAttributeAccessIssue]
     return run_command
-
-
-def with_options(
-    name: str, options: Mapping[str, object], make: Callable[..., object]
-) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Replace a command's parameter `name` by `options` (name to annotation), from which `make` makes its value."""
-
-    def decorate(command: Callable[..., T]) -> Callable[..., T]:
-        @wraps(command)
-        def run_command(**given: object) -> T:
-            value = make(**{option: given.pop(option) for option in options})
-            return command(**given, **{name: value})
-
-        whole = signature(command)
-        new = [Parameter(one, Parameter.KEYWORD_ONLY, default=None, annotation=options[one]) for one in options]
-        old = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in whole.parameters.values()]
-        parameters = [each for one in old for each in (new if one.name == name else [one])]
-        run_command.__signature__ = whole.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
-        return run_command
-
-    return decorate
 
 
 @contextmanager

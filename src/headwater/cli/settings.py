@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, out, show
+from headwater.cli.options import AsJson
+from headwater.cli.output import out, show
 from headwater.settings import PLAIN_NAMES, PREFIX, Settings, allowed, load_settings, shown
 
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print docs/settings.md.")]
@@ -27,7 +28,7 @@ def settings(as_json: AsJson = False, as_markdown: AsMarkdown = False) -> None:
         for name, field in Settings.model_fields.items()
     ]  # fmt: skip
     columns = ["name", "value", "origin", "description"]
-    show(rows, columns, lambda row: [row[column] for column in columns], as_json=as_json, empty="")
+    show(rows, columns, [[row[column] for column in columns] for row in rows], as_json=as_json, empty="")
 
 
 def settings_page() -> str:

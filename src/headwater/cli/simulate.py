@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.terminal import AsJson, load_quietly, print_json, print_table, print_text, progress
+from headwater.cli.options import AsJson
+from headwater.cli.output import print_json, print_table, print_text, progress
+from headwater.cli.terminal import load_quietly
 from headwater.runtime import polling_options
 from headwater_lab.simulation.compare import DELAYS_UP_TO, Measured, MonthComparison, compare
 from headwater_lab.simulation.making import make_world

@@ -10,19 +10,10 @@ import typer
 from headwater.audit.types import COMMAND_LINE
 from headwater.cli.discover import discover
 from headwater.cli.import_feeds import catalogue_app, import_feeds
-from headwater.cli.running import in_runtime, poll_now, remove_rows, with_options, with_runtime
-from headwater.cli.terminal import (
-    AsJson,
-    Wanted,
-    Yes,
-    confirm,
-    counted,
-    exit_failed,
-    group,
-    print_json,
-    print_text,
-    show,
-)
+from headwater.cli.options import AsJson, Wanted, Yes, group, with_options
+from headwater.cli.output import counted, print_json, print_text, show, stamp
+from headwater.cli.running import in_runtime, poll_now, remove_rows, with_runtime
+from headwater.cli.terminal import confirm, exit_failed
 from headwater.cli.try_source import try_source
 from headwater.db import Connection
 from headwater.errors import Invalid
@@ -36,7 +27,7 @@ from headwater.sources.decide import SELECTED
 from headwater.sources.store import details
 from headwater.sources.store import sources as sources_store
 from headwater.sources.store import suggestions as suggestions_store
-from headwater.sources.types import NAME_MAX, Changes, Source, SourceDetails, SourceOverrides, Suggestion
+from headwater.sources.types import NAME_MAX, Changes, Source, SourceDetails, SourceOverrides
 from headwater.text import is_blank
 
 source_app = group("Follow feeds and sites, and manage them.", "source add https://example.com/feed.xml")
@@ -128,14 +119,8 @@ async def list_sources(runtime: Runtime, as_json: AsJson = False) -> None:
         found = await details.list_health(conn)
     columns = ["state", "name", "by", "articles", "next try", "feed or site", "reason"]
     none = "No sources yet. `headwater source add URL` follows a feed, `--site URL` a site without one."
-    show(
-        found,
-        columns,
-        _row,
-        as_json=as_json,
-        empty=none,
-        record=lambda one: asdict(one) | {"badge": one.badge, "reason": one.reason},
-    )
+    records = [asdict(one) | {"badge": one.badge, "reason": one.reason} for one in found]
+    show(records, columns, map(_row, found), as_json=as_json, empty=none)
 
 
 @source_app.command()
@@ -212,7 +197,8 @@ async def suggestions(runtime: Runtime, as_json: AsJson = False) -> None:
     """
     async with runtime.database.as_system() as conn:
         found = await suggestions_store.list_all(conn)
-    show(found, ["source", "title", "entries", "feed"], _suggestion_row, as_json=as_json, empty="No suggestions.")
+    rows = [(one.source_name, one.title, str(one.entry_count), one.feed_url) for one in found]
+    show(found, ["source", "title", "entries", "feed"], rows, as_json=as_json, empty="No suggestions.")
     if found and not as_json:
         print_text(f"\nAccept one with: headwater source edit {found[0].source_id} --url {found[0].feed_url}")
 
@@ -327,10 +313,6 @@ def _record(report: PollReport) -> dict[str, object]:
 
 
 def _row(source: SourceDetails) -> tuple[str, ...]:
-    due = f"{source.next_poll_at:%m-%d %H:%M}" if source.next_poll_at else "never" if source.feed_url else ""
+    due = stamp(source.next_poll_at, "never" if source.feed_url else "", "%m-%d %H:%M")
     why = ": ".join(filter(None, (source.reason, source.last_error)))
     return source.state, source.name, source.badge, str(source.article_count), due, source.address, why
-
-
-def _suggestion_row(one: Suggestion) -> tuple[str, ...]:
-    return one.source_name, one.title, str(one.entry_count), one.feed_url

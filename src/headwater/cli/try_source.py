@@ -4,32 +4,23 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.documents import SELECTORS, LoadedDocument, ReadFailure, selectors_of
-from headwater.cli.extract import PageReader, shortened
-from headwater.cli.running import with_options
-from headwater.cli.terminal import (
-    AsJson,
-    err,
-    exit_failed,
-    load_quietly,
-    plain,
-    print_error,
-    print_json,
-    print_table,
-    print_text,
-    run,
-)
+from headwater.cli.documents import LoadedDocument, ReadFailure, open_loader
+from headwater.cli.extract import extract_document, load_options, shortened
+from headwater.cli.options import AsJson, with_selectors
+from headwater.cli.output import err, plain, print_error, print_json, print_table, print_text
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.extraction import store
 from headwater.extraction.compare import Comparison, field_rows
 from headwater.extraction.types import NO_SELECTORS, Selectors
 from headwater.pipeline import make_trials
-from headwater.runtime import open_client, open_page_sandbox, open_runtime, open_turns
+from headwater.runtime import open_page_sandbox, open_runtime
+from headwater.sandbox import Sandbox
 from headwater.settings import Settings
 from headwater.sources.trial import Unread
 from headwater.urls import complete_url, host_of
 
 
-@with_options("selectors", SELECTORS, selectors_of)
+@with_selectors
 def try_source(
     url: Annotated[str, typer.Argument(metavar="URL", help="A page of the source.")],
     selectors: Selectors,
@@ -58,33 +49,30 @@ async def _compare(settings: Settings, url: str, given: Selectors) -> Comparison
     if given == NO_SELECTORS:
         return await _compare_stored(settings, url)
     async with (
-        open_client(settings) as client,
         open_page_sandbox(settings) as sandbox,
-        open_turns(settings) as turns,
+        open_loader(settings, load_options(settings), uses_web=True) as load,
     ):
-        reader = PageReader(client, sandbox, settings, turns=turns)
-        document = await reader.load(url)
-        return document if isinstance(document, ReadFailure) else await _compared(reader, document, url, None, given)
+        return await _compared(sandbox, await load(url), url, None, given)
 
 
 async def _compare_stored(settings: Settings, url: str) -> Comparison | ReadFailure:
     async with open_runtime(settings) as runtime:
         async with runtime.database.transaction() as conn:
             source, selectors = await store.find_selectors_of_host(conn, host=host_of(url)) or (None, NO_SELECTORS)
-        tools = runtime.tools
-        page = await make_trials(tools).fetch(url)
+        page = await make_trials(runtime.tools).fetch(url)
         if isinstance(page, Unread):
             return ReadFailure("unread", page.reason)
         document = LoadedDocument(page.body, page.url, page.headers.get("Content-Type"))
-        reader = PageReader(tools.client, tools.page_sandbox, settings)
-        return await _compared(reader, document, url, source, selectors)
+        return await _compared(runtime.tools.page_sandbox, document, url, source, selectors)
 
 
 async def _compared(
-    reader: PageReader, document: LoadedDocument, url: str, source: str | None, selectors: Selectors
+    sandbox: Sandbox, page: LoadedDocument | ReadFailure, url: str, source: str | None, selectors: Selectors
 ) -> Comparison | ReadFailure:
-    with_selectors = await reader.extract(document, selectors)
-    without = await reader.extract(document, NO_SELECTORS)
+    if isinstance(page, ReadFailure):
+        return page
+    with_selectors = await extract_document(sandbox, page, selectors)
+    without = await extract_document(sandbox, page, NO_SELECTORS)
     if isinstance(with_selectors, ReadFailure):
         return with_selectors
     return without if isinstance(without, ReadFailure) else Comparison(url, source, selectors, with_selectors, without)

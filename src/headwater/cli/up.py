@@ -12,8 +12,10 @@ from litestar import Litestar
 
 from headwater.accounts.changes import current_setup_code
 from headwater.accounts.store import users
+from headwater.cli.options import setting_option
+from headwater.cli.output import print_text
 from headwater.cli.running import stop_on_signals, watched_tasks
-from headwater.cli.terminal import load, own_command, print_text, run, setting_option
+from headwater.cli.terminal import load, own_command, run
 from headwater.db import RequestDatabase
 from headwater.errors import Conflict, Invalid, PortTaken
 from headwater.pipeline import STAGES, every_stage, make_inspector, make_trials

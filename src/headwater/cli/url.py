@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 from yarl import URL
 
-from headwater.cli.terminal import AsJson, exit_failed, load_quietly, print_json, print_table, run
+from headwater.cli.options import AsJson
+from headwater.cli.output import print_json, print_table
+from headwater.cli.terminal import exit_failed, load_quietly, run
 from headwater.errors import InvalidUrl
 from headwater.net.client import Resolver
 from headwater.net.guard import BlockedAddress, check_target

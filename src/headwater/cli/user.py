@@ -11,8 +11,10 @@ from headwater.accounts.store import users as users_store
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
 from headwater.audit.types import COMMAND_LINE, AuditAction
+from headwater.cli.options import AsJson, Yes, group
+from headwater.cli.output import print_text, show
 from headwater.cli.running import in_runtime, remove_rows, with_runtime
-from headwater.cli.terminal import AsJson, Yes, confirm, group, print_text, show
+from headwater.cli.terminal import confirm
 from headwater.errors import Invalid
 from headwater.runtime import Runtime, site_of
 
@@ -52,7 +54,8 @@ async def list_(runtime: Runtime, as_json: AsJson = False) -> None:
     async with runtime.database.as_system() as conn:
         users = await users_store.list_all(conn)
     none = "There is no account yet. The first user who registers becomes super_admin."
-    show(users, ["email", "role", "since", "confirmed"], _row, as_json=as_json, empty=none)
+    rows = [(one.email, one.role, f"{one.created_at:%Y-%m-%d}", "yes" if one.confirmed_at else "no") for one in users]
+    show(users, ["email", "role", "since", "confirmed"], rows, as_json=as_json, empty=none)
 
 
 @user_app.command()
@@ -141,7 +144,3 @@ def _read_password(*, from_stdin: bool) -> str:
     if not sys.stdin.isatty():
         raise Invalid("There is no terminal to ask for a password: send it on standard input, with --password-stdin.")
     return typer.prompt("Password", hide_input=True, confirmation_prompt=True)
-
-
-def _row(user: User) -> tuple[str, ...]:
-    return user.email, user.role, f"{user.created_at:%Y-%m-%d}", "yes" if user.confirmed_at else "no"
