@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from headwater.accounts.access import Access
-from headwater.accounts.people import change_role, create_account, give_role, remove_account
+from headwater.accounts.changes import change_role, create_account, remove_account
 from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
@@ -28,7 +28,7 @@ async def demote_by_page(database: Database, user: User) -> None:
 
 async def demote_by_command(database: Database, user: User) -> None:
     async with database.as_system() as conn:
-        await give_role(conn, email=user.email, role=Role.MODERATOR)
+        await change_role(conn, user_id=user.id, role=Role.MODERATOR)
 
 
 async def remove_by_command(database: Database, user: User) -> None:

@@ -4,8 +4,8 @@ other."""
 import pytest
 
 from headwater.accounts.access import Access, LoggedIn
+from headwater.accounts.changes import create_account
 from headwater.accounts.outside import Outsiders
-from headwater.accounts.people import create_account
 from headwater.accounts.types import AccountOptions, Identity, User, Visitor
 from headwater.db import Database
 from headwater.errors import EmailTaken

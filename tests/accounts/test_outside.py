@@ -11,9 +11,9 @@ from joserfc.jwk import OctKey, RSAKey
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import make_token
+from headwater.accounts.changes import create_account
 from headwater.accounts.keys import FixedKey, PublishedKeys
 from headwater.accounts.outside import Issuer, Outsiders
-from headwater.accounts.people import create_account
 from headwater.accounts.store import tokens
 from headwater.accounts.types import AccountOptions, Identity, Role, User, Visitor
 from headwater.db import Database

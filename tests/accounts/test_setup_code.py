@@ -7,8 +7,7 @@ import pytest
 from litestar import Litestar
 
 from headwater.accounts.access import Access, LoggedIn
-from headwater.accounts.changes import current_setup_code
-from headwater.accounts.people import create_account
+from headwater.accounts.changes import create_account, current_setup_code
 from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role, Visitor
 from headwater.db import Database

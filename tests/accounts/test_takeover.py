@@ -9,9 +9,8 @@ import pytest
 
 from headwater.accounts.access import Access, LoggedIn
 from headwater.accounts.bearers import Bearers, make_token
-from headwater.accounts.changes import lock_logged_in
+from headwater.accounts.changes import change_role, give_email, give_password, lock_logged_in, sign_out
 from headwater.accounts.outside import Outsiders
-from headwater.accounts.people import change_role, give_email, give_password, sign_out
 from headwater.accounts.store import sessions, tokens, users
 from headwater.accounts.types import AccountOptions, Identity, Role, SessionRow, User, Visitor
 from headwater.db import Database

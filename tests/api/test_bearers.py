@@ -6,9 +6,9 @@ import pytest
 from httpx import AsyncClient, Response
 
 from headwater.accounts.bearers import make_token
+from headwater.accounts.changes import change_role, create_account, find_account
 from headwater.accounts.keys import FixedKey
 from headwater.accounts.outside import Issuer
-from headwater.accounts.people import create_account, give_role
 from headwater.accounts.store import tokens, users
 from headwater.accounts.types import AccountOptions, Role, User
 from headwater.db import Database
@@ -130,7 +130,7 @@ async def test_who_loses_a_role_loses_it_at_once(api: AsyncClient, people: Peopl
     await another_administrator(people.database)
 
     async with people.database.as_system() as conn:
-        await give_role(conn, email="super_admin@example.com", role=Role.READER)
+        await change_role(conn, user_id=(await find_account(conn, "super_admin@example.com")).id, role=Role.READER)
 
     assert (before.status_code, (await read(api, token)).status_code) == (200, 401)
 

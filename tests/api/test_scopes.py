@@ -6,8 +6,7 @@ from itertools import product
 import pytest
 from httpx import AsyncClient
 
-from headwater.accounts.changes import add_user
-from headwater.accounts.people import change_role
+from headwater.accounts.changes import add_user, change_role
 from headwater.accounts.secrets import digest
 from headwater.accounts.store import tokens as tokens_store
 from headwater.accounts.store import users

@@ -26,6 +26,7 @@ FETCHES = {
     "fetch_all": 2,
     "fetch_one": 2,
     "fetch_column": 1,
+    "fetch_row": 1,
     "fetch_rows": 1,
     "fetch_value": 1,
 }  # db/query.py: which argument is SQL

@@ -31,9 +31,9 @@ SOURCE = Path(headwater.__file__).parent
 SEES_ALL_USERS = {
     "accounts/access.py": "log in and sessions: nobody is known yet",
     "accounts/bearers.py": "API tokens: nobody is known yet",
+    "accounts/changes.py": "an operator makes accounts and sets passwords",
     "accounts/mail/worker.py": "sends mail to any user",
     "accounts/outside.py": "logins by another issuer: nobody is known yet",
-    "accounts/people.py": "an operator makes accounts and sets passwords",
     "api/routes/admin_sources.py": "operators' actions on sources ask whether anybody follows them",
     "api/routes/custom.py": "taking back a suggestion leaves sources that nobody follows",
     "api/routes/moderation.py": "moderators see everybody's suggestions",

@@ -10,8 +10,8 @@ from joserfc.jwk import RSAKey
 from litestar import Litestar
 from pydantic import SecretStr
 
+from headwater.accounts.changes import create_account
 from headwater.accounts.openid import OpenId, OpenIdOptions
-from headwater.accounts.people import create_account
 from headwater.accounts.store import users
 from headwater.accounts.types import AccountOptions, Role
 from headwater.db import Database

@@ -9,64 +9,17 @@ import hmac
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
-from headwater.accounts import decide
-from headwater.accounts.changes import (
-    SETUP,
-    add_user,
-    change_email,
-    current_setup_code,
-    lock_unchanged,
-    queue_mail,
-    replace_password,
-    require,
-    require_other_administrator,
-)
-from headwater.accounts.decide import (
-    Limit,
-    Worth,
-    account_bucket,
-    email_key,
-    email_problem,
-    network_of,
-    password_problem,
-)
+from headwater.accounts import changes, decide
+from headwater.accounts.decide import Limit, Worth, account_bucket, email_key, network_of
 from headwater.accounts.mail import store as mail
 from headwater.accounts.mail.types import MailKind
-from headwater.accounts.secrets import (
-    digest,
-    hash_password,
-    is_outdated,
-    is_password,
-    marked_session,
-    new_token,
-    session_mark,
-    successor,
-)
-from headwater.accounts.store import attempts, sessions, users
-from headwater.accounts.store import tokens as tokens_store
+from headwater.accounts.secrets import digest, hash_password, is_password, marked_session, new_tokens, rehash, successor
+from headwater.accounts.store import attempts, sessions, tokens, users
 from headwater.accounts.store.events import has_logged_in_from, record
-from headwater.accounts.types import (
-    AccountOptions,
-    Credentials,
-    EventType,
-    Identity,
-    Purpose,
-    SessionRow,
-    Tokens,
-    User,
-    Visitor,
-)
+from headwater.accounts.types import AccountOptions, Credentials, EventType, Identity, SessionRow, Tokens, User, Visitor
 from headwater.db import Connection, Database
-from headwater.errors import (
-    EmailTaken,
-    NotLoggedIn,
-    RegistrationClosed,
-    SetupCodeNeeded,
-    TooManyAttempts,
-    WrongPassword,
-)
+from headwater.errors import EmailTaken, NotLoggedIn, RegistrationClosed, TooManyAttempts, WrongPassword
 from headwater.ids import new_id
 from headwater.timekeeping import store as clocks
 from headwater.types import Clock
@@ -108,7 +61,7 @@ class Access:
     async def secret(self) -> bytes:
         if self._secret is None:
             async with self._database.as_system() as conn:
-                self._secret = await tokens_store.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
+                self._secret = await tokens.shared_secret(conn, name=FORMS, value=secrets.token_bytes(32))
         return self._secret
 
     def asks_for_code(self, visitor: Visitor) -> bool:
@@ -121,11 +74,10 @@ class Access:
         Raises Invalid, EmailTaken, RegistrationClosed, SetupCodeNeeded, TooManyAttempts.
         """
         email = email.strip()
-        require(email_problem(email) or password_problem(password, email))
+        changes.require(decide.email_problem(email) or decide.password_problem(password, email))
         await self._count(f"register:{network_of(visitor.address)}", decide.REGISTER_PER_NETWORK)
-        password_hash = await hash_password(password)
         try:
-            return await self._register(email, password_hash, visitor, code)
+            return await self._register(email, await hash_password(password), visitor, code)
         except EmailTaken:
             if not self._options.hide_accounts:
                 raise
@@ -139,22 +91,12 @@ class Access:
         async with self._database.as_system() as conn:
             is_first = await users.claim_first(conn)
             if is_first:
-                await self._check_code(conn, visitor, code)
+                await changes.use_setup_code(conn, code if self.asks_for_code(visitor) else None)
             elif not self._options.registration:
                 raise RegistrationClosed
-            user = await add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
+            user = await changes.add_user(conn, email, password_hash, decide.role_of_new(is_first=is_first), now)
             await record(conn, user.id, EventType.USER_REGISTERED, now, network=metadata)
             return await self._let_in(conn, user, visitor, now)
-
-    async def _check_code(self, conn: Connection, visitor: Visitor, code: str) -> None:
-        """The first account uses up the set-up code: if all accounts are deleted, a new one is made."""
-        if self.asks_for_code(visitor):
-            expected = await current_setup_code(conn)
-            if not hmac.compare_digest(
-                decide.bare_code(code).encode(errors="replace"), decide.bare_code(expected).encode()
-            ):
-                raise SetupCodeNeeded
-        await tokens_store.remove_secret(conn, name=SETUP)
 
     async def log_in(self, email: str, password: str, visitor: Visitor) -> LogInResult:
         """Log a user in; one whose email must be confirmed first is mailed another link. Raises WrongPassword,
@@ -170,10 +112,10 @@ class Access:
         await self._count_account(account, found, visitor)
         if not await is_password(password, found.password_hash if found else None) or found is None:
             raise WrongPassword
-        renewed = await hash_password(password) if is_outdated(found.password_hash or "") else None
+        renewed = await rehash(password, found.password_hash or "")
         now, metadata = self._clock(), await self._network(visitor)
         async with self._database.as_system() as conn:
-            user = (await lock_unchanged(conn, found)).user
+            user = (await changes.lock_unchanged(conn, found)).user
             await attempts.clear(conn, bucket=here)
             for bucket in (account, all_here):
                 await attempts.uncount(conn, bucket=bucket)
@@ -243,13 +185,12 @@ class Access:
                 return None
             match decide.refresh_worth(session, brought, now):
                 case Worth.GOOD:
-                    until = now + self._options.access_lifetime, now + self._options.refresh_lifetime
-                    tokens = successor(key, refresh, session.id, *until)
-                    await sessions.rotate(conn, session_id=session.id, tokens=tokens, now=now)
-                    return session, tokens
+                    following = successor(key, refresh, session.id, *self._expiry(now))
+                    await sessions.rotate(conn, session_id=session.id, tokens=following, now=now)
+                    return session, following
                 case Worth.REPLACED:
-                    tokens = successor(key, refresh, session.id, session.access_until, session.refresh_until)
-                    return session, tokens if digest(tokens.refresh) == session.refresh_hash else None
+                    following = successor(key, refresh, session.id, session.access_until, session.refresh_until)
+                    return session, following if digest(following.refresh) == session.refresh_hash else None
                 case Worth.STOLEN:
                     await sessions.end(conn, session_id=session.id)
                     return None
@@ -264,7 +205,7 @@ class Access:
         email, network = email.strip(), network_of(visitor.address)
         await self._count(f"mail:{network}", decide.MAIL_PER_NETWORK)
         await self._count(f"mail:{account_bucket(email_key(email))}:{network}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
-        if email_problem(email):
+        if decide.email_problem(email):
             return
         async with self._database.as_system() as conn:
             await self._mail(conn, MailKind.RESET, email)
@@ -273,33 +214,28 @@ class Access:
         """Set a password by a mailed token; all other access is revoked. Raises Invalid, NotLoggedIn."""
         now, token_hash = self._clock(), digest(token)
         async with self._database.as_system() as conn:
-            known = await tokens_store.find_mailed(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
+            known = await tokens.find_mailed(conn, token_hash=token_hash, purpose=MailKind.RESET, now=now)
         if known is None:
             raise NotLoggedIn(USED_LINK)
-        require(password_problem(password, known[1]))
+        changes.require(decide.password_problem(password, known[1]))
         password_hash = await hash_password(password)
         async with self._database.as_system() as conn:
-            held = await users.lock_credentials(conn, user_id=known[0])
-            used = await tokens_store.use_mailed(conn, token_hash=token_hash, purpose=Purpose.RESET, now=now)
-            if held is None or used is None:
+            used = await changes.use_link(conn, token_hash, MailKind.RESET, now)
+            if used is None:
                 raise NotLoggedIn(USED_LINK)
-            await users.confirm(conn, user_id=held.user.id, now=now)
-            await replace_password(conn, held.user, password_hash, keep=None, site=self._site, now=now)
+            await users.confirm(conn, user_id=used[0].id, now=now)
+            await changes.replace_password(conn, used[0], password_hash, keep=None, site=self._site, now=now)
 
     async def confirm(self, token: str) -> None:
         """Confirm the email of a new account, or a changed one, by a mailed token. Raises NotLoggedIn, EmailTaken."""
         now, token_hash = self._clock(), digest(token)
         async with self._database.as_system() as conn:
-            for purpose in (Purpose.CONFIRM, Purpose.EMAIL):
-                known = await tokens_store.find_mailed(conn, token_hash=token_hash, purpose=purpose, now=now)
-                held = await users.lock_credentials(conn, user_id=known[0]) if known else None
-                used = await tokens_store.use_mailed(conn, token_hash=token_hash, purpose=purpose, now=now)
-                if held is None or used is None:
-                    continue
-                if purpose is Purpose.CONFIRM:
-                    return await users.confirm(conn, user_id=held.user.id, now=now)
-                return await change_email(conn, held.user, used[1], site=self._site, now=now)
-        raise NotLoggedIn(USED_LINK)
+            if used := await changes.use_link(conn, token_hash, MailKind.CONFIRM, now):
+                await users.confirm(conn, user_id=used[0].id, now=now)
+            elif used := await changes.use_link(conn, token_hash, MailKind.NEW_EMAIL, now):
+                await changes.change_email(conn, *used, site=self._site, now=now)
+            else:
+                raise NotLoggedIn(USED_LINK)
 
     async def change_password(self, user: User, old: str, new: str, *, keep: SessionRow | None) -> Tokens | None:
         """Change the password; all other access is revoked.
@@ -308,15 +244,16 @@ class Access:
         has ended. Raises Invalid, WrongPassword, TooManyAttempts.
         """
         found = await self._check(user, old, keep)
-        require(password_problem(new, user.email))
-        password_hash, now = await hash_password(new), self._clock()
+        changes.require(decide.password_problem(new, user.email))
+        password_hash, key, now = await hash_password(new), await self.secret(), self._clock()
         async with self._database.as_system() as conn:
-            held = await lock_unchanged(conn, found)
+            held = await changes.lock_unchanged(conn, found)
             kept = keep.id if keep else None
-            await replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
-            tokens = await self._new_tokens(kept, now) if kept else None
-            is_kept = kept and tokens and await sessions.reissue(conn, session_id=kept, tokens=tokens, now=now)
-            return tokens if is_kept else None
+            await changes.replace_password(conn, held.user, password_hash, keep=kept, site=self._site, now=now)
+            if kept is None:
+                return None
+            given = new_tokens(key, kept, *self._expiry(now))
+            return given if await sessions.reissue(conn, session_id=kept, tokens=given, now=now) else None
 
     async def ask_for_email(self, user: User, email: str, password: str, *, session: SessionRow | None = None) -> None:
         """Mail a link to a new email, and a notice to the current one.
@@ -324,12 +261,12 @@ class Access:
         Raises Invalid, WrongPassword, TooManyAttempts.
         """
         email = email.strip()
-        require(email_problem(email))
+        changes.require(decide.email_problem(email))
         found = await self._check(user, password, session)
         # After the check: a stolen session without the password must not use up the limit.
         await self._count(f"mail:{user.id}", decide.MAIL_PER_ACCOUNT_AND_NETWORK)
         async with self._database.as_system() as conn:
-            held = (await lock_unchanged(conn, found)).user
+            held = (await changes.lock_unchanged(conn, found)).user
             await self._mail(conn, MailKind.NEW_EMAIL, email, user=held)
             await self._mail(conn, MailKind.EMAIL_ASKED, held.email, user=held, detail=email)
 
@@ -337,8 +274,8 @@ class Access:
         """Delete a user and everything they own. Raises WrongPassword, TooManyAttempts, LastAdministrator."""
         found = await self._check(user, password, session)
         async with self._database.as_system() as conn:
-            await require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
-            held = (await lock_unchanged(conn, found)).user
+            await changes.require_other_administrator(conn, user_id=user.id)  # first: it locks accounts in one order
+            held = (await changes.lock_unchanged(conn, found)).user
             await mail.drop_all(conn, email_key=email_key(held.email))
             await users.remove(conn, user_id=held.id)
 
@@ -375,13 +312,13 @@ class Access:
             await self._mail(conn, MailKind.CONFIRM, user.email, user=user)
             return AwaitsConfirmation(user.email)
         session_id = new_id()
-        tokens = await self._new_tokens(session_id, now)
-        await sessions.start(conn, session_id=session_id, user_id=user.id, tokens=tokens, now=now, visitor=visitor)
-        return LoggedIn(user, tokens)
+        given = new_tokens(await self.secret(), session_id, *self._expiry(now))
+        await sessions.start(conn, session_id=session_id, user_id=user.id, tokens=given, now=now, visitor=visitor)
+        return LoggedIn(user, given)
 
-    async def _new_tokens(self, session_id: UUID, now: datetime) -> Tokens:
-        options, refresh = self._options, f"{session_mark(await self.secret(), session_id)}.{new_token()}"
-        return Tokens(new_token(), now + options.access_lifetime, refresh, now + options.refresh_lifetime)
+    def _expiry(self, now: datetime) -> tuple[datetime, datetime]:
+        """When an access token and a refresh token of now expire."""
+        return now + self._options.access_lifetime, now + self._options.refresh_lifetime
 
     async def _mail(
         self, conn: Connection, kind: MailKind, email: str, *, user: User | None = None, detail: str = ""
@@ -391,4 +328,4 @@ class Access:
         bucket, ends_at = f"mail:{kind}:{account_bucket(email_key(email))}", now + decide.MAIL_PER_ACCOUNT.within
         sent, _ = await attempts.count(conn, bucket=bucket, now=now, ends_at=ends_at)
         if sent <= decide.MAIL_PER_ACCOUNT.most:
-            await queue_mail(conn, kind, email, user=user, site=self._site, detail=detail, now=now)
+            await changes.queue_mail(conn, kind, email, user=user, site=self._site, detail=detail, now=now)

@@ -32,10 +32,9 @@ class Keys(Protocol):
 
 
 class FixedKey:
-    """The key of the settings: a secret, or a public key in PEM."""
+    """The key of the settings: a secret, or a public key in PEM. Raises Invalid."""
 
     def __init__(self, text: str) -> None:
-        """Raises Invalid."""
         self._key = _read(text)
 
     async def find(self, kid: str | None) -> Key | None:  # noqa: ARG002  the only one, for every id

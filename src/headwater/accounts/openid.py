@@ -52,24 +52,13 @@ class OpenIdAttempt:
 
     seed: str
 
-    @property
-    def state(self) -> str:
-        return self._derive("state")
-
-    @property
-    def nonce(self) -> str:
-        return self._derive("nonce")
-
-    @property
-    def verifier(self) -> str:
-        return self._derive("verifier")
-
-    def is_answered_by(self, state: str) -> bool:
-        """Whether this browser began the log-in that it returns from."""
-        return hmac.compare_digest(self.state.encode(), state.encode("utf-8", "replace"))
-
-    def _derive(self, purpose: str) -> str:
+    def derive(self, purpose: str) -> str:
+        """The `state`, `nonce` or `verifier` of this log-in."""
         return encode(hmac.digest(self.seed.encode(), purpose.encode(), "sha256"))
+
+    def has(self, purpose: str, given: str) -> bool:
+        """Whether this value was made for this log-in. For `state`: whether this browser began it."""
+        return hmac.compare_digest(self.derive(purpose).encode(), given.encode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +86,12 @@ class OpenId:
     async def address(self, attempt: OpenIdAttempt) -> str:
         """The URL to send the browser to. Raises IssuerUnavailable."""
         provider = await self._provider()
-        challenge = encode(hashlib.sha256(attempt.verifier.encode()).digest())
+        challenge = encode(hashlib.sha256(attempt.derive("verifier").encode()).digest())
         query = {
-            "response_type": "code",
-            "client_id": self._options.client_id,
-            "redirect_uri": self._options.back,
-            "scope": "openid email",
-            "state": attempt.state,
-            "nonce": attempt.nonce,
-            "code_challenge": challenge,
-            "code_challenge_method": "S256",
-        }
+            "response_type": "code", "client_id": self._options.client_id, "redirect_uri": self._options.back,
+            "scope": "openid email", "state": attempt.derive("state"), "nonce": attempt.derive("nonce"),
+            "code_challenge": challenge, "code_challenge_method": "S256",
+        }  # fmt: skip
         return f"{provider.authorize_at}{'&' if '?' in provider.authorize_at else '?'}{urlencode(query)}"
 
     async def identify(self, attempt: OpenIdAttempt, *, code: str, issuer: str) -> Identity:
@@ -128,9 +112,7 @@ class OpenId:
     def _is_ours(self, claims: Mapping[str, Any], attempt: OpenIdAttempt) -> bool:
         """Whether a token was issued for this attempt and to this client (nonce and azp)."""
         nonce = claims.get("nonce")
-        if not isinstance(nonce, str) or not hmac.compare_digest(
-            nonce.encode(errors="replace"), attempt.nonce.encode()
-        ):
+        if not isinstance(nonce, str) or not attempt.has("nonce", nonce):
             return False
         is_for_many = isinstance(claims["aud"], list) and len(cast("list[Any]", claims["aud"])) > 1
         return claims.get("azp", None if is_for_many else self._options.client_id) == self._options.client_id
@@ -138,12 +120,9 @@ class OpenId:
     async def _fetch_token(self, provider: _Provider, attempt: OpenIdAttempt, code: str) -> str:
         options = self._options
         form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": options.back,
-            "client_id": options.client_id,
-            "code_verifier": attempt.verifier,
-        }
+            "grant_type": "authorization_code", "code": code, "redirect_uri": options.back,
+            "client_id": options.client_id, "code_verifier": attempt.derive("verifier"),
+        }  # fmt: skip
         secret, headers = options.client_secret.get_secret_value(), {"Accept": "application/json"}
         if provider.takes_basic:
             pair = f"{quote(options.client_id, safe='')}:{quote(secret, safe='')}"
@@ -151,9 +130,8 @@ class OpenId:
         else:
             form["client_secret"] = secret
         try:
-            answer = await self._client.post(
-                provider.token_at, form=form, within=WITHIN, max_bytes=MAX_BYTES, headers=headers
-            )
+            url = provider.token_at
+            answer = await self._client.post(url, form=form, within=WITHIN, max_bytes=MAX_BYTES, headers=headers)
             token = _object(answer).get("id_token") if answer.status == 200 else None
         except (FetchError, ValueError) as error:
             log.warning("OpenID issuer unavailable", issuer=options.issuer, error=str(error))

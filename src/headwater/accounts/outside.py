@@ -8,7 +8,7 @@ from typing import Any, cast
 from joserfc import jws, jwt
 from joserfc.errors import JoseError
 
-from headwater.accounts.changes import add_user, revoke_links
+from headwater.accounts.changes import add_user, revoke_access
 from headwater.accounts.decide import email_key, email_problem, is_same_mailbox, role_of_new
 from headwater.accounts.keys import Key, Keys, algorithms_of
 from headwater.accounts.store import users
@@ -87,8 +87,7 @@ class Outsiders:
         """
         now = self._clock()
         async with self._database.as_system() as conn:
-            known = await _known(conn, identity)
-            if known:
+            if known := await _known(conn, identity):
                 return known
             # Concurrent first log-ins wait here, also a second request of the same user.
             is_first = await users.claim_first(conn)
@@ -117,8 +116,7 @@ class Outsiders:
         if found.user.confirmed_at is None:
             # The account was registered without confirming the email, perhaps by someone else: all access that was
             # given before is revoked.
-            await users.revoke_access(conn, user_id=found.user.id)
-            await revoke_links(conn, found.user)
+            await revoke_access(conn, found.user, password_hash=None, keep=None)
             await users.confirm(conn, user_id=found.user.id, now=now)
             return replace(found.user, confirmed_at=now)
         return found.user
@@ -133,8 +131,7 @@ class Outsiders:
         if email_problem(identity.email):
             raise Forbidden("The issuer gives no email address, and an account needs one.")
         confirmed_at = now if identity.is_email_verified else None
-        role = role_of_new(is_first=is_first)
-        user = await add_user(conn, identity.email, None, role, now, confirmed_at=confirmed_at)
+        user = await add_user(conn, identity.email, None, role_of_new(is_first=is_first), now, confirmed_at)
         await record(conn, user.id, EventType.USER_REGISTERED, now, issuer=identity.issuer)
         return user
 

@@ -36,9 +36,9 @@ async def is_password(password: str, password_hash: str | None) -> bool:
     return await asyncio.to_thread(_verify, password, password_hash)
 
 
-def is_outdated(password_hash: str) -> bool:
-    """Whether it was made with weaker parameters than the current ones."""
-    return _HASHER.check_needs_rehash(password_hash)
+async def rehash(password: str, password_hash: str) -> str | None:
+    """A new hash if this one was made with weaker parameters than the current ones."""
+    return await hash_password(password) if _HASHER.check_needs_rehash(password_hash) else None
 
 
 def _verify(password: str, password_hash: str | None) -> bool:
@@ -58,6 +58,10 @@ def _dummy_hash() -> str:
 def encode(data: bytes) -> str:
     """As base64 for URLs, without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def new_tokens(key: bytes, session_id: UUID, access_until: datetime, refresh_until: datetime) -> Tokens:
+    return Tokens(new_token(), access_until, f"{session_mark(key, session_id)}.{new_token()}", refresh_until)
 
 
 def successor(key: bytes, refresh: str, session_id: UUID, access_until: datetime, refresh_until: datetime) -> Tokens:

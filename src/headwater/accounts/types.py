@@ -26,14 +26,6 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-class Purpose(StrEnum):
-    """The purpose of a mailed token."""
-
-    RESET = "reset"
-    CONFIRM = "confirm"
-    EMAIL = "email"
-
-
 class EventType(StrEnum):
     USER_REGISTERED = "user_registered"
     USER_LOGIN = "user_login"

@@ -4,7 +4,7 @@ import secrets
 import socket
 import tempfile
 
-from headwater.accounts.people import create_account
+from headwater.accounts.changes import create_account
 from headwater.accounts.types import Role
 from headwater.cli.output import print_text
 from headwater.cli.running import stop_on_signals

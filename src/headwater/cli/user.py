@@ -5,8 +5,15 @@ from typing import Annotated
 
 import typer
 
-from headwater.accounts.changes import current_setup_code
-from headwater.accounts.people import create_account, find_account, give_email, give_password, give_role, remove_account
+from headwater.accounts.changes import (
+    change_role,
+    create_account,
+    current_setup_code,
+    find_account,
+    give_email,
+    give_password,
+    remove_account,
+)  # fmt: skip
 from headwater.accounts.store import users as users_store
 from headwater.accounts.types import Role, User
 from headwater.audit import store as audit
@@ -66,7 +73,7 @@ async def role(runtime: Runtime, email: Email, role: OfRole) -> None:
     Example: headwater user role bob@example.com moderator
     """
     async with runtime.database.as_system() as conn:
-        user = await give_role(conn, email=email, role=role)
+        user = await change_role(conn, user_id=(await find_account(conn, email)).id, role=role)
         await audit.record(
             conn, actor=COMMAND_LINE, action=AuditAction.ROLE_CHANGED, subject_name=user.email, subject_id=user.id,
             now=runtime.tools.clock(), detail={"from": user.role.value, "to": role.value},

@@ -2,20 +2,9 @@
 
 from headwater.db.batch import WriteBatch
 from headwater.db.pool import Connection, Database, RequestDatabase, check_conninfo, see_all_users, speak_for, translate
-from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_rows, fetch_value
+from headwater.db.query import fetch_all, fetch_column, fetch_one, fetch_row, fetch_rows, fetch_value
 
 __all__ = [
-    "Connection",
-    "Database",
-    "RequestDatabase",
-    "WriteBatch",
-    "check_conninfo",
-    "fetch_all",
-    "fetch_column",
-    "fetch_one",
-    "fetch_rows",
-    "fetch_value",
-    "see_all_users",
-    "speak_for",
-    "translate",
-]
+    "Connection", "Database", "RequestDatabase", "WriteBatch", "check_conninfo", "fetch_all", "fetch_column",
+    "fetch_one", "fetch_row", "fetch_rows", "fetch_value", "see_all_users", "speak_for", "translate",
+]  # fmt: skip

@@ -35,10 +35,14 @@ async def fetch_rows(conn: Connection, statement: LiteralString, values: Values 
         return await cur.fetchall()
 
 
+async def fetch_row(conn: Connection, statement: LiteralString, values: Values = None) -> tuple[Any, ...] | None:
+    """The first row as a tuple; None if there is none."""
+    return await (await conn.execute(statement, values)).fetchone()
+
+
 async def fetch_value(conn: Connection, statement: LiteralString, values: Values = None) -> Any:  # noqa: ANN401  as the statement says
     """The first column of the first row; None if there is none."""
-    cur = await conn.execute(statement, values)
-    row = await cur.fetchone()
+    row = await fetch_row(conn, statement, values)
     return row[0] if row else None
 
 

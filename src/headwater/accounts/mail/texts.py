@@ -5,48 +5,39 @@ from headwater.accounts.mail.types import AccountEmail, MailKind, QueuedMail
 
 def write_email(mail: QueuedMail, token: str, *, to: str) -> AccountEmail:
     """`token` is for the link, if the email has one."""
-    subject, text = _SUBJECTS[mail.kind], _TEXTS[mail.kind]
+    subject, text = _TEXTS[mail.kind]
     return AccountEmail(to, subject, text.format(site=mail.site, token=token, detail=mail.detail))
 
 
-_SUBJECTS = {
-    MailKind.RESET: "A new password for Headwater",
-    MailKind.CONFIRM: "Confirm your address for Headwater",
-    MailKind.NEW_EMAIL: "Your new address for Headwater",
-    MailKind.REMINDER: "You already have an account",
-    MailKind.PASSWORD_CHANGED: "Your Headwater password was changed",
-    MailKind.EMAIL_ASKED: "A change of your Headwater email was requested",
-    MailKind.EMAIL_CHANGED: "Your Headwater email was changed",
-}
 _TEXTS = {
-    MailKind.RESET: """\
+    MailKind.RESET: ("A new password for Headwater", """\
 A new password was requested for your account. Choose one here:
 
 {site}/auth/reset?token={token}
 
 The link is valid for one hour and can be used once. If you did not request it, ignore this email: your password stays
 as it is.
-""",
-    MailKind.CONFIRM: """\
+"""),
+    MailKind.CONFIRM: ("Confirm your address for Headwater", """\
 Welcome to Headwater. Confirm that this address is yours:
 
 {site}/auth/confirm?token={token}
 
 If you did not register, ignore this email.
-""",
-    MailKind.NEW_EMAIL: """\
+"""),
+    MailKind.NEW_EMAIL: ("Your new address for Headwater", """\
 You asked to use this address from now on. Confirm that it is yours:
 
 {site}/auth/confirm?token={token}
 
 Until then your old address is used.
-""",
-    MailKind.REMINDER: """\
+"""),
+    MailKind.REMINDER: ("You already have an account", """\
 There was a registration with this address, which already has an account. Log in:
 
 {site}/auth/login
-""",
-    MailKind.PASSWORD_CHANGED: """\
+"""),
+    MailKind.PASSWORD_CHANGED: ("Your Headwater password was changed", """\
 The password of your Headwater account was changed. All other sessions, all API tokens and all mailed links have ended.
 
 If it was you, there is nothing to do. If it was not, set a new password at once, which ends every session again:
@@ -54,16 +45,16 @@ If it was you, there is nothing to do. If it was not, set a new password at once
 {site}/auth/forgot
 
 Then inform the operator of this Headwater.
-""",
-    MailKind.EMAIL_ASKED: """\
+"""),
+    MailKind.EMAIL_ASKED: ("A change of your Headwater email was requested", """\
 A change of the email of your Headwater account to {detail} was requested, with its password.
 
 If it was you, follow the link that was sent there. If it was not, set a new password at once: that cancels the change
 and ends every session and API token.
 
 {site}/auth/forgot
-""",
-    MailKind.EMAIL_CHANGED: """\
+"""),
+    MailKind.EMAIL_CHANGED: ("Your Headwater email was changed", """\
 The email of your Headwater account was changed to {detail}. This address neither logs in nor
 resets the password any more.
 
@@ -71,5 +62,5 @@ If it was you, there is nothing to do. If it was not, inform the operator of thi
 the old email with `headwater user email`:
 
 {site}
-""",
-}
+"""),
+}  # fmt: skip

@@ -18,6 +18,8 @@ class MailKind(StrEnum):
     EMAIL_CHANGED = "email_changed"  # to the old email
 
 
+# With a link whose token is stored under the same name, as its purpose.
+WITH_LINK = frozenset({MailKind.RESET, MailKind.CONFIRM, MailKind.NEW_EMAIL})
 # Sent after a change to the account; requests by others must not delay them.
 NOTICES = frozenset({MailKind.PASSWORD_CHANGED, MailKind.EMAIL_ASKED, MailKind.EMAIL_CHANGED})
 

@@ -10,11 +10,10 @@ from datetime import timedelta
 from headwater.accounts.decide import email_key
 from headwater.accounts.mail import store
 from headwater.accounts.mail.texts import write_email
-from headwater.accounts.mail.types import NOTICES, AccountEmail, MailKind, QueuedMail
+from headwater.accounts.mail.types import NOTICES, WITH_LINK, AccountEmail, MailKind, QueuedMail
 from headwater.accounts.secrets import digest, new_token
 from headwater.accounts.store import tokens, users
-from headwater.accounts.types import Credentials, Purpose
-from headwater.db import Connection, Database
+from headwater.db import Database
 from headwater.net.mail import Delivery, Mailer
 from headwater.observability.log import get_logger
 from headwater.types import Clock
@@ -25,7 +24,6 @@ LEASE = timedelta(minutes=2)
 FIRST_WAIT = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(hours=1)
 ATTEMPTS_MAX = 10
-PURPOSES = {MailKind.RESET: Purpose.RESET, MailKind.CONFIRM: Purpose.CONFIRM, MailKind.NEW_EMAIL: Purpose.EMAIL}
 
 
 class MailSender:
@@ -65,24 +63,25 @@ class MailSender:
         A link goes to the address of the account, never to the one that was typed: two mailboxes can have one
         `email_key` (`ann@strasse.example`, `ann@straße.example`).
         """
-        purpose = PURPOSES.get(mail.kind)
         if mail.kind in NOTICES:
             return write_email(mail, "", to=mail.email)
         now, token = self._clock(), new_token()
         async with self._database.as_system() as conn:
-            found = await _lock_recipient(conn, mail)
+            key = email_key(mail.email)
+            found = None if mail.user_id else await users.find_credentials(conn, email_key=key)
+            user_id = mail.user_id or (found.user.id if found else None)
+            found = await users.lock_credentials(conn, user_id=user_id) if user_id else None
             # Checked after the account is locked: a password reset may have removed this email.
             if found is None or not await store.is_queued(conn, mail_id=mail.id):
                 return None
             if mail.kind is MailKind.CONFIRM and found.user.confirmed_at is not None:
                 return None
-            to = mail.email if purpose is Purpose.EMAIL else found.user.email
-            if purpose is None:
-                return write_email(mail, "", to=to)
-            until, key = now + self._link_lifetime, digest(token)
-            await tokens.add_mailed(
-                conn, token_hash=key, user_id=found.user.id, purpose=purpose, email=to, good_until=until
-            )
+            to = mail.email if mail.kind is MailKind.NEW_EMAIL else found.user.email
+            if mail.kind in WITH_LINK:
+                until = now + self._link_lifetime
+                await tokens.add_mailed(
+                    conn, token_hash=digest(token), user_id=found.user.id, purpose=mail.kind, email=to, good_until=until
+                )
         return write_email(mail, token, to=to)
 
     async def _send(self, mail: QueuedMail, email: AccountEmail) -> bool:
@@ -95,13 +94,6 @@ class MailSender:
             log.error("email not sent", to=email.email, subject=email.subject, attempts=mail.attempts)
             return True
         return False
-
-
-async def _lock_recipient(conn: Connection, mail: QueuedMail) -> Credentials | None:
-    if mail.user_id is not None:
-        return await users.lock_credentials(conn, user_id=mail.user_id)
-    found = await users.find_credentials(conn, email_key=email_key(mail.email))
-    return await users.lock_credentials(conn, user_id=found.user.id) if found else None
 
 
 def wait(attempts: int) -> timedelta:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from headwater.db import Connection
+from headwater.db import Connection, fetch_row
 
 CLOCKS_APART = timedelta(minutes=5)  # between machines
 _IS_CURRENT: Final = "attempts.ends_at > %(now)s AND attempts.ends_at <= %(latest)s"
@@ -14,7 +14,8 @@ async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: dateti
 
     A window that ends later than one started now was written by a clock that was ahead, and is ignored.
     """
-    cur = await conn.execute(
+    row = await fetch_row(
+        conn,
         f"""
         INSERT INTO attempts (bucket, count, ends_at) VALUES (%(bucket)s, 1, %(ends_at)s)
         ON CONFLICT (bucket) DO UPDATE
@@ -24,18 +25,14 @@ async def count(conn: Connection, *, bucket: str, now: datetime, ends_at: dateti
         """,
         {"bucket": bucket, "now": now, "ends_at": ends_at, "latest": ends_at + CLOCKS_APART},
     )
-    row = await cur.fetchone()
     assert row is not None, "an upsert returns its row"
     return row[0], row[1]
 
 
 async def find(conn: Connection, *, bucket: str, now: datetime) -> tuple[int, datetime]:
     """The count of this window and when it ends; 0 if it has ended."""
-    cur = await conn.execute(
-        "SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND ends_at > %(now)s",
-        {"bucket": bucket, "now": now},
-    )
-    row = await cur.fetchone()
+    statement = "SELECT count, ends_at FROM attempts WHERE bucket = %(bucket)s AND ends_at > %(now)s"
+    row = await fetch_row(conn, statement, {"bucket": bucket, "now": now})
     return (row[0], row[1]) if row else (0, now)
 
 
@@ -46,9 +43,8 @@ async def clear(conn: Connection, *, bucket: str) -> None:
 
 async def uncount(conn: Connection, *, bucket: str) -> None:
     """Subtract one attempt, since it succeeded."""
-    await conn.execute(
-        "UPDATE attempts SET count = greatest(count - 1, 0) WHERE bucket = %(bucket)s", {"bucket": bucket}
-    )
+    statement = "UPDATE attempts SET count = greatest(count - 1, 0) WHERE bucket = %(bucket)s"
+    await conn.execute(statement, {"bucket": bucket})
 
 
 async def clear_like(conn: Connection, *, prefix: str) -> None:

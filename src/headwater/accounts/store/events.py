@@ -28,8 +28,7 @@ async def has_logged_in_from(conn: Connection, *, user_id: UserId, network: str)
             AND metadata ->> 'network' = %(network)s
         LIMIT 1
     """
-    cur = await conn.execute(statement, {"user_id": user_id, "network": network})
-    return cur.rowcount == 1
+    return (await conn.execute(statement, {"user_id": user_id, "network": network})).rowcount == 1
 
 
 async def remove_before(conn: Connection, *, before: datetime, limit: int) -> int:
@@ -38,8 +37,7 @@ async def remove_before(conn: Connection, *, before: datetime, limit: int) -> in
         DELETE FROM events
         WHERE id IN (SELECT id FROM events WHERE created_at < %(before)s ORDER BY created_at LIMIT %(limit)s)
     """
-    cur = await conn.execute(statement, {"before": before, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"before": before, "limit": limit})).rowcount
 
 
 async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
@@ -48,5 +46,4 @@ async def remove_of(conn: Connection, *, user_id: UserId, limit: int) -> int:
         DELETE FROM events
         WHERE id = ANY(ARRAY(SELECT id FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))
     """
-    cur = await conn.execute(statement, {"user_id": user_id, "limit": limit})
-    return cur.rowcount
+    return (await conn.execute(statement, {"user_id": user_id, "limit": limit})).rowcount

@@ -8,7 +8,7 @@ from uuid import UUID
 from headwater.accounts.secrets import digest
 from headwater.accounts.store.users import USER, user_of
 from headwater.accounts.types import SessionLine, SessionRow, Tokens, Visitor
-from headwater.db import Connection, fetch_all
+from headwater.db import Connection, fetch_all, fetch_row
 from headwater.types import UserId
 
 AGENT_MAX = 300
@@ -43,17 +43,13 @@ async def start(
 
 
 async def find_by_access(conn: Connection, *, access_hash: bytes) -> SessionRow | None:
-    cur = await conn.execute(_SESSIONS + " WHERE access_hash = %(hash)s", {"hash": access_hash})
-    return _session(await cur.fetchone())
+    return _session(await fetch_row(conn, _SESSIONS + " WHERE access_hash = %(hash)s", {"hash": access_hash}))
 
 
 async def find_by_refresh(conn: Connection, *, refresh_hash: bytes) -> SessionRow | None:
     """Lock and return the session of this refresh token, or of which it was the last one before."""
-    cur = await conn.execute(
-        _SESSIONS + " WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s FOR UPDATE OF sessions",
-        {"hash": refresh_hash},
-    )
-    return _session(await cur.fetchone())
+    statement = _SESSIONS + " WHERE refresh_hash = %(hash)s OR replaced_hash = %(hash)s FOR UPDATE OF sessions"
+    return _session(await fetch_row(conn, statement, {"hash": refresh_hash}))
 
 
 def _session(row: Sequence[Any] | None) -> SessionRow | None:
@@ -62,29 +58,21 @@ def _session(row: Sequence[Any] | None) -> SessionRow | None:
 
 async def rotate(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> None:
     """Set new tokens; the old refresh token is kept, to detect when it is used again."""
-    await conn.execute(
-        f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = refresh_hash, replaced_at = %(now)s WHERE id = %(id)s",
-        {"id": session_id, **_values(tokens, now)},
-    )
+    statement = f"""
+        UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = refresh_hash, replaced_at = %(now)s WHERE id = %(id)s
+    """
+    await conn.execute(statement, {"id": session_id, **_values(tokens, now)})
 
 
 async def reissue(conn: Connection, *, session_id: UUID, tokens: Tokens, now: datetime) -> bool:
-    """Set new tokens and forget the old ones. False when the session has ended."""
-    cur = await conn.execute(
-        f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = NULL, replaced_at = NULL WHERE id = %(id)s",
-        {"id": session_id, **_values(tokens, now)},
-    )
-    return cur.rowcount == 1
+    """Set new tokens and delete the old ones. False when the session has ended."""
+    statement = f"UPDATE sessions SET {_NEW_TOKENS}, replaced_hash = NULL, replaced_at = NULL WHERE id = %(id)s"
+    return (await conn.execute(statement, {"id": session_id, **_values(tokens, now)})).rowcount == 1
 
 
 def _values(tokens: Tokens, now: datetime) -> dict[str, object]:
-    return {
-        "now": now,
-        "access_hash": digest(tokens.access),
-        "access_until": tokens.access_until,
-        "refresh_hash": digest(tokens.refresh),
-        "refresh_until": tokens.refresh_until,
-    }
+    hashes = {"access_hash": digest(tokens.access), "refresh_hash": digest(tokens.refresh)}
+    return {"now": now, **hashes, "access_until": tokens.access_until, "refresh_until": tokens.refresh_until}
 
 
 async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime) -> None:
@@ -96,22 +84,21 @@ async def note_renewal_used(conn: Connection, *, session_id: UUID, now: datetime
 
 
 async def is_active(conn: Connection, *, session_id: UUID) -> bool:
-    cur = await conn.execute("SELECT FROM sessions WHERE id = %(id)s", {"id": session_id})
-    return cur.rowcount == 1
+    return (await conn.execute("SELECT FROM sessions WHERE id = %(id)s", {"id": session_id})).rowcount == 1
 
 
 async def end(conn: Connection, *, session_id: UUID) -> int:
     """End a session. Returns 0 if the user has no such session."""
-    cur = await conn.execute("DELETE FROM sessions WHERE id = %(id)s", {"id": session_id})
-    return cur.rowcount
+    return (await conn.execute("DELETE FROM sessions WHERE id = %(id)s", {"id": session_id})).rowcount
 
 
 async def end_all_of(conn: Connection, *, user_id: UserId, except_for: UUID | None) -> None:
-    """End all sessions of a user except one."""
+    """End all sessions of a user except one, and delete all their API tokens."""
     await conn.execute(
         "DELETE FROM sessions WHERE user_id = %(user_id)s AND id IS DISTINCT FROM %(except_for)s::uuid",
         {"user_id": user_id, "except_for": except_for},
     )
+    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
 
 
 async def list_of(conn: Connection, *, user_id: UserId) -> list[SessionLine]:

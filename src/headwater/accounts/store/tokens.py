@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from headwater.accounts.mail.types import MailKind
 from headwater.accounts.store.users import USER, user_of
-from headwater.accounts.types import ApiToken, Purpose, Scope, User
-from headwater.db import Connection, fetch_value, translate
+from headwater.accounts.types import ApiToken, Scope, User
+from headwater.db import Connection, fetch_row, fetch_value, translate
 from headwater.errors import TokenNameTaken
 from headwater.types import UserId
 
@@ -15,7 +16,7 @@ _IS_VALID: Final = "token_hash = %(token_hash)s AND purpose = %(purpose)s AND go
 
 
 async def add_mailed(
-    conn: Connection, *, token_hash: bytes, user_id: UserId, purpose: Purpose, email: str, good_until: datetime
+    conn: Connection, *, token_hash: bytes, user_id: UserId, purpose: MailKind, email: str, good_until: datetime
 ) -> None:
     """Add a token that will be mailed; it replaces earlier ones for the same purpose."""
     await conn.execute(
@@ -31,26 +32,14 @@ async def add_mailed(
 
 
 async def find_mailed(
-    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
+    conn: Connection, *, token_hash: bytes, purpose: MailKind, now: datetime, uses: bool = False
 ) -> tuple[UserId, str] | None:
-    """The user of a mailed token and the email it was sent to; None if it is invalid."""
-    cur = await conn.execute(
-        f"SELECT user_id, email FROM mailed_tokens WHERE {_IS_VALID}",
-        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
-    )
-    row = await cur.fetchone()
-    return (UserId(row[0]), row[1]) if row else None
-
-
-async def use_mailed(
-    conn: Connection, *, token_hash: bytes, purpose: Purpose, now: datetime
-) -> tuple[UserId, str] | None:
-    """As `find_mailed`, and delete the token."""
-    cur = await conn.execute(
-        f"DELETE FROM mailed_tokens WHERE {_IS_VALID} RETURNING user_id, email",
-        {"token_hash": token_hash, "purpose": purpose.value, "now": now},
-    )
-    row = await cur.fetchone()
+    """The user of a mailed token and the email it was sent to; None if it is invalid. `uses`: deletes the token."""
+    values = {"token_hash": token_hash, "purpose": purpose.value, "now": now}
+    if uses:
+        row = await fetch_row(conn, f"DELETE FROM mailed_tokens WHERE {_IS_VALID} RETURNING user_id, email", values)
+    else:
+        row = await fetch_row(conn, f"SELECT user_id, email FROM mailed_tokens WHERE {_IS_VALID}", values)
     return (UserId(row[0]), row[1]) if row else None
 
 
@@ -80,8 +69,7 @@ async def find(conn: Connection, *, token_hash: bytes, now: datetime) -> tuple[U
         SELECT scopes, {USER} FROM api_tokens JOIN users ON users.id = api_tokens.user_id
         WHERE token_hash = %(hash)s
     """
-    cur = await conn.execute(statement, {"hash": token_hash, "now": now})
-    row = await cur.fetchone()
+    row = await fetch_row(conn, statement, {"hash": token_hash, "now": now})
     return (user_of(row[1:]), frozenset(Scope(scope) for scope in row[0])) if row else None
 
 
@@ -92,27 +80,18 @@ async def list_of(conn: Connection, *, user_id: UserId) -> list[ApiToken]:
         WHERE user_id = %(user_id)s ORDER BY created_at DESC
     """
     cur = await conn.execute(statement, {"user_id": user_id})
-    return [
-        ApiToken(token_id, name, [Scope(scope) for scope in scopes], created_at, used_at)
-        for token_id, name, scopes, created_at, used_at in await cur.fetchall()
-    ]
+    return [ApiToken(row[0], row[1], [Scope(scope) for scope in row[2]], *row[3:]) for row in await cur.fetchall()]
 
 
 async def remove(conn: Connection, *, token_id: UUID) -> int:
     """Delete an API token. Returns 0 if the user has no such token."""
-    cur = await conn.execute("DELETE FROM api_tokens WHERE id = %(id)s", {"id": token_id})
-    return cur.rowcount
-
-
-async def revoke_all_of(conn: Connection, *, user_id: UserId) -> None:
-    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(user_id)s", {"user_id": user_id})
+    return (await conn.execute("DELETE FROM api_tokens WHERE id = %(id)s", {"id": token_id})).rowcount
 
 
 async def revoke_admin_of(conn: Connection, *, user_id: UserId) -> None:
     """Delete the user's API tokens with the scope `admin`."""
-    await conn.execute(
-        "DELETE FROM api_tokens WHERE user_id = %(user_id)s AND 'admin' = ANY (scopes)", {"user_id": user_id}
-    )
+    statement = "DELETE FROM api_tokens WHERE user_id = %(user_id)s AND 'admin' = ANY (scopes)"
+    await conn.execute(statement, {"user_id": user_id})
 
 
 async def shared_secret(conn: Connection, *, name: str, value: bytes) -> bytes:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from headwater.accounts.types import Credentials, PersonLine, Role, User
-from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_value, translate
+from headwater.db import Connection, fetch_all, fetch_column, fetch_one, fetch_row, fetch_value, translate
 from headwater.errors import EmailTaken
 from headwater.types import UserId
 
@@ -50,19 +50,16 @@ async def add(conn: Connection, user: User, *, email_key: str, password_hash: st
 
 
 async def find_credentials(conn: Connection, *, email_key: str) -> Credentials | None:
-    cur = await conn.execute(_USERS + " WHERE email_key = %(email_key)s", {"email_key": email_key})
-    return _credentials(await cur.fetchone())
+    return _credentials(await fetch_row(conn, _USERS + " WHERE email_key = %(key)s", {"key": email_key}))
 
 
 async def find_credentials_by_id(conn: Connection, *, user_id: UserId) -> Credentials | None:
-    cur = await conn.execute(_USERS + " WHERE id = %(id)s", {"id": user_id})
-    return _credentials(await cur.fetchone())
+    return _credentials(await fetch_row(conn, _USERS + " WHERE id = %(id)s", {"id": user_id}))
 
 
 async def lock_credentials(conn: Connection, *, user_id: UserId) -> Credentials | None:
     """The user with this id; their row stays locked until the transaction ends."""
-    cur = await conn.execute(_USERS + " WHERE id = %(id)s FOR NO KEY UPDATE", {"id": user_id})
-    return _credentials(await cur.fetchone())
+    return _credentials(await fetch_row(conn, _USERS + " WHERE id = %(id)s FOR NO KEY UPDATE", {"id": user_id}))
 
 
 async def list_all(conn: Connection) -> list[User]:
@@ -73,12 +70,8 @@ async def list_all(conn: Connection) -> list[User]:
 
 async def list_people(conn: Connection, *, text: str = "", limit: int, offset: int) -> list[PersonLine]:
     """Users whose email contains a text, the oldest first, with their activity."""
-    return await fetch_all(
-        conn,
-        PersonLine,
-        f"{_PEOPLE} WHERE {_MATCHES} ORDER BY users.created_at, users.id LIMIT %(limit)s OFFSET %(offset)s",
-        {"text": text, "limit": limit, "offset": offset},
-    )
+    statement = f"{_PEOPLE} WHERE {_MATCHES} ORDER BY users.created_at, users.id LIMIT %(limit)s OFFSET %(offset)s"
+    return await fetch_all(conn, PersonLine, statement, {"text": text, "limit": limit, "offset": offset})
 
 
 async def find_person(conn: Connection, *, user_id: UserId) -> PersonLine | None:
@@ -104,10 +97,9 @@ def _credentials(row: Sequence[Any] | None) -> Credentials | None:
     return Credentials(user_of(row[1:]), row[0]) if row else None
 
 
-async def set_password(conn: Connection, *, user_id: UserId, password_hash: str) -> None:
-    await conn.execute(
-        "UPDATE users SET password_hash = %(hash)s WHERE id = %(id)s", {"id": user_id, "hash": password_hash}
-    )
+async def set_password(conn: Connection, *, user_id: UserId, password_hash: str | None) -> None:
+    statement = "UPDATE users SET password_hash = %(hash)s WHERE id = %(id)s"
+    await conn.execute(statement, {"id": user_id, "hash": password_hash})
 
 
 async def set_email(conn: Connection, *, user_id: UserId, email: str, email_key: str, now: datetime) -> None:
@@ -129,24 +121,13 @@ async def find_karma(conn: Connection, *, user_id: UserId) -> int:
 
 async def add_karma(conn: Connection, *, user_id: UserId, karma: int) -> None:
     """Add to a user's karma; it never falls below 0."""
-    await conn.execute(
-        "UPDATE users SET karma = greatest(karma + %(karma)s, 0) WHERE id = %(id)s", {"id": user_id, "karma": karma}
-    )
-
-
-async def revoke_access(conn: Connection, *, user_id: UserId) -> None:
-    """Remove the password and end all sessions, tokens and outside identities of a user."""
-    await conn.execute("UPDATE users SET password_hash = NULL WHERE id = %(id)s", {"id": user_id})
-    await conn.execute("DELETE FROM sessions WHERE user_id = %(id)s", {"id": user_id})
-    await conn.execute("DELETE FROM api_tokens WHERE user_id = %(id)s", {"id": user_id})
-    await conn.execute("DELETE FROM mailed_tokens WHERE user_id = %(id)s", {"id": user_id})
-    await conn.execute("DELETE FROM outside_identities WHERE user_id = %(id)s", {"id": user_id})
+    statement = "UPDATE users SET karma = greatest(karma + %(karma)s, 0) WHERE id = %(id)s"
+    await conn.execute(statement, {"id": user_id, "karma": karma})
 
 
 async def confirm(conn: Connection, *, user_id: UserId, now: datetime) -> None:
-    await conn.execute(
-        "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s", {"id": user_id, "now": now}
-    )
+    statement = "UPDATE users SET confirmed_at = coalesce(confirmed_at, %(now)s) WHERE id = %(id)s"
+    await conn.execute(statement, {"id": user_id, "now": now})
 
 
 async def remove(conn: Connection, *, user_id: UserId) -> None:
@@ -157,11 +138,8 @@ async def remove(conn: Connection, *, user_id: UserId) -> None:
 
 async def find_identity(conn: Connection, *, issuer: str, subject: str) -> UserId | None:
     """The user with this outside identity."""
-    return await fetch_value(
-        conn,
-        "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s",
-        {"issuer": issuer, "subject": subject},
-    )
+    statement = "SELECT user_id FROM outside_identities WHERE issuer = %(issuer)s AND subject = %(subject)s"
+    return await fetch_value(conn, statement, {"issuer": issuer, "subject": subject})
 
 
 async def add_identity(conn: Connection, *, issuer: str, subject: str, user_id: UserId) -> None:

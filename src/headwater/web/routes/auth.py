@@ -177,7 +177,7 @@ async def openid_callback(
     attempt = OpenIdAttempt(request.cookies.get(ATTEMPT_COOKIE, ""))
     state = request.query_params.get("state", "")  # as a parameter, the framework injects its own state
     try:
-        if openid is None or not attempt.seed or not attempt.is_answered_by(state):
+        if openid is None or not attempt.seed or not attempt.has("state", state):
             raise NotLoggedIn("This login was not started here, or took too long. Try again.")
         identity = await openid.identify(attempt, code=code, issuer=iss)
         visitor = visitor_of(request)

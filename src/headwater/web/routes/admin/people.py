@@ -8,7 +8,7 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromPath, FromQuery, URLEncodedBody
 from litestar.response import Redirect, Template
 
-from headwater.accounts.people import change_role, sign_out
+from headwater.accounts.changes import change_role, sign_out
 from headwater.accounts.store import users
 from headwater.accounts.types import Role
 from headwater.asgi.handlers import AnyRequest, Db, Now, actor_of
