@@ -29,6 +29,7 @@ def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str)
     icons = (document.link(icon, plain(icon)) for icon in each(fields, "icon", "webfeeds:icon"))
     image = picture(document, fields)
     minutes, given = whole(first_text(fields, "ttl")), first_text(fields, "language", "dc:language")
+    period, frequency = first_text(fields, "sy:updateperiod").lower(), whole(first_text(fields, "sy:updatefrequency"))
     return ParsedFeed(
         format=form,
         title=document.first_line(each(fields, *_TITLES)),
@@ -44,7 +45,9 @@ def feed(document: FeedDocument, element: Element, fields: Fields, *, form: str)
         icon_url=next(filter(None, icons), None) or image,
         image_url=image,
         ttl=timedelta(minutes=min(minutes, _MAX_TTL)) if minutes else None,
-        update_period=_update_period(fields),
+        update_period=_PERIODS.get(period or "daily", _PERIODS["daily"]) / max(frequency or 1, 1)
+        if period or frequency
+        else None,
         skip_hours=frozenset(
             hour % 24 for text in _inner(fields, "skiphours") if (hour := whole(text)) is not None and hour <= 24
         ),
@@ -80,14 +83,6 @@ def _description(document: FeedDocument, fields: Fields) -> str | None:
             if html := document.markup(element, default):
                 return sanitise(html, document.base(element)) or None
     return None
-
-
-def _update_period(fields: Fields) -> timedelta | None:
-    period = first_text(fields, "sy:updateperiod").lower()
-    frequency = whole(first_text(fields, "sy:updatefrequency"))
-    if not period and not frequency:
-        return None
-    return _PERIODS.get(period or "daily", _PERIODS["daily"]) / max(frequency or 1, 1)
 
 
 def _inner(fields: Fields, word: str) -> list[str]:

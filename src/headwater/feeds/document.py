@@ -1,7 +1,10 @@
 """One XML document while it is mapped: the words of its elements, and the base URL and language they inherit."""
 
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import islice
+from typing import Protocol, TypeVar
 
 from lxml import etree
 
@@ -14,11 +17,34 @@ from headwater.reading.links import absolute, rebase, resolved, whole
 Fields = dict[str, list[Element]]
 
 MAX_ANCESTORS = 16
+MAX_ITEMS = 20_000  # entries of one feed; those after are not read
 
 _has_bases = etree.XPath("boolean(.//*/@xml:base)")
 _SCOPED = re.compile(rb"xml:(?:base|lang)")
 _TRANSPARENT = frozenset({"media:group", "media:content"})
 _NONE: list[Element] = []
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class Dated(Protocol):
+    @property
+    def published_at(self) -> datetime | None: ...
+    @property
+    def updated_at(self) -> datetime | None: ...
+
+
+D = TypeVar("D", bound=Dated)
+
+
+def newest(drafts: Sequence[D], wanted: int | None) -> Sequence[D]:
+    """At most `wanted`, the newest first, those without a date last; all of them in feed order when there are no more.
+
+    They are chosen before the costly part of reading them.
+    """
+    if wanted is None or len(drafts) <= wanted:
+        return drafts
+    by_date = sorted(drafts, key=lambda draft: draft.published_at or draft.updated_at or _NEVER, reverse=True)
+    return by_date[: max(wanted, 0)]
 
 
 def is_scoped(document: bytes) -> bool:
@@ -110,17 +136,12 @@ def resolve_links(element: Element, base: str) -> None:
     for node in element.iterdescendants("*"):
         outer = node.getparent()
         bases[node] = own = rebase(bases[outer] if outer is not None else base, node.get(XML_BASE))
-        room -= _resolve(node, own) if own != base else 0
+        for name, value in node.items() if own != base else ():
+            if name in LINKS and (link := resolved(name, value, own)):
+                node.set(name, link)
+                room -= len(link)
         if room < 0:
             return
-
-
-def _resolve(node: Element, base: str) -> int:
-    """Make the links of one element absolute; returns their length."""
-    links = {name: link for name, value in node.items() if name in LINKS and (link := resolved(name, value, base))}
-    for name, link in links.items():
-        node.set(name, link)
-    return sum(map(len, links.values()))
 
 
 def each(fields: Fields, *words: str) -> list[Element]:

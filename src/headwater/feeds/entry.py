@@ -1,27 +1,20 @@
 """An <item> or <entry> becomes an Entry, whichever vocabulary its children come from."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from headwater.feeds.content import ALL_WORDS, content_words, summary_and_content
 from headwater.feeds.document import FeedDocument, Fields, attribute, each, first_text, normalise_language
-from headwater.feeds.entry_fields import (
-    AUTHOR_WORDS,
-    CATEGORY_WORDS,
-    PLACE_WORDS,
-    authors,
-    categories,
-    place,
-    source_authors,
-)
+from headwater.feeds.entry_fields import AUTHOR_WORDS, CATEGORY_WORDS, PLACE_WORDS, authors, categories, place
 from headwater.feeds.media import FILES, PICTURES, enclosures, picture, whole
 from headwater.feeds.namespaces import RDF, Element
-from headwater.feeds.text_constructs import HTML, INLINE, plain
+from headwater.feeds.text_constructs import HTML, INLINE, PLAIN, plain
 from headwater.feeds.types import Entry
 from headwater.reading.dates import parse_date
 from headwater.reading.links import unescape_query
 from headwater.reading.links import whole as whole_url
+from headwater.reading.sanitise import sanitise
 
 MAX_ID = 2048
 
@@ -33,14 +26,23 @@ _TITLES = ("title", "dc:title", "media:title", "itunes:title")
 _LANGUAGES = ("dc:language", "language")
 _COUNTS = ("slash:comments", "thr:total")
 _ABOUT = f"{{{RDF}}}about"
+# Each with its default media type, the best first.
+_CONTENTS = {"content:encoded": HTML, "content": PLAIN, "xhtml:body": INLINE, "body": INLINE, "fullitem": HTML}
+_SUMMARIES = {"description": HTML, "summary": PLAIN, "abstract": PLAIN, "itunes:summary": PLAIN, "dc:description": HTML}
+_SUMMARIES["googleplay:description"] = PLAIN
+# These describe a file that comes with the entry: a summary only where there is no other.
+_CAPTIONS = {"media:description": PLAIN, "itunes:subtitle": PLAIN}
+
+_Words = tuple[tuple[str, str], ...]
+_Markup = tuple[str, str]
 
 
 class Layout:
     """Which fields an entry with these children has. Most entries of a feed share one: it is computed once."""
 
     __slots__ = (
-        *("authors", "categories", "comments", "counts", "enclosures", "languages", "picture", "place", "content"),
-        *("published", "titles", "updated"),
+        *("authors", "categories", "comments", "counts", "enclosures", "languages", "picture", "place"),
+        *("captions", "contents", "published", "summaries", "titles", "updated"),
     )
 
     def __init__(self, words: tuple[str, ...]) -> None:
@@ -53,7 +55,9 @@ class Layout:
             not has.isdisjoint(those) for those in (AUTHOR_WORDS, CATEGORY_WORDS, FILES, PICTURES, PLACE_WORDS)
         )
         self.comments = "comments" in has
-        self.content = content_words(has)
+        self.contents, self.summaries, self.captions = (
+            tuple(pair for pair in those.items() if pair[0] in has) for those in (_CONTENTS, _SUMMARIES, _CAPTIONS)
+        )
 
 
 class Draft(NamedTuple):
@@ -87,13 +91,15 @@ def finish(
     links = [link for link in fields.get("link", ()) if link.attrib]
     url = _url(document, drafted, links)
     title = document.first_line(each(fields, *layout.titles))
-    summary, content = summary_and_content(document, fields, layout.content)
+    summary, content = _summary_and_content(document, fields, layout)
     return Entry(
-        id=_identity(document, drafted, url) or _digest(drafted.element, title, content or summary),
+        id=_identity(document, drafted, url, (title, content or summary)),
         url=url,
         title=title,
         authors=(layout.authors and authors(document, fields))
-        or ("source" in fields and source_authors(document, fields))
+        or next(
+            (found for source in fields.get("source", ()) if (found := authors(document, document.fields(source)))), ()
+        )
         or feed_authors,
         published_at=drafted.published_at,
         updated_at=drafted.updated_at,
@@ -107,6 +113,35 @@ def finish(
         comment_count=whole(first_text(fields, *layout.counts)) if layout.counts else None,
         place=place(document, fields) if layout.place else None,
     )
+
+
+def _summary_and_content(document: FeedDocument, fields: Fields, words: Layout) -> tuple[str | None, str | None]:
+    content = next(_markup(document, fields, words.contents), None) if words.contents else None
+    summaries = _markup(document, fields, words.summaries)
+    summary = next(summaries, None)
+    if summary is None and words.captions:
+        summary = next(_markup(document, fields, words.captions), None)
+    if content is None and summary and (others := list(summaries)):
+        summary, content = _of_two_summaries(fields, [summary, *others])
+    safe = sanitise(*content) or None if content else None
+    return (safe if summary == content else sanitise(*summary) or None if summary else None), safe
+
+
+def _markup(document: FeedDocument, fields: Fields, words: _Words) -> Iterator[_Markup]:
+    for word, default in words:
+        for element in fields[word]:
+            if html := document.markup(element, default):
+                yield html, document.base(element)
+
+
+def _of_two_summaries(fields: Fields, summaries: list[_Markup]) -> tuple[_Markup, _Markup | None]:
+    """Summary and content where there are two summaries and no content. Of <description> and <summary> the second in
+    document order is the content; of any others only a longer one is (podcasts often give the text twice)."""
+    first, second, *_ = summaries
+    if "description" in fields and "summary" in fields:
+        order = list(fields)
+        return (first, second) if order.index("description") < order.index("summary") else (second, first)
+    return first, next((other for other in summaries[1:] if len(other[0]) > len(first[0])), None)
 
 
 def _moment(fields: Fields, words: tuple[str, ...]) -> datetime | None:
@@ -158,16 +193,14 @@ def _permalink(element: Element) -> str | None:
     return text if "/" in text and (" " not in text or whole_url(text)) else None
 
 
-def _identity(document: FeedDocument, drafted: Draft, url: str | None) -> str:
+def _identity(document: FeedDocument, drafted: Draft, url: str | None, texts: tuple[str, str | None]) -> str:
     for element in drafted.fields.get("guid") or drafted.fields.get("id") or ():
         if text := plain(element):
             relative = ":" not in text and _permalink(element)
             return ((document.link(element, text) if relative else None) or text)[:MAX_ID]
-    return ((drafted.element.get(_ABOUT) or "").strip() or url or "")[:MAX_ID]
-
-
-def _digest(element: Element, title: str, written: str | None) -> str:
-    everything = "\n".join((title, str(written), *(plain(child) for child in element)))
+    if named := (drafted.element.get(_ABOUT) or "").strip() or url:
+        return named[:MAX_ID]
+    everything = "\n".join((*map(str, texts), *(plain(child) for child in drafted.element)))
     return f"sha256:{sha256(everything.encode('utf-8', 'replace')).hexdigest()}"
 
 
@@ -177,7 +210,7 @@ def _language(document: FeedDocument, drafted: Draft, otherwise: str | None) -> 
         return normalise_language(given)
     if not document.scoped:
         return otherwise
-    texts = each(drafted.fields, *ALL_WORDS, "title")
+    texts = each(drafted.fields, *_CONTENTS, *_SUMMARIES, *_CAPTIONS, "title")
     return document.language(texts[0] if texts else drafted.element, otherwise)
 
 

@@ -44,11 +44,6 @@ def authors(document: FeedDocument, fields: Fields) -> tuple[str, ...]:
     return ()
 
 
-def source_authors(document: FeedDocument, fields: Fields) -> tuple[str, ...]:
-    """The authors of the feed that an Atom entry was copied from."""
-    return next((found for source in fields["source"] if (found := authors(document, document.fields(source)))), ())
-
-
 def _names(document: FeedDocument, element: Element) -> list[str]:
     parts = document.fields(element) if len(element) else {}
     for word in ("name", "itunes:name", "email", "itunes:email", "uri", "url"):

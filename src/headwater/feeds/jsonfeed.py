@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import cast
 
-from headwater.feeds.document import normalise_language
-from headwater.feeds.newest import MAX_ITEMS, newest
+from headwater.feeds.document import MAX_ITEMS, newest, normalise_language
 from headwater.feeds.types import Enclosure, Entry, FeedParseError, NotAFeed, ParsedFeed
 from headwater.reading.dates import parse_date
 from headwater.reading.links import absolute
@@ -17,8 +16,7 @@ from headwater.reading.text import storable
 
 Json = Mapping[str, object]
 
-MAX_SECONDS = 366 * 24 * 60 * 60
-"""The longest plausible duration of an attachment: a year."""
+MAX_SECONDS = 366 * 24 * 60 * 60  # the longest plausible duration of an attachment: a year
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,14 @@ def _enclosures(item: Json, url: str) -> Iterator[Enclosure]:
 
 def _authors(of: Json) -> tuple[str, ...]:
     several, single = of.get("authors"), of.get("author")
-    named = [*(_list(several) or [several]), *(_list(single) or [single])]
-    return tuple(dict.fromkeys(name for author in named if (name := _author(author))))
-
-
-def _author(author: object) -> str:
-    """The name of an author: an object, at times just a string."""
-    if isinstance(author, dict):
-        return _line(cast("Json", author), "name") or _line(cast("Json", author), "url")
-    return _line({"": author}, "") if isinstance(author, str) else ""
+    found: dict[str, None] = {}
+    for author in (*(_list(several) or [several]), *(_list(single) or [single])):
+        # An object, at times just a string.
+        named = (
+            cast("Json", author) if isinstance(author, dict) else {"name": author if isinstance(author, str) else ""}
+        )
+        found[_line(named, "name") or _line(named, "url")] = None
+    return tuple(filter(None, found))
 
 
 def _text(of: Json, key: str) -> str:

@@ -13,8 +13,7 @@ from headwater.feeds.namespaces import PREFIXES, UNDECLARED, Element, is_rss
 from headwater.reading.limits import MAX_ATTRIBUTES, MAX_DEPTH
 from headwater.reading.text import xml_safe
 
-ROOT = "{urn:headwater}fragments"
-"""The element around several root elements."""
+ROOT = "{urn:headwater}fragments"  # the element around several root elements
 MAX_TOKENS = 1_000_000
 MAX_EXPANSION = 1_000_000
 
@@ -46,22 +45,11 @@ _REFERENCE = re.compile(r"&(?:#[xX]([0-9a-fA-F]{1,6})|#([0-9]{1,7})|([A-Za-z][A-
 _VOID = frozenset({"br", "img", "hr", "input", "area", "col", "wbr", "embed", "param", "meta"})
 _ENTRIES = frozenset({"item", "entry"})
 # These contain text only: a tag inside one means that its end tag is missing or mistyped.
-_PLAIN = frozenset(
-    {
-        "link",
-        "guid",
-        "id",
-        "pubdate",
-        "updated",
-        "published",
-        "modified",
-        "issued",
-        "created",
-        "lastbuilddate",
-        "dc:date",
-    }
-    | {"dc:creator", "language", "ttl", "name", "email", "uri", "url", "width", "height", "comments", "category"}
-)
+_PLAIN = frozenset({
+    "link", "guid", "id", "pubdate", "updated", "published", "modified", "issued", "created", "lastbuilddate",
+    "dc:date", "dc:creator", "language", "ttl", "name", "email", "uri", "url", "width", "height", "comments",
+    "category",
+})  # fmt: skip
 _ROOTS = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _AFTER_TITLE = _PLAIN | _ENTRIES | {"description", "summary", "content", "content:encoded", "author", "image"}
 _HOLDERS = _ROOTS | _ENTRIES
@@ -72,17 +60,12 @@ def read(text: str, entities: dict[str, str]) -> Element | None:
     """The root element, or None where the text has no tag."""
     text = xml_safe(text)
     for opening, closing in (("<![CDATA[", "]]>"), ("<!--", "-->")):
-        text = _without_open(text, opening, closing)
+        # The start of a section that never ends becomes a space, and its content is read. Without the space, the text
+        # around it could form another start, which this has already searched for.
+        end = text.rfind(closing)
+        if opening in text[end + 1 :]:
+            text = text[: end + 1] + text[end + 1 :].replace(opening, " ")
     return _LenientParser({name: xml_safe(value) for name, value in entities.items()}).tree(text)
-
-
-def _without_open(text: str, opening: str, closing: str) -> str:
-    """Replace the start of a section that never ends with a space, and read its content.
-
-    Without the space, the text around it could form another start, which this has already searched for.
-    """
-    end = text.rfind(closing)
-    return text[: end + 1] + text[end + 1 :].replace(opening, " ") if opening in text[end + 1 :] else text
 
 
 class _LenientParser:
@@ -133,7 +116,11 @@ class _LenientParser:
             self._builder.data(text)
 
     def _start(self, name: str, raw: str) -> None:
-        self._close_forgotten(self._word(name))
+        following = self._word(name)
+        if following in _ENTRIES:
+            self._close_down_to(len(self._open) if self._entry is None else self._entry)
+        elif self._open and (self._open[-1] in _PLAIN or (self._open[-1] == "title" and following in _AFTER_TITLE)):
+            self._close_down_to(len(self._open) - 1)
         if len(self._open) >= MAX_DEPTH:
             return
         outside = self._default
@@ -149,19 +136,9 @@ class _LenientParser:
         if raw.endswith("/") or word in _VOID:
             self._close_down_to(len(self._open) - 1)
 
-    def _close_forgotten(self, word: str) -> None:
-        if word in _ENTRIES:
-            self._close_down_to(len(self._open) if self._entry is None else self._entry)
-        elif self._open and (self._open[-1] in _PLAIN or (self._open[-1] == "title" and word in _AFTER_TITLE)):
-            self._close_down_to(len(self._open) - 1)
-
     def _end(self, word: str) -> None:
-        if word not in self._open:
-            return
-        for at in range(len(self._open) - 1, -1, -1):
-            if self._open[at] == word:
-                self._close_down_to(at)
-                return
+        if word in self._open:
+            self._close_down_to(len(self._open) - 1 - self._open[::-1].index(word))
 
     def _close_down_to(self, depth: int) -> None:
         while len(self._open) > depth:
@@ -207,10 +184,7 @@ class _LenientParser:
         hexadecimal, decimal, name = reference.groups()
         if name is None:
             code = int(hexadecimal, 16) if hexadecimal else int(decimal)
-            legal = (
-                0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000 or code in {9, 10, 13}
-            )
-            return chr(code) if legal else ""
+            return xml_safe(chr(code)) if code < 0x110000 else ""
         if (declared := self._entities.get(name)) is not None and len(declared) <= self._room:
             self._room -= len(declared)
             return declared

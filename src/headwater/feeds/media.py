@@ -1,6 +1,7 @@
 """The enclosures and the picture of an entry."""
 
 import re
+from dataclasses import astuple
 from datetime import timedelta
 
 from headwater.feeds.document import FeedDocument, Fields, each, first_text
@@ -25,7 +26,12 @@ def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> 
     files = [
         *fields.get("enclosure", ()),
         *[link for link in links if (link.get("rel") or "").strip().lower() == "enclosure"],
-        *[file for file in fields.get("media:content", ()) if not _is_picture(file) and not _is_player(file)],
+        # A Flash player is not a file of the entry.
+        *[
+            file
+            for file in fields.get("media:content", ())
+            if not _is_picture(file) and "shockwave" not in (file.get("type") or "")
+        ],
         *fields.get(_OTHER_FORM, ()),
     ]
     if not files:
@@ -35,18 +41,9 @@ def enclosures(document: FeedDocument, fields: Fields, links: list[Element]) -> 
     for file in files[:MAX_ENCLOSURES]:
         if named := _enclosure(document, file, spoken):
             known = found.get(named.url)
-            found[named.url] = _filled(known, named) if known else named
+            pairs = zip(astuple(known), astuple(named), strict=True) if known else ()
+            found[named.url] = Enclosure(*(first or later for first, later in pairs)) if known else named
     return tuple(found.values())
-
-
-def _filled(first: Enclosure, later: Enclosure) -> Enclosure:
-    return Enclosure(
-        url=first.url,
-        type=first.type or later.type,
-        length=first.length or later.length,
-        duration=first.duration or later.duration,
-        title=first.title or later.title,
-    )
 
 
 def _enclosure(document: FeedDocument, element: Element, spoken: timedelta | None) -> Enclosure | None:
@@ -87,26 +84,16 @@ def picture(document: FeedDocument, fields: Fields) -> str | None:
         if _is_picture(element) and (url := document.link(element, _address(element))):
             return url
     for element in each(fields, "image", "logo", "icon"):
-        if url := document.link(element, _image_address(document, element)):
+        inside = first_text(document.fields(element), "url", "href") if len(element) else None
+        if url := document.link(element, inside if len(element) else _address(element) or plain(element)):
             return url
     return None
-
-
-def _image_address(document: FeedDocument, element: Element) -> str | None:
-    if len(element):
-        return first_text(document.fields(element), "url", "href")
-    return _address(element) or plain(element)
 
 
 def _is_picture(element: Element) -> bool:
     if kind := element.get("medium") or element.get("type"):
         return kind.lower().startswith("image")
     return _PICTURE.search(_address(element) or "") is not None
-
-
-def _is_player(element: Element) -> bool:
-    """Whether it is a Flash player, which is not a file of the entry."""
-    return "shockwave" in (element.get("type") or "")
 
 
 def duration(text: str | None) -> timedelta | None:

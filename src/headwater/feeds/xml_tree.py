@@ -41,11 +41,8 @@ def read_text(text: str) -> Read:
     text, entities = _without_doctype(text)
     data = text.encode("utf-8", "replace")
     root = _read(data) if not entities else None
-    return (
-        Read(root, data, well_formed=True)
-        if root is not None
-        else Read(lenient_xml.read(text, entities), data, well_formed=False)
-    )
+    is_well_formed = root is not None
+    return Read(root if is_well_formed else lenient_xml.read(text, entities), data, is_well_formed)
 
 
 def _read(data: bytes) -> Element | None:
@@ -76,14 +73,6 @@ def _without_doctype(text: str) -> tuple[str, dict[str, str]]:
 
 def _parser() -> etree.XMLParser:
     return etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        collect_ids=False,
-        recover=False,
-    )
+        encoding="utf-8", resolve_entities=False, no_network=True, load_dtd=False, dtd_validation=False,
+        huge_tree=False, remove_comments=True, remove_pis=True, collect_ids=False, recover=False,
+    )  # fmt: skip

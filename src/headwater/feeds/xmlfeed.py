@@ -1,18 +1,25 @@
 """XML feeds: finds the feed in the tree, detects its format, and maps its channel and items."""
 
+import re
 from dataclasses import replace
 from itertools import islice
 
 from headwater.feeds import channel, lenient_xml
-from headwater.feeds.document import FeedDocument, Fields, is_scoped
+from headwater.feeds.document import MAX_ITEMS, FeedDocument, Fields, is_scoped, newest
 from headwater.feeds.entry import Layout, draft, finish
 from headwater.feeds.namespaces import ATOM_10, RSS_090, RSS_10, Element, tag_of
-from headwater.feeds.newest import MAX_ITEMS, newest
-from headwater.feeds.sniff import PAGE_TAGS, is_page, mentions_feed
 from headwater.feeds.text_constructs import may_be_mojibake
 from headwater.feeds.types import FeedParseError, NotAFeed, ParsedFeed
 from headwater.feeds.xml_tree import read_text
 
+_PAGE = re.compile(r"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_FEED_TAG = re.compile(r"<(?:[\w.-]+:)?(?:rss|feed|rdf|channel|item|entry)[\s>/]", re.IGNORECASE)
+# Tags with which a page begins when its <html> is missing.
+_PAGE_TAGS = frozenset({
+    "head", "body", "meta", "base", "script", "style", "noscript", "iframe", "frameset", "center", "font", "form",
+    "div", "p", "span", "a", "b", "i", "br", "hr", "img", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5",
+    "header", "main", "nav",
+})  # fmt: skip
 _FEEDS = frozenset({"rss", "feed", "rdf:rdf"})
 _ROOTS = _FEEDS | {"channel"}
 _ITEMS = frozenset({"item", "entry"})
@@ -28,10 +35,10 @@ _RSS_VERSIONS = {"0.90": "rss090", "0.91": "rss091", "0.92": "rss092", "0.93": "
 
 def parse_xml(text: str, url: str, max_entries: int | None) -> ParsedFeed:
     """Read any text as XML. Raises NotAFeed for anything else, and FeedParseError for a feed without content."""
-    if is_page(text) and not mentions_feed(text):
+    if _PAGE.match(text[:4096]) and not _FEED_TAG.search(text):
         raise NotAFeed("it is a web page")
     tree, data, well_formed = read_text(text)
-    if tree is None and mentions_feed(text):
+    if tree is None and _FEED_TAG.search(text):
         raise FeedParseError("it was cut off before the first tag")
     if tree is None:
         raise NotAFeed("it is plain text")
@@ -68,7 +75,7 @@ def _feed_root(tree: Element) -> Element:
         raise NotAFeed("it is a web page")
     if _strip_module_namespace(tree):
         return _feed_root(tree)
-    if first in PAGE_TAGS:
+    if first in _PAGE_TAGS:
         raise NotAFeed("it is a web page")
     raise NotAFeed(f"it is XML, but not a feed: its root is <{first[:60]}>")
 
@@ -130,16 +137,12 @@ def _items(document: FeedDocument, tree: Element) -> list[Element]:
     parents = {item.getparent() for item in found}
     if texts := _inside_text(document, parents):
         found = [item for item in found if item.getparent() not in texts] or found
-    lists = {
-        parent
-        for parent in parents
-        if parent is not None and parent.tag != lenient_xml.ROOT and document.word(parent) not in _PARENTS
-    }
-
-    def is_entry(item: Element) -> bool:
-        return item.getparent() not in lists or any(document.word(child) in _ENTRY_FIELDS for child in item)
-
-    return [item for item in found if is_entry(item)] if lists else found
+    known = [parent for parent in parents if parent is None or parent.tag == lenient_xml.ROOT]
+    lists = {parent for parent in parents.difference(known) if document.word(parent) not in _PARENTS}
+    return [
+        item for item in found
+        if item.getparent() not in lists or any(document.word(child) in _ENTRY_FIELDS for child in item)
+    ] if lists else found  # fmt: skip
 
 
 def _inside_text(document: FeedDocument, elements: set[Element | None]) -> set[Element | None]:
